@@ -1,0 +1,1 @@
+//! Network microbenchmarks beside their limits.

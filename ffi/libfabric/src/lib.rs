@@ -1,0 +1,1 @@
+//! RAII over libfabric's objects.

@@ -1,0 +1,1 @@
+//! PMI-1: the wire format, and a client for it.

@@ -1,0 +1,1 @@
+//! Programs that people run on Transom: wordcount, heat.

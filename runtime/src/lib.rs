@@ -1,0 +1,1 @@
+//! One-sided communication: windows, epochs, put, get, atomics.

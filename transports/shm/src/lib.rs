@@ -1,0 +1,1 @@
+//! Shared-memory transport: memory files, cross-memory attach, CPU atomics.
