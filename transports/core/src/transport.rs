@@ -1,0 +1,160 @@
+//! The trait that every transport implements.
+//!
+//! A transport moves bytes between a local buffer and (peer, region, offset), carries messages, and reports
+//! completions. It never blocks: a call returns at once, or says *try again* without having lost anything.
+
+use std::fmt;
+use std::os::fd::RawFd;
+
+use crate::{Span, TransportResult};
+
+/// What a put or get has come to when the call returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Posted {
+    /// Done: the bytes are where they belong, at origin and target. No completion follows.
+    Complete,
+    /// Under way: a completion with the call's context follows.
+    Pending,
+    /// Not taken: a queue is full. Make progress and call again.
+    Again,
+}
+
+/// The end of an operation that was [`Posted::Pending`]: done at origin and target, or failed.
+#[derive(Debug)]
+pub struct Completion {
+    /// The context that the operation was posted with.
+    pub context: u64,
+    /// Whether it succeeded.
+    pub result: TransportResult<()>,
+}
+
+/// What progress finds.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// An operation ended.
+    Complete(Completion),
+    /// A message arrived. The bytes are a stranger's until their token is checked.
+    Message(&'a [u8]),
+}
+
+/// What a peer needs to access a region: opaque bytes, exchanged by the runtime, that no stranger can guess.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RegionKey(pub Vec<u8>);
+
+/// A registration: lives as long as the memory may be accessed by peers.
+pub trait Region: Send + Sync + fmt::Debug {
+    /// The key to give to peers.
+    fn key(&self) -> RegionKey;
+}
+
+/// A peer's region, as the origin sees it.
+#[derive(Debug, Clone)]
+pub struct Remote {
+    /// The peer's rank.
+    pub peer: usize,
+    /// The region's length in bytes.
+    pub len: usize,
+    /// The region mapped into this process, where the transport can: then loads, stores and CPU atomics on it are the
+    /// put, get and atomic of this transport.
+    pub direct: Option<Span>,
+    /// The transport's own address of the region's first byte.
+    pub base: u64,
+    /// The transport's own key.
+    pub key: u64,
+}
+
+/// What a transport can do, and what its completions mean.
+#[derive(Debug, Clone)]
+pub struct Capabilities {
+    /// Most bytes of header and payload that one message takes.
+    pub max_message: usize,
+    /// Most bytes of one put or get.
+    pub max_transfer: usize,
+    /// Whether `put` and `get` exist for memory that is not mapped (else such accesses go by messages).
+    pub rma: bool,
+    /// Whether a CPU atomic of the origin works on regions given as `direct`.
+    pub cpu_atomics: bool,
+    /// The provider and version below, for people.
+    pub provider: String,
+}
+
+/// Whether it is safe to sleep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Armed {
+    /// Nothing is there; an arrival will make the descriptor readable.
+    Sleep,
+    /// Something is there already: poll again.
+    Ready,
+}
+
+/// A descriptor that becomes readable when there is something to do.
+pub type WaitFd = RawFd;
+
+/// A way to reach peers. All methods may be called from any thread.
+pub trait Transport: Send + Sync + fmt::Debug {
+    /// Short name: `shm`, `ofi`.
+    fn name(&self) -> &'static str;
+
+    /// What it can do here.
+    fn capabilities(&self) -> &Capabilities;
+
+    /// What peers need to reach this rank, at most 200 bytes. Exchanged by the job's bootstrap.
+    fn address(&self) -> Vec<u8>;
+
+    /// Learns a peer's address. Called once for each peer before anything is sent to it.
+    fn connect(&self, peer: usize, address: &[u8]) -> TransportResult<()>;
+
+    /// Zeroed memory that peers of this transport can map, if it has such.
+    fn allocate(&self, bytes: usize) -> TransportResult<Option<Span>>;
+
+    /// Exposes memory to peers until the region is dropped.
+    fn register(&self, memory: &Span) -> TransportResult<Box<dyn Region>>;
+
+    /// Makes a peer's region accessible here.
+    fn attach(&self, peer: usize, key: &RegionKey) -> TransportResult<Remote>;
+
+    /// Writes `len` bytes at `local` to the peer's region.
+    ///
+    /// # Safety
+    /// If the result is [`Posted::Pending`], `local` must stay valid and unchanged until the completion with `context`
+    /// has been reported or the transport is dropped.
+    unsafe fn put(
+        &self,
+        remote: &Remote,
+        offset: usize,
+        local: *const u8,
+        len: usize,
+        context: u64,
+    ) -> TransportResult<Posted>;
+
+    /// Reads `len` bytes of the peer's region to `local`.
+    ///
+    /// # Safety
+    /// If the result is [`Posted::Pending`], `local` must stay valid for writes, and not be accessed, until the
+    /// completion with `context` has been reported or the transport is dropped.
+    unsafe fn get(
+        &self,
+        remote: &Remote,
+        offset: usize,
+        local: *mut u8,
+        len: usize,
+        context: u64,
+    ) -> TransportResult<Posted>;
+
+    /// Sends header and payload as one message. Both are captured before the call returns. Messages to one peer
+    /// arrive in order. [`Posted::Complete`] or [`Posted::Again`]; no completion follows.
+    fn message(&self, peer: usize, header: &[u8], payload: &[u8]) -> TransportResult<Posted>;
+
+    /// Polls for completions and messages, hands each to `sink`, and returns how many there were. The sink may call
+    /// every method but this one.
+    fn progress(&self, sink: &mut dyn FnMut(Event<'_>)) -> TransportResult<usize>;
+
+    /// The descriptor to sleep on.
+    fn wait_fd(&self) -> WaitFd;
+
+    /// Asks for a wake-up: after [`Armed::Sleep`] any arrival makes [`Transport::wait_fd`] readable.
+    fn arm(&self) -> TransportResult<Armed>;
+
+    /// Takes the wake-up request back, after a sleep or instead of one.
+    fn disarm(&self);
+}
