@@ -1,0 +1,142 @@
+//! The client against a launcher that answers from a script.
+
+use super::*;
+use std::io::{BufRead, BufReader};
+use std::thread::{JoinHandle, spawn};
+
+const HANDSHAKE: [&str; 3] = [
+    "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n",
+    "cmd=maxes kvsname_max=256 keylen_max=64 vallen_max=1024\n",
+    "cmd=my_kvsname kvsname=job_1\n",
+];
+
+/// A launcher that answers each line with the next of `answers`, then closes; gives back what it was sent.
+fn launcher(answers: Vec<String>) -> (UnixStream, JoinHandle<Vec<String>>) {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let server = spawn(move || {
+        let mut lines = BufReader::new(theirs.try_clone().unwrap()).lines();
+        let mut seen = Vec::new();
+        for answer in answers {
+            match lines.next() {
+                Some(Ok(line)) => seen.push(line),
+                _ => break,
+            }
+            if (&theirs).write_all(answer.as_bytes()).is_err() {
+                break;
+            }
+        }
+        seen
+    });
+    (ours, server)
+}
+
+fn after_handshake(answers: &[&str]) -> (Result<Client>, JoinHandle<Vec<String>>) {
+    let all = HANDSHAKE.iter().chain(answers).map(|line| (*line).to_owned()).collect();
+    let (stream, server) = launcher(all);
+    (Client::over(stream, 0, 2), server)
+}
+
+#[test]
+fn a_whole_life() {
+    let (client, server) = after_handshake(&[
+        "cmd=put_result rc=0\n",
+        "cmd=barrier_out\n",
+        "cmd=get_result rc=0 msg=success value=x=y\n",
+        "cmd=get_result rc=-1 msg=key_not_found\n",
+        "cmd=finalize_ack rc=0\n",
+    ]);
+    let mut client = client.unwrap();
+    client.put("k", "v").unwrap();
+    client.fence().unwrap();
+    assert_eq!(client.get("other").unwrap().as_deref(), Some("x=y"));
+    assert_eq!(client.get("missing").unwrap(), None);
+    client.finalize().unwrap();
+    let seen = server.join().unwrap();
+    assert_eq!(seen[0], "cmd=init pmi_version=1 pmi_subversion=1");
+    assert_eq!(seen[3], "cmd=put kvsname=job_1 key=k value=v");
+    assert_eq!(
+        seen[4..7],
+        ["cmd=barrier_in", "cmd=get kvsname=job_1 key=other", "cmd=get kvsname=job_1 key=missing"]
+    );
+}
+
+#[test]
+fn what_cannot_travel_is_not_sent() {
+    let (client, server) = after_handshake(&["cmd=put_result rc=0\n"]);
+    let mut client = client.unwrap();
+    let long = "x".repeat(MAX_VALUE);
+    for (key, value) in [
+        ("k", long.as_str()),
+        ("k", ""),
+        ("k", "a b"),
+        ("k", "a\nb"),
+        ("k", "é"),
+        ("", "v"),
+        ("a=b", "v"),
+        (&long, "v"),
+    ] {
+        assert!(matches!(client.put(key, value), Err(Error::Unsendable { .. })), "{key:?} {value:?}");
+    }
+    client.put("k", &long[1..]).unwrap();
+    drop(client);
+    assert_eq!(server.join().unwrap().len(), 4);
+}
+
+#[test]
+fn a_launcher_that_misbehaves_is_an_error() {
+    let (client, _server) = after_handshake(&["cmd=put_result rc=7\n", "cmd=barrier_out\n"]);
+    let mut client = client.unwrap();
+    assert!(matches!(client.put("k", "v"), Err(Error::Refused { request: "put", .. })));
+    assert!(matches!(client.get("k"), Err(Error::Unexpected { expected: "get_result", .. })));
+    assert!(matches!(client.fence(), Err(Error::Closed(_) | Error::Io(_))));
+
+    let huge = "x".repeat(100_000);
+    for answer in [huge.as_str(), "hello\n", "\u{0}\u{1}\n", "cmd=\n", ""] {
+        let (stream, _server) = launcher(vec![answer.to_owned()]);
+        assert!(Client::over(stream, 0, 1).is_err(), "{answer:?}");
+    }
+    let (stream, _server) = launcher(vec!["cmd=response_to_init rc=1\n".into()]);
+    assert!(matches!(Client::over(stream, 0, 1), Err(Error::Refused { request: "init", .. })));
+}
+
+#[test]
+fn answers_may_come_in_pieces() {
+    let (ours, mut theirs) = UnixStream::pair().unwrap();
+    let server = spawn(move || {
+        for byte in HANDSHAKE.concat().bytes() {
+            theirs.write_all(&[byte]).unwrap();
+        }
+        theirs
+    });
+    assert_eq!(Client::over(ours, 1, 2).unwrap().rank(), 1);
+    drop(server.join().unwrap());
+}
+
+#[test]
+fn a_silent_launcher_is_a_timeout() {
+    let (client, _server) = after_handshake(&["", "cmd=barrier_out\n"]);
+    let mut client = client.unwrap();
+    client.set_timeout(Some(Duration::from_millis(20)));
+    assert!(matches!(client.fence(), Err(Error::Timeout { .. })));
+}
+
+#[test]
+fn rank_and_size_come_over_a_port() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let server = spawn(move || {
+        let mut stream = listener.accept().unwrap().0;
+        let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+        let id = lines.next().unwrap().unwrap();
+        let sets = "cmd=initack rc=0\ncmd=set size=3\ncmd=set rank=2\ncmd=set debug=0\n";
+        stream.write_all(sets.as_bytes()).unwrap();
+        stream.write_all(HANDSHAKE.concat().as_bytes()).unwrap();
+        lines.take(3).for_each(drop);
+        id
+    });
+    let client = Client::connect(Environment::Port { address, id: 2 }).unwrap();
+    assert_eq!((client.rank(), client.size()), (2, 3));
+    assert_eq!(server.join().unwrap(), "cmd=initack pmiid=2");
+    let closed = Client::connect(Environment::Port { address: "127.0.0.1:1".into(), id: 0 });
+    assert!(matches!(closed, Err(Error::Environment { variable: "PMI_PORT", .. })));
+}
