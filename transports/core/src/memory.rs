@@ -7,6 +7,7 @@
 //! overlap in time on the same bytes leave any mixture of the two, as MPI-4.1 §12.7 allows.
 
 use std::mem::size_of;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
@@ -20,6 +21,8 @@ use crate::{DataType, Number, ReduceOp, TransportError, TransportResult, with_nu
 pub enum Owner {
     /// A mapping of ours, unmapped with the last span on it.
     Mapping(MmapRaw),
+    /// A mapping of a memory file that peers may map too.
+    File(MmapRaw, OwnedFd),
     /// Memory of the caller's, who promised to keep it (see [`Span::from_raw`]).
     Caller,
 }
@@ -43,6 +46,20 @@ impl Span {
     pub fn from_mapping(mapping: MmapRaw) -> Self {
         let start = NonNull::new(mapping.as_mut_ptr()).unwrap_or(NonNull::dangling());
         Self { start, len: mapping.len(), owner: Arc::new(Owner::Mapping(mapping)) }
+    }
+
+    /// A span of all of a mapping of `file`, which starts at the file's first byte.
+    pub fn from_file(mapping: MmapRaw, file: OwnedFd) -> Self {
+        let start = NonNull::new(mapping.as_mut_ptr()).unwrap_or(NonNull::dangling());
+        Self { start, len: mapping.len(), owner: Arc::new(Owner::File(mapping, file)) }
+    }
+
+    /// The memory file that the span lies in, and the offset of its first byte there.
+    pub fn file(&self) -> Option<(BorrowedFd<'_>, usize)> {
+        match &*self.owner {
+            Owner::File(map, file) => Some((file.as_fd(), self.address() - map.as_mut_ptr() as usize)),
+            Owner::Mapping(_) | Owner::Caller => None,
+        }
     }
 
     /// Zeroed private memory of this process, for what no peer maps.
@@ -92,11 +109,6 @@ impl Span {
     /// Address of the first byte, for registration with a provider.
     pub fn address(&self) -> usize {
         self.start.as_ptr() as usize
-    }
-
-    /// Whether the memory is a mapping of ours (and not the caller's).
-    pub fn is_mapping(&self) -> bool {
-        matches!(*self.owner, Owner::Mapping(_))
     }
 
     /// Address of `bytes` bytes at `offset`, if they are inside.
@@ -313,7 +325,8 @@ mod tests {
             span.copy_out(0, &mut now).unwrap();
             with_number!(ty, T => for i in (0..32).step_by(size_of::<T>()) {
                 let get = |x: &[u8; 32]| T::read_from_bytes(&x[i..i + size_of::<T>()]).unwrap();
-                prop_assert_eq!(T::reduce(op, get(&a), get(&b)).as_bytes(), get(&now).as_bytes());
+                let (expected, found) = (T::reduce(op, get(&a), get(&b)), get(&now));
+                prop_assert_eq!(expected.as_bytes(), found.as_bytes());
             });
         }
     }

@@ -101,6 +101,9 @@ pub trait Transport: Send + Sync + fmt::Debug {
     /// What peers need to reach this rank, at most 200 bytes. Exchanged by the job's bootstrap.
     fn address(&self) -> Vec<u8>;
 
+    /// Whether a peer with this address can be reached by this transport, as far as the address tells.
+    fn reaches(&self, address: &[u8]) -> bool;
+
     /// Learns a peer's address. Called once for each peer before anything is sent to it.
     fn connect(&self, peer: usize, address: &[u8]) -> TransportResult<()>;
 
@@ -155,6 +158,6 @@ pub trait Transport: Send + Sync + fmt::Debug {
     /// Asks for a wake-up: after [`Armed::Sleep`] any arrival makes [`Transport::wait_fd`] readable.
     fn arm(&self) -> TransportResult<Armed>;
 
-    /// Takes the wake-up request back, after a sleep or instead of one.
-    fn disarm(&self);
+    /// Takes the wake-up request back, after a sleep or instead of one; `readable` tells whether the descriptor was.
+    fn disarm(&self, readable: bool);
 }

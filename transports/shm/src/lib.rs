@@ -1,1 +1,24 @@
-//! Shared-memory transport: memory files, cross-memory attach, CPU atomics.
+//! Shared-memory transport: peers on one node.
+//!
+//! - Memory that Transom allocates lies in anonymous memory files ([memfd_create(2)]) that peers open through
+//!   `/proc/PID/fd` and map: a put is a copy, an atomic is the CPU's. Nothing has a name, so nothing is left behind.
+//! - Memory that the user allocated is reached by cross-memory attach ([process_vm_writev(2)]), with no work at the
+//!   target.
+//! - Messages go through a bounded queue of many producers in the receiver's memory file; a receiver that sleeps is
+//!   woken through a pipe.
+//!
+//! Permission to open `/proc/PID/fd` and to attach is the kernel's ptrace check: same user, same PID namespace.
+//!
+//! [memfd_create(2)]: https://man7.org/linux/man-pages/man2/memfd_create.2.html
+//! [process_vm_writev(2)]: https://man7.org/linux/man-pages/man2/process_vm_readv.2.html
+
+mod address;
+mod attach;
+mod doorbell;
+mod file;
+mod host;
+mod queue;
+mod shm;
+
+pub use host::host_identity;
+pub use shm::Shm;

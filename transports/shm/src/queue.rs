@@ -1,0 +1,180 @@
+//! The message queue: bounded, many producers (peers), one consumer (the owner), in the owner's memory file.
+//!
+//! After D. Vyukov's bounded queue: each cell carries a sequence number that says whose turn it is, producers claim
+//! cells by compare-and-swap on the tail, and nobody waits while holding anything. Messages of one producer arrive in
+//! order. The queue's size does not depend on the number of peers.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use transom_transport::memory::store_load_fence;
+use transom_transport::{Span, TransportResult};
+
+/// Cells in a queue.
+const CELLS: u64 = 128;
+/// Bytes of a cell, its header included.
+const CELL_BYTES: usize = 8192;
+/// Bytes of a cell's header: sequence number (8) and length (4), on the first cache line with small messages.
+const CELL_HEADER: usize = 16;
+/// Offsets of the control words, each on a cache line of its own: producers write TAIL, the consumer ASLEEP.
+const TAIL: usize = 0;
+const ASLEEP: usize = 128;
+const FIRST_CELL: usize = 4096;
+
+/// Most bytes of one message.
+pub const MAX_MESSAGE: usize = CELL_BYTES - CELL_HEADER;
+/// Bytes that a queue takes.
+pub const QUEUE_BYTES: usize = FIRST_CELL + CELLS as usize * CELL_BYTES;
+/// Changes with the layout above.
+pub const LAYOUT: u32 = 1;
+
+/// A view of a queue, the owner's or a peer's.
+#[derive(Debug)]
+pub struct Queue(Span);
+
+impl Queue {
+    /// A view of the queue in `memory`, which is new (all zero) or in use.
+    pub fn new(memory: Span) -> Self {
+        Self(memory)
+    }
+
+    fn cell(index: u64) -> usize {
+        FIRST_CELL + (index % CELLS) as usize * CELL_BYTES
+    }
+
+    /// The turn of a cell. Stored less the cell's own index, so that fresh zeroed memory is an empty queue.
+    fn turn(&self, index: u64) -> TransportResult<&AtomicU64> {
+        self.0.word64(Self::cell(index))
+    }
+
+    fn asleep(&self) -> TransportResult<&AtomicU32> {
+        self.0.word32(ASLEEP)
+    }
+
+    /// Appends a message. `Ok(false)`: the queue is full.
+    pub fn push(&self, header: &[u8], payload: &[u8]) -> TransportResult<bool> {
+        let tail = self.0.word64(TAIL)?;
+        let mut index = tail.load(Ordering::Relaxed);
+        loop {
+            let round = index / CELLS * 2;
+            let turn = self.turn(index)?.load(Ordering::Acquire);
+            if turn == round {
+                match tail.compare_exchange_weak(index, index + 1, Ordering::Relaxed, Ordering::Relaxed) {
+                    Ok(_) => break,
+                    Err(now) => index = now,
+                }
+            } else if turn < round {
+                return Ok(false);
+            } else {
+                index = tail.load(Ordering::Relaxed);
+            }
+        }
+        let at = Self::cell(index);
+        let len = header.len() + payload.len();
+        self.0.word32(at + 8)?.store(len as u32, Ordering::Relaxed);
+        self.0.copy_in(at + CELL_HEADER, header)?;
+        self.0.copy_in(at + CELL_HEADER + header.len(), payload)?;
+        self.turn(index)?.store(index / CELLS * 2 + 1, Ordering::Release);
+        Ok(true)
+    }
+
+    /// Whether the owner slept and this caller is the one to ring for it.
+    pub fn must_ring(&self) -> TransportResult<bool> {
+        // The message must be visible before `asleep` is read, as the owner sets it before its last look.
+        store_load_fence();
+        let asleep = self.asleep()?;
+        Ok(asleep.load(Ordering::Relaxed) != 0 && asleep.swap(0, Ordering::AcqRel) != 0)
+    }
+
+    /// Whether the message at `head` is there. Owner only.
+    pub fn ready(&self, head: u64) -> TransportResult<bool> {
+        Ok(self.turn(head)?.load(Ordering::Acquire) == head / CELLS * 2 + 1)
+    }
+
+    /// Takes the message at `head` into `buffer` and returns its length. Owner only, with `head` counting from 0.
+    pub fn pop(&self, head: u64, buffer: &mut [u8; MAX_MESSAGE]) -> TransportResult<Option<usize>> {
+        if !self.ready(head)? {
+            return Ok(None);
+        }
+        let at = Self::cell(head);
+        // A length that no producer of ours writes is cut, and the message's own checks refuse it.
+        let len = (self.0.word32(at + 8)?.load(Ordering::Relaxed) as usize).min(MAX_MESSAGE);
+        self.0.copy_out(at + CELL_HEADER, &mut buffer[..len])?;
+        self.turn(head)?.store(head / CELLS * 2 + 2, Ordering::Release);
+        Ok(Some(len))
+    }
+
+    /// The owner is about to sleep. Returns false if a message is there already.
+    pub fn arm(&self, head: u64) -> TransportResult<bool> {
+        self.asleep()?.store(1, Ordering::Relaxed);
+        store_load_fence();
+        Ok(!self.ready(head)?)
+    }
+
+    /// The owner is awake.
+    pub fn disarm(&self) {
+        if let Ok(asleep) = self.asleep() {
+            asleep.store(0, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queue() -> Queue {
+        Queue::new(Span::anonymous(QUEUE_BYTES).unwrap())
+    }
+
+    #[test]
+    fn keeps_order_and_refuses_when_full() {
+        let queue = queue();
+        let mut buffer = [0; MAX_MESSAGE];
+        for round in 0..3u64 {
+            for i in 0..CELLS {
+                assert!(queue.push(&(round * CELLS + i).to_le_bytes(), b"x").unwrap());
+            }
+            assert!(!queue.push(b"full", b"").unwrap());
+            for i in 0..CELLS {
+                let head = round * CELLS + i;
+                assert_eq!(queue.pop(head, &mut buffer).unwrap(), Some(9));
+                assert_eq!(buffer[..8], head.to_le_bytes());
+            }
+            assert_eq!(queue.pop((round + 1) * CELLS, &mut buffer).unwrap(), None);
+        }
+    }
+
+    #[test]
+    fn many_producers_lose_nothing() {
+        let queue = queue();
+        const EACH: u64 = 20_000;
+        std::thread::scope(|s| {
+            for producer in 0..3u64 {
+                let queue = &queue;
+                s.spawn(move || {
+                    for i in 0..EACH {
+                        while !queue.push(&producer.to_le_bytes(), &i.to_le_bytes()).unwrap() {
+                            std::thread::yield_now();
+                        }
+                    }
+                });
+            }
+            let mut next = [0u64; 3];
+            let mut buffer = [0; MAX_MESSAGE];
+            let mut head = 0;
+            while head < 3 * EACH {
+                match queue.pop(head, &mut buffer).unwrap() {
+                    Some(len) => {
+                        assert_eq!(len, 16);
+                        let word = |at| u64::from_le_bytes(buffer[at..at + 8].try_into().unwrap());
+                        assert_eq!(word(8), next[word(0) as usize]);
+                        next[word(0) as usize] += 1;
+                        head += 1;
+                    }
+                    None => std::thread::yield_now(),
+                }
+            }
+            assert_eq!(next, [EACH; 3]);
+        });
+    }
+}
