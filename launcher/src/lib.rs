@@ -1,1 +1,34 @@
-//! The command `transom`: run, info.
+//! The command `transom`: `run` starts the ranks of a job on one or several hosts, `info` says what this host has.
+//!
+//! `transom run` starts one `transom agent` on each host (itself, by ssh, or by srun) and talks to it over the
+//! agent's standard input and output: nothing listens on any port. An agent starts its host's ranks, answers
+//! their PMI-1 requests, passes output up and signals down, and kills all of them when the launcher is gone.
+//!
+//! Follow a job in this order: [`cli`], [`hosts`] (or [`slurm`]), [`run`], [`frames`], [`agent`], [`exec_rank`].
+#![forbid(unsafe_code)]
+
+pub mod agent;
+pub mod cli;
+pub mod exec_rank;
+pub mod frames;
+pub mod hosts;
+pub mod info;
+pub mod nonblocking;
+pub mod process;
+pub mod program;
+pub mod run;
+pub mod slurm;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// Runs the command line of this process.
+pub fn main() -> ExitCode {
+    let args: Vec<OsString> = std::env::args_os().collect();
+    // The two hidden commands come first: they are started once a host and once a rank, and must be quick.
+    match args.get(1).and_then(|arg| arg.to_str()) {
+        Some("exec-rank") => exec_rank::main(&args[2..]),
+        Some("agent") => agent::main(),
+        _ => cli::main(args),
+    }
+}

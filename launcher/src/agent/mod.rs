@@ -1,0 +1,83 @@
+//! `transom agent`: one on each host. Starts the host's ranks, serves them PMI, carries their output, ends them.
+//!
+//! The launcher is at the other end of standard input and output. When that channel ends, so does everything
+//! that this process ever started.
+
+mod io;
+pub mod pmi_server;
+mod ranks;
+mod serve;
+
+use std::os::fd::AsFd;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use tokio::sync::mpsc::{Receiver, Sender, UnboundedSender, channel, unbounded_channel};
+use transom_pmi::wire::WireError;
+
+use crate::frames::{Frame, FrameReader, MAGIC, ToAgent, ToLauncher, write_frames};
+use crate::nonblocking::Nonblocking;
+use crate::process::kill_descendants;
+
+/// What the agent's one loop hears of.
+#[derive(Debug)]
+pub enum Event {
+    /// From the launcher; `None` when it is gone.
+    Frame(Option<Frame<ToAgent>>),
+    /// A line from a rank's PMI socket.
+    PmiLine(usize, Result<Vec<u8>, WireError>),
+    /// A rank's process has ended and all its PMI lines have come.
+    RankEnded(usize),
+    /// One more pipe of a rank has ended.
+    OutputEnd,
+}
+
+/// Runs the agent of this host.
+pub fn main() -> ExitCode {
+    // Orphans of ranks become this process's children, and cannot escape.
+    let _ = nix::sys::prctl::set_child_subreaper(true);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let result = runtime.and_then(|runtime| runtime.block_on(run()));
+    let all_gone = kill_descendants(Duration::from_secs(1));
+    if let Err(error) = result {
+        eprintln!("transom agent on {}: {error}", crate::process::host_name());
+        return ExitCode::FAILURE;
+    }
+    ExitCode::from(u8::from(!all_gone))
+}
+
+async fn run() -> std::io::Result<()> {
+    let input = Nonblocking::new(std::io::stdin().as_fd().try_clone_to_owned()?)?;
+    let output = Nonblocking::new(std::io::stdout().as_fd().try_clone_to_owned()?)?;
+    output.write_all(MAGIC).await?;
+    let (up, frames) = unbounded_channel();
+    let writer = tokio::spawn(write_frames(frames, output));
+    let (event_sender, events) = channel(256);
+    tokio::spawn(read_launcher(FrameReader::new(input), event_sender.clone()));
+    let hello = ToLauncher::Hello { version: env!("CARGO_PKG_VERSION").to_owned() };
+    let _ = up.send(Frame::Message(hello));
+    serve_until_end(up, event_sender, events).await?;
+    // All that held a sender was dropped with the agent, so that the writer ends after the last frame.
+    let _ = tokio::time::timeout(Duration::from_secs(5), writer).await;
+    Ok(())
+}
+
+async fn serve_until_end(
+    up: UnboundedSender<Frame<ToLauncher>>,
+    sender: Sender<Event>,
+    events: Receiver<Event>,
+) -> std::io::Result<()> {
+    let mut agent = serve::Agent::new(up, sender)?;
+    agent.serve(events).await
+}
+
+async fn read_launcher(mut frames: FrameReader, events: Sender<Event>) {
+    loop {
+        // A broken frame is as bad as none: end.
+        let frame = frames.next().await.ok().flatten();
+        let last = frame.is_none();
+        if events.send(Event::Frame(frame)).await.is_err() || last {
+            return;
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Starting ranks, and signalling them.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::exec_rank::Orders;
+use crate::frames::{JobSpec, Status};
+use crate::program::{self, ProgramError};
+
+/// Variables that belong to a host: on another host its own value holds, not the launcher's.
+const OF_HOST: [&str; 12] = [
+    "HOSTNAME",
+    "HOST",
+    "SSH_CLIENT",
+    "SSH_CONNECTION",
+    "SSH_TTY",
+    "SSH_AUTH_SOCK",
+    "SSH_AGENT_PID",
+    "SLURMD_NODENAME",
+    "SLURM_NODEID",
+    "SLURM_TOPOLOGY_ADDR",
+    "SLURM_LAUNCH_NODE_IPADDR",
+    "SLURM_TASK_PID",
+];
+
+/// A rank of this host.
+#[derive(Debug)]
+pub struct Rank {
+    /// Its process.
+    pub child: Child,
+    /// Its process, and the process group of the same number.
+    pub pid: Pid,
+    /// How it ended, once it has.
+    pub status: Option<Status>,
+}
+
+impl Rank {
+    /// Whether it has ended by now; asks the kernel if that is not known yet.
+    pub fn poll(&mut self) -> Option<Status> {
+        if self.status.is_none() {
+            self.status = match self.child.try_wait() {
+                Ok(None) => None,
+                Ok(Some(status)) => Some(status.into()),
+                // Buried by `reap_any` with a status that has no name: a real-time signal.
+                Err(_) => Some(Status::Signal { number: 0, core: false }),
+            };
+        }
+        self.status
+    }
+
+    /// Sends a signal to the rank and the processes that it started, unless it has ended.
+    pub fn signal(&self, number: i32) {
+        let Ok(signal) = Signal::try_from(number) else { return };
+        // A program that left its group for a session of its own still has its process number.
+        if self.status.is_none() && kill(Pid::from_raw(-self.pid.as_raw()), signal).is_err() {
+            let _ = kill(self.pid, signal);
+        }
+    }
+}
+
+/// How ranks are started on this host.
+#[derive(Debug)]
+pub struct Starter {
+    spec: JobSpec,
+    exe: PathBuf,
+    file: PathBuf,
+    cpus: Vec<usize>,
+    open_files: u64,
+}
+
+/// The agent's ends of what connects it to a rank.
+#[derive(Debug)]
+pub struct Started {
+    /// The process.
+    pub rank: Rank,
+    /// Its PMI socket.
+    pub pmi: OwnedFd,
+    /// Its standard input, if it is rank 0.
+    pub stdin: Option<OwnedFd>,
+    /// Its standard output.
+    pub stdout: Option<OwnedFd>,
+    /// Its standard error.
+    pub stderr: Option<OwnedFd>,
+}
+
+impl Starter {
+    /// Checks that the job can start here; says why not, and with what exit code.
+    pub fn new(spec: JobSpec) -> Result<Self, (String, i32)> {
+        let cwd = Path::new(&spec.cwd);
+        if let Err(e) = std::env::set_current_dir(cwd) {
+            return Err((format!("working directory {}: {e}", cwd.display()), 2));
+        }
+        let exe = std::env::current_exe().map_err(|e| (format!("/proc/self/exe: {e}"), 2))?;
+        let path = spec.env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
+        let name = spec.argv.first().ok_or(("no program".to_owned(), 2))?;
+        let file = program::find(name, cwd, exe.parent(), path)
+            .map_err(|e: ProgramError| (e.to_string(), e.code()))?;
+        let cpus = if spec.bind_core { allowed_cpus(spec.count) } else { Vec::new() };
+        let open_files = raise_open_files();
+        Ok(Self { spec, exe, file, cpus, open_files })
+    }
+
+    /// Number of ranks to start.
+    pub fn count(&self) -> u32 {
+        self.spec.count
+    }
+
+    /// Starts the host's rank number `local`.
+    ///
+    /// Call it from the main thread only: the ranks die with the thread that started them.
+    pub fn start(&self, local: u32) -> io::Result<Started> {
+        let (ours, theirs) = UnixStream::pair()?;
+        // The child inherits its end; nothing else is started between here and the drop of `theirs`.
+        fcntl(&theirs, FcntlArg::F_SETFD(FdFlag::empty()))?;
+        let rank = self.spec.first_rank + local;
+        let mut command = self.command(local, theirs.as_raw_fd());
+        command.stdin(if rank == 0 { Stdio::piped() } else { Stdio::null() });
+        let spawned = command.spawn();
+        drop(theirs);
+        let mut child = spawned?;
+        let pid = Pid::from_raw(i32::try_from(child.id()).unwrap_or(i32::MAX));
+        Ok(Started {
+            pmi: ours.into(),
+            stdin: child.stdin.take().map(Into::into),
+            stdout: child.stdout.take().map(Into::into),
+            stderr: child.stderr.take().map(Into::into),
+            rank: Rank { child, pid, status: None },
+        })
+    }
+
+    fn command(&self, local: u32, pmi: i32) -> Command {
+        let cpu = self.cpus.get(local as usize).copied();
+        let parent = nix::unistd::getpid().as_raw();
+        let orders = Orders { parent, cpu, open_files: self.open_files, pmi };
+        let mut command = Command::new(&self.exe);
+        command.arg("exec-rank").args(orders.to_args()).arg(&self.file).args(&self.spec.argv);
+        command.env_clear().envs(self.environment(local, pmi));
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        command
+    }
+
+    fn environment(&self, local: u32, pmi: i32) -> Vec<(OsString, OsString)> {
+        let spec = &self.spec;
+        let of_host = |name: &OsString| OF_HOST.iter().any(|of_host| name == of_host);
+        let mut env: Vec<_> =
+            spec.env.iter().filter(|(name, _)| !(spec.remote && of_host(name))).cloned().collect();
+        if spec.remote {
+            env.extend(std::env::vars_os().filter(|(name, _)| of_host(name)));
+        }
+        let own: [(&str, u64); 7] = [
+            ("PMI_FD", u64::try_from(pmi).unwrap_or(0)),
+            ("PMI_RANK", u64::from(spec.first_rank + local)),
+            ("PMI_SIZE", u64::from(spec.size)),
+            ("PMI_SPAWNED", 0),
+            ("TRANSOM_HOST_COUNT", u64::from(spec.hosts)),
+            ("TRANSOM_LOCAL_RANK", u64::from(local)),
+            ("TRANSOM_LOCAL_SIZE", u64::from(spec.count)),
+        ];
+        env.extend(own.map(|(name, value)| (name.into(), value.to_string().into())));
+        env
+    }
+}
+
+/// The processors of `count` ranks, one each; none when there are not enough.
+fn allowed_cpus(count: u32) -> Vec<usize> {
+    let Ok(set) = nix::sched::sched_getaffinity(Pid::from_raw(0)) else { return Vec::new() };
+    let cpus: Vec<usize> =
+        (0..nix::sched::CpuSet::count()).filter(|cpu| set.is_set(*cpu) == Ok(true)).collect();
+    if cpus.len() < count as usize { Vec::new() } else { cpus }
+}
+
+/// The agent holds four descriptors for each rank. Gives the old soft limit, which the ranks get back.
+fn raise_open_files() -> u64 {
+    let limits: Result<_, Errno> = getrlimit(Resource::RLIMIT_NOFILE);
+    let Ok((soft, hard)) = limits else { return 1024 };
+    let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
+    soft
+}

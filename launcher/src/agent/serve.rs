@@ -1,0 +1,304 @@
+//! The agent's one loop.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::Signal;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Semaphore;
+use tokio::sync::mpsc::{Receiver, Sender, UnboundedSender, unbounded_channel};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::Event;
+use super::io::{ToRank, carry_pmi, forward_input, forward_output};
+use super::pmi_server::{Effect, Server};
+use super::ranks::{Rank, Started, Starter};
+use crate::frames::{Frame, JobSpec, OUTPUT_WINDOW, Status, Stream, ToAgent, ToLauncher};
+use crate::nonblocking::Nonblocking;
+use crate::process::{kill_descendants, reap_any};
+
+/// How long descendants of ranks may go on writing after the last rank has ended well.
+const STRAGGLERS: Duration = Duration::from_millis(100);
+/// How long a pipe may stay silent after everything that could write to it was killed.
+const SILENCE: Duration = Duration::from_secs(1);
+
+pub(super) struct Agent {
+    up: UnboundedSender<Frame<ToLauncher>>,
+    events: Sender<Event>,
+    credit: Arc<Semaphore>,
+    starter: Option<Starter>,
+    server: Server,
+    first_rank: u32,
+    ranks: Vec<Rank>,
+    inboxes: Vec<UnboundedSender<ToRank>>,
+    input: Option<UnboundedSender<Bytes>>,
+    pipes: JoinSet<()>,
+    open_pipes: usize,
+    reported: usize,
+    kill_at: Option<Instant>,
+    ending: bool,
+}
+
+/// Whether the launcher is still there.
+#[derive(PartialEq, Eq)]
+enum Launcher {
+    There,
+    Gone,
+}
+
+impl Agent {
+    pub(super) fn new(
+        up: UnboundedSender<Frame<ToLauncher>>,
+        events: Sender<Event>,
+    ) -> std::io::Result<Self> {
+        Ok(Self {
+            up,
+            events,
+            credit: Arc::new(Semaphore::new(OUTPUT_WINDOW as usize)),
+            starter: None,
+            server: Server::new(0, 0, "", ""),
+            first_rank: 0,
+            ranks: Vec::new(),
+            inboxes: Vec::new(),
+            input: None,
+            pipes: JoinSet::new(),
+            open_pipes: 0,
+            reported: 0,
+            kill_at: None,
+            ending: false,
+        })
+    }
+
+    /// Until the job has ended or the launcher is gone.
+    pub(super) async fn serve(&mut self, mut events: Receiver<Event>) -> std::io::Result<()> {
+        let mut children = signal(SignalKind::child())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut hangup = signal(SignalKind::hangup())?;
+        loop {
+            let kill_at = self.kill_at.unwrap_or_else(|| Instant::now() + Duration::from_secs(3600));
+            tokio::select! {
+                event = events.recv() => if self.event(event) == Launcher::Gone {
+                    self.signal_ranks(Signal::SIGKILL as i32);
+                    return Ok(());
+                },
+                _ = children.recv() => self.reap(),
+                () = sleep_until(kill_at), if self.kill_at.is_some() => {
+                    self.kill_at = None;
+                    self.signal_ranks(Signal::SIGKILL as i32);
+                }
+                _ = terminate.recv() => return Err(std::io::Error::other("ended by SIGTERM")),
+                _ = hangup.recv() => return Err(std::io::Error::other("ended by SIGHUP")),
+            }
+            if self.ending && self.reported == self.ranks.len() {
+                self.finish(&mut events).await;
+                return Ok(());
+            }
+        }
+    }
+
+    fn event(&mut self, event: Option<Event>) -> Launcher {
+        match event {
+            None | Some(Event::Frame(None)) => return Launcher::Gone,
+            Some(Event::Frame(Some(Frame::Message(message)))) => return self.message(message),
+            Some(Event::Frame(Some(Frame::Data { bytes, .. }))) => {
+                if let Some(input) = &self.input {
+                    let _ = input.send(bytes);
+                }
+            }
+            Some(Event::PmiLine(local, line)) => self.pmi_line(local, &line),
+            Some(Event::RankEnded(local)) => self.rank_ended(local),
+            Some(Event::OutputEnd) => self.open_pipes = self.open_pipes.saturating_sub(1),
+        }
+        Launcher::There
+    }
+
+    fn message(&mut self, message: ToAgent) -> Launcher {
+        match message {
+            ToAgent::Prepare(spec) => self.prepare(*spec),
+            ToAgent::Go => return self.go(),
+            ToAgent::StdinEof => self.input = None,
+            ToAgent::OutputCredit(bytes) => self.credit.add_permits(bytes as usize),
+            ToAgent::Signal(number) => self.signal_ranks(number),
+            ToAgent::Fence(pairs) => {
+                let line = self.server.fence_done(pairs);
+                for inbox in &self.inboxes {
+                    let _ = inbox.send(ToRank::Line(line.clone()));
+                }
+            }
+            ToAgent::End { grace_ms } => self.end(Duration::from_millis(grace_ms)),
+        }
+        Launcher::There
+    }
+
+    fn say(&self, message: ToLauncher) {
+        let _ = self.up.send(Frame::Message(message));
+    }
+
+    fn prepare(&mut self, spec: JobSpec) {
+        self.server = Server::new(spec.size, spec.count, &spec.kvs, &spec.mapping);
+        self.first_rank = spec.first_rank;
+        match Starter::new(spec) {
+            Ok(starter) => {
+                self.starter = Some(starter);
+                self.say(ToLauncher::Ready);
+            }
+            Err((message, code)) => self.say(ToLauncher::CannotStart { message, code }),
+        }
+    }
+
+    fn go(&mut self) -> Launcher {
+        let Some(starter) = self.starter.take() else { return Launcher::There };
+        for local in 0..starter.count() {
+            if launcher_hung_up() {
+                return Launcher::Gone;
+            }
+            let started = starter.start(local).and_then(|started| self.adopt(started));
+            if let Err(error) = started {
+                let message = format!("rank {}: {error}", self.first_rank + local);
+                self.say(ToLauncher::CannotStart { message, code: 2 });
+                break;
+            }
+        }
+        // A rank that ended before the signal handler was there left no signal.
+        self.reap();
+        Launcher::There
+    }
+
+    /// Connects a rank's pipes and socket to tasks of this process.
+    fn adopt(&mut self, started: Started) -> std::io::Result<()> {
+        let local = self.ranks.len();
+        let rank = self.first_rank + u32::try_from(local).unwrap_or(u32::MAX);
+        self.ranks.push(started.rank);
+        let (inbox, from_agent) = unbounded_channel();
+        self.inboxes.push(inbox);
+        tokio::spawn(carry_pmi(Nonblocking::new(started.pmi)?, local, from_agent, self.events.clone()));
+        self.read_output(started.stdout, rank, Stream::Out)?;
+        self.read_output(started.stderr, rank, Stream::Err)?;
+        if let Some(stdin) = started.stdin {
+            let (sender, input) = unbounded_channel();
+            self.input = Some(sender);
+            self.pipes.spawn(forward_input(Nonblocking::new(stdin)?, input, self.up.clone()));
+        }
+        Ok(())
+    }
+
+    fn read_output(&mut self, pipe: Option<OwnedFd>, rank: u32, stream: Stream) -> std::io::Result<()> {
+        let Some(pipe) = pipe else { return Ok(()) };
+        let pipe = Nonblocking::new(pipe)?;
+        let (credit, up, events) = (self.credit.clone(), self.up.clone(), self.events.clone());
+        self.pipes.spawn(forward_output(pipe, rank, stream, credit, up, events));
+        self.open_pipes += 1;
+        Ok(())
+    }
+
+    fn pmi_line(&mut self, local: usize, line: &Result<Vec<u8>, transom_pmi::wire::WireError>) {
+        let (answer, effect) = self.server.handle(local, line);
+        if let (Some(answer), Some(inbox)) = (answer, self.inboxes.get(local)) {
+            let _ = inbox.send(ToRank::Line(answer));
+        }
+        match effect {
+            Effect::None => {}
+            Effect::Abort(code) => {
+                let pid = self.ranks.get(local).map_or(0, |rank| rank.pid.as_raw());
+                self.say(ToLauncher::Abort { rank: self.number(local), pid, code });
+            }
+            Effect::Fence => match self.server.fence_ready() {
+                Some(pairs) => self.say(ToLauncher::FenceEnter(pairs)),
+                None => self.check_fence(),
+            },
+        }
+    }
+
+    fn number(&self, local: usize) -> u32 {
+        self.first_rank + u32::try_from(local).unwrap_or(u32::MAX)
+    }
+
+    fn check_fence(&self) {
+        if let Some(local) = self.server.fence_broken() {
+            self.say(ToLauncher::FenceBroken { rank: self.number(local) });
+        }
+    }
+
+    fn rank_ended(&mut self, local: usize) {
+        let unfinished = self.server.gone(local);
+        let Some(Rank { pid, status: Some(status), .. }) = self.ranks.get(local) else { return };
+        let (pid, status) = (pid.as_raw(), *status);
+        self.say(ToLauncher::RankExit { rank: self.number(local), pid, status, unfinished });
+        self.reported += 1;
+        self.check_fence();
+    }
+
+    /// Notices which ranks have ended. Of those that ended at once, the killed come first: the others may have
+    /// failed because of them.
+    fn reap(&mut self) {
+        let mut ended: Vec<usize> = (0..self.ranks.len())
+            .filter(|local| self.ranks[*local].status.is_none() && self.ranks[*local].poll().is_some())
+            .collect();
+        for (pid, status) in reap_any() {
+            if let Some(local) = self.ranks.iter().position(|rank| rank.pid == pid && rank.status.is_none()) {
+                self.ranks[local].status = Some(status);
+                ended.push(local);
+            }
+        }
+        ended.sort_by_key(|local| !matches!(self.ranks[*local].status, Some(Status::Signal { .. })));
+        for local in ended {
+            let _ = self.inboxes[local].send(ToRank::Exited);
+        }
+    }
+
+    fn signal_ranks(&self, number: i32) {
+        self.ranks.iter().for_each(|rank| rank.signal(number));
+    }
+
+    fn end(&mut self, grace: Duration) {
+        self.ending = true;
+        self.starter = None;
+        if grace.is_zero() {
+            self.signal_ranks(Signal::SIGKILL as i32);
+        } else {
+            self.signal_ranks(Signal::SIGTERM as i32);
+            self.signal_ranks(Signal::SIGCONT as i32);
+            self.kill_at = Some(Instant::now() + grace);
+        }
+    }
+
+    /// All ranks have ended: lets their last output through, and kills what they left behind.
+    async fn finish(&mut self, events: &mut Receiver<Event>) {
+        self.input = None;
+        let ended_well = self.ranks.iter().all(|rank| rank.status == Some(Status::Code(0)));
+        if ended_well && self.open_pipes > 0 {
+            let _ = timeout(STRAGGLERS, self.drain(events)).await;
+        }
+        kill_descendants(SILENCE);
+        self.drain(events).await;
+        self.say(ToLauncher::Done);
+        self.pipes.shutdown().await;
+    }
+
+    /// Until every pipe has ended, the launcher is gone, or nothing comes though the launcher would take more.
+    async fn drain(&mut self, events: &mut Receiver<Event>) {
+        while self.open_pipes > 0 {
+            match timeout(SILENCE, events.recv()).await {
+                Ok(event) => {
+                    if self.event(event) == Launcher::Gone {
+                        return;
+                    }
+                }
+                Err(_) if self.credit.available_permits() > 0 => return,
+                Err(_) => {}
+            }
+        }
+    }
+}
+
+/// Whether the launcher closed the channel; looked at between the starts of ranks, when no task runs.
+fn launcher_hung_up() -> bool {
+    let stdin = std::io::stdin();
+    let mut fds = [PollFd::new(stdin.as_fd(), PollFlags::empty())];
+    let polled = poll(&mut fds, PollTimeout::ZERO).is_ok();
+    polled && fds[0].revents().is_some_and(|events| events.intersects(PollFlags::POLLHUP))
+}

@@ -1,0 +1,112 @@
+//! The command line: what may be asked, and what each flag means.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+/// Exit code when the job cannot be started as asked.
+pub const USAGE: u8 = 2;
+
+/// One-sided communication as a production runtime.
+#[derive(Debug, Parser)]
+#[command(name = "transom", version, arg_required_else_help = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands of `transom`.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Start a program as the ranks of one job, and end with its exit code
+    Run(RunArgs),
+    /// Say what this host has for jobs: processors, memory, limits
+    Info,
+    /// (started by `run` on each host)
+    #[command(hide = true)]
+    Agent,
+}
+
+/// Where ranks may run on a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Bind {
+    /// Each rank on a core of its own, if the host has enough; otherwise as `none`
+    Core,
+    /// Wherever the kernel puts it
+    None,
+}
+
+/// The flags of `transom run`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct RunArgs {
+    /// Number of ranks [default: the slots of the hosts, Slurm's number of tasks, or 1]
+    #[arg(short = 'n', long = "ranks", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub ranks: Option<u32>,
+    /// Hosts to run on, separated by commas; HOST:N gives a host N ranks
+    #[arg(long, value_name = "HOST[:N],…", conflicts_with = "hostfile")]
+    pub hosts: Option<String>,
+    /// File of hosts, one a line: `HOST`, `HOST:N` or `HOST slots=N`; `#` starts a comment
+    #[arg(long, value_name = "FILE")]
+    pub hostfile: Option<PathBuf>,
+    /// Command that runs a command line on another host, called as `CMD HOST COMMANDLINE` [default: the
+    /// variable TRANSOM_RSH, or ssh, which is not used for this host itself]
+    #[arg(long, value_name = "CMD")]
+    pub rsh: Option<String>,
+    /// Seconds to wait for a host to answer
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    pub connect_timeout: Duration,
+    /// Seconds after which the job is ended with exit code 124 [default: no limit]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub timeout: Option<Duration>,
+    /// Put `[RANK] ` before each line of output
+    #[arg(long)]
+    pub tag: bool,
+    /// Pin ranks to processors
+    #[arg(long, value_enum, default_value = "none")]
+    pub bind: Bind,
+    /// The program and its arguments. Without a slash it is looked for beside `transom`, then in PATH
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "PROGRAM [ARGS]"
+    )]
+    pub program: Vec<OsString>,
+}
+
+const AFTER_HELP: &str = "\
+Inside a Slurm allocation the hosts are those of the allocation, and srun starts the agents.
+Ranks get this command's environment (PATH too), working directory and signals; rank 0 its standard input.
+
+Exit code: 0 when every rank ended with 0; else that of the first rank that failed, 128 + N for signal N;
+124 after --timeout, 127 when there is no such program, 126 when it cannot be executed, 2 when the job could not
+be started as asked.";
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let number: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
+    match Duration::try_from_secs_f64(number) {
+        Ok(duration) if !duration.is_zero() && number <= 1e9 => Ok(duration),
+        _ => Err("must be more than 0 and at most 1000000000 seconds".to_owned()),
+    }
+}
+
+/// Parses a command line and does what it says.
+pub fn main(args: Vec<OsString>) -> ExitCode {
+    match Cli::try_parse_from(args) {
+        Ok(Cli { command: Command::Run(args) }) => crate::run::main(args),
+        Ok(Cli { command: Command::Info }) => {
+            crate::info::print_info();
+            ExitCode::SUCCESS
+        }
+        Ok(Cli { command: Command::Agent }) => crate::agent::main(),
+        Err(error) => {
+            let _ = error.print();
+            ExitCode::from(if error.use_stderr() { USAGE } else { 0 })
+        }
+    }
+}

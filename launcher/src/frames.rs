@@ -1,0 +1,295 @@
+//! What launcher and agent say to each other, and how it looks on the wire.
+//!
+//! A frame is a length (4 bytes, big endian), a kind (1 byte), a body, and a newline. The newline is there because
+//! srun passes output on by lines; it counts in the length. Messages travel as JSON, output and input as they are.
+
+use std::ffi::OsString;
+use std::io;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio_util::codec::{Decoder, LengthDelimitedCodec};
+
+use crate::nonblocking::Nonblocking;
+
+/// The first thing an agent writes. What a login shell prints before it is skipped.
+pub const MAGIC: &[u8] = b"\0transom-agent 1\n";
+/// Bytes of output that an agent may send before the launcher has written them.
+pub const OUTPUT_WINDOW: u32 = 1 << 20;
+/// Bytes of input that the launcher may send before rank 0 has taken them.
+pub const INPUT_WINDOW: u32 = 256 << 10;
+
+const MAX_FRAME: usize = 64 << 20;
+const KIND_MESSAGE: u8 = 1;
+const KIND_DATA: u8 = 2;
+
+/// Standard input, output or error of a rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Stream {
+    /// Standard input.
+    In,
+    /// Standard output.
+    Out,
+    /// Standard error.
+    Err,
+}
+
+/// One frame; `M` is [`ToAgent`] or [`ToLauncher`].
+#[derive(Debug)]
+pub enum Frame<M> {
+    /// A message.
+    Message(M),
+    /// Bytes of a rank's stream.
+    Data {
+        /// Whose.
+        rank: u32,
+        /// Which.
+        stream: Stream,
+        /// The bytes.
+        bytes: Bytes,
+    },
+}
+
+/// Keys and values of PMI.
+pub type Pairs = Vec<(String, String)>;
+
+/// What one agent is to do.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct JobSpec {
+    /// Number of ranks in the job.
+    pub size: u32,
+    /// First rank on this host.
+    pub first_rank: u32,
+    /// Number of ranks on this host.
+    pub count: u32,
+    /// Number of hosts in the job.
+    pub hosts: u32,
+    /// Name of the job's key-value space.
+    pub kvs: String,
+    /// Value of `PMI_process_mapping`.
+    pub mapping: String,
+    /// Working directory.
+    pub cwd: OsString,
+    /// Program and arguments.
+    pub argv: Vec<OsString>,
+    /// Environment of the ranks.
+    pub env: Vec<(OsString, OsString)>,
+    /// Whether the environment is that of another host.
+    pub remote: bool,
+    /// Whether each rank is pinned to a core.
+    pub bind_core: bool,
+}
+
+/// From the launcher to an agent.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum ToAgent {
+    /// Check that this job can start here.
+    Prepare(Box<JobSpec>),
+    /// Start it.
+    Go,
+    /// Rank 0's input has ended.
+    StdinEof,
+    /// That many more bytes of output may be sent.
+    OutputCredit(u32),
+    /// Pass a signal to the ranks.
+    Signal(i32),
+    /// All ranks of the job are in the fence; what they put.
+    Fence(Pairs),
+    /// End: ask the ranks that still run, kill them after so many milliseconds, drain, say `Done`.
+    End {
+        /// Time between SIGTERM and SIGKILL.
+        grace_ms: u64,
+    },
+}
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Status {
+    /// By itself, with this code.
+    Code(i32),
+    /// By a signal.
+    Signal {
+        /// Its number.
+        number: i32,
+        /// Whether it left a core dump.
+        core: bool,
+    },
+}
+
+/// From an agent to the launcher.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum ToLauncher {
+    /// The agent is there.
+    Hello {
+        /// Version of `transom` on that host.
+        version: String,
+    },
+    /// The job can start here.
+    Ready,
+    /// It cannot, or a rank could not be started.
+    CannotStart {
+        /// Why.
+        message: String,
+        /// What the launcher should exit with.
+        code: i32,
+    },
+    /// That many bytes of input were taken by rank 0.
+    InputCredit(u32),
+    /// All ranks of this host are in the fence; what they put.
+    FenceEnter(Pairs),
+    /// A rank ended.
+    RankExit {
+        /// Which.
+        rank: u32,
+        /// Its process.
+        pid: i32,
+        /// How.
+        status: Status,
+        /// Whether it had begun to use PMI and not said goodbye.
+        unfinished: bool,
+    },
+    /// Ranks wait in a fence for one that has ended.
+    FenceBroken {
+        /// The rank that has ended.
+        rank: u32,
+    },
+    /// A rank asked for the end of the job.
+    Abort {
+        /// Which.
+        rank: u32,
+        /// Its process.
+        pid: i32,
+        /// With which exit code.
+        code: i32,
+    },
+    /// All ranks of this host have ended and all their output was sent.
+    Done,
+}
+
+/// Appends a frame to a buffer.
+pub fn encode<M: Serialize>(frame: &Frame<M>, buffer: &mut BytesMut) -> io::Result<()> {
+    let start = buffer.len();
+    buffer.put_u32(0);
+    match frame {
+        Frame::Message(message) => {
+            buffer.put_u8(KIND_MESSAGE);
+            serde_json::to_writer((&mut *buffer).writer(), message)?;
+        }
+        Frame::Data { rank, stream, bytes } => {
+            buffer.put_u8(KIND_DATA);
+            buffer.put_u32(*rank);
+            buffer.put_u8(*stream as u8);
+            buffer.put_slice(bytes);
+        }
+    }
+    buffer.put_u8(b'\n');
+    let length = buffer.len() - start - 4;
+    if length > MAX_FRAME {
+        buffer.truncate(start);
+        return Err(bad("frame is too long"));
+    }
+    let length = u32::try_from(length).map_err(|_| bad("frame is too long"))?;
+    buffer[start..start + 4].copy_from_slice(&length.to_be_bytes());
+    Ok(())
+}
+
+fn decode<M: DeserializeOwned>(frame: Bytes) -> io::Result<Frame<M>> {
+    let body = frame.len().checked_sub(1).filter(|end| *end > 0).map(|end| frame.slice(1..end));
+    match (frame.first(), body) {
+        (Some(&KIND_MESSAGE), Some(body)) => Ok(Frame::Message(serde_json::from_slice(&body)?)),
+        (Some(&KIND_DATA), Some(body)) if body.len() >= 5 => {
+            let rank = u32::from_be_bytes([body[0], body[1], body[2], body[3]]);
+            let stream = match body[4] {
+                0 => Stream::In,
+                1 => Stream::Out,
+                2 => Stream::Err,
+                _ => return Err(bad("unknown stream")),
+            };
+            Ok(Frame::Data { rank, stream, bytes: body.slice(5..) })
+        }
+        _ => Err(bad("unknown kind of frame")),
+    }
+}
+
+fn bad(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
+}
+
+/// Reads frames from a channel.
+#[derive(Debug)]
+pub struct FrameReader {
+    source: Nonblocking,
+    buffer: BytesMut,
+    codec: LengthDelimitedCodec,
+}
+
+impl FrameReader {
+    /// Reads from the beginning of a channel.
+    pub fn new(source: Nonblocking) -> Self {
+        let codec = LengthDelimitedCodec::builder().max_frame_length(MAX_FRAME).new_codec();
+        Self { source, buffer: BytesMut::new(), codec }
+    }
+
+    /// Skips to behind [`MAGIC`]; false when the channel ends first. What was skipped is added to `noise`.
+    pub async fn skip_to_magic(&mut self, noise: &mut Vec<u8>) -> io::Result<bool> {
+        loop {
+            if let Some(at) = self.buffer.windows(MAGIC.len()).position(|window| window == MAGIC) {
+                noise.extend_from_slice(&self.buffer.split_to(at));
+                let _ = self.buffer.split_to(MAGIC.len());
+                return Ok(true);
+            }
+            if self.buffer.len() > 1 << 20 {
+                return Err(bad("no agent answers, only other output"));
+            }
+            if !self.fill().await? {
+                noise.extend_from_slice(&self.buffer);
+                return Ok(false);
+            }
+        }
+    }
+
+    /// The next frame; `None` at the end.
+    pub async fn next<M: DeserializeOwned>(&mut self) -> io::Result<Option<Frame<M>>> {
+        loop {
+            if let Some(frame) = self.codec.decode(&mut self.buffer)? {
+                return decode(frame.freeze()).map(Some);
+            }
+            if !self.fill().await? {
+                return Ok(None);
+            }
+        }
+    }
+
+    async fn fill(&mut self) -> io::Result<bool> {
+        let mut bytes = [0; 16 << 10];
+        let count = self.source.read(&mut bytes).await?;
+        self.buffer.extend_from_slice(&bytes[..count]);
+        Ok(count > 0)
+    }
+}
+
+/// Writes frames to a channel until their sender is gone, or the channel is.
+pub async fn write_frames<M: Serialize>(
+    mut frames: UnboundedReceiver<Frame<M>>,
+    channel: Nonblocking,
+) -> io::Result<()> {
+    let mut buffer = BytesMut::new();
+    while let Some(frame) = frames.recv().await {
+        encode(&frame, &mut buffer)?;
+        while buffer.len() < 64 << 10 {
+            match frames.try_recv() {
+                Ok(frame) => encode(&frame, &mut buffer)?,
+                Err(_) => break,
+            }
+        }
+        channel.write_all(&buffer).await?;
+        buffer.clear();
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "frames_tests.rs"]
+mod tests;

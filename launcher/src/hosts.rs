@@ -1,0 +1,260 @@
+//! Which hosts, and how many ranks on each.
+
+use std::path::Path;
+
+use crate::process::host_name;
+
+/// A host as the user or Slurm named it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Host {
+    /// Its name.
+    pub name: String,
+    /// How many ranks it takes, if that was said.
+    pub slots: Option<u32>,
+}
+
+/// The ranks of one host: `count` of them from `first` on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Block {
+    /// Name of the host.
+    pub host: String,
+    /// First rank.
+    pub first: u32,
+    /// Number of ranks, at least 1.
+    pub count: u32,
+}
+
+/// Why the hosts cannot be used.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HostError {
+    /// The file cannot be read.
+    #[error("hostfile {0}: {1}")]
+    File(String, String),
+    /// No host in the list or in the file.
+    #[error("{0}: no host in it")]
+    Empty(String),
+    /// Something that is no host.
+    #[error("{place}: {text:?} {reason}")]
+    Bad {
+        /// Where it stands.
+        place: String,
+        /// What stands there.
+        text: String,
+        /// What is wrong.
+        reason: &'static str,
+    },
+    /// More ranks than slots.
+    #[error(
+        "{ranks} ranks do not fit into the {slots} slots of the hosts; give more slots (HOST:N) or fewer ranks (-n)"
+    )]
+    Full {
+        /// Ranks asked for.
+        ranks: u32,
+        /// Slots there are.
+        slots: u64,
+    },
+}
+
+/// Reads `a,b:4`.
+pub fn parse_list(list: &str) -> Result<Vec<Host>, HostError> {
+    let place = "--hosts".to_owned();
+    if list.trim().is_empty() {
+        return Err(HostError::Empty(place));
+    }
+    list.split(',').map(|text| parse_host(text.trim(), &place)).collect::<Result<_, _>>().and_then(merge)
+}
+
+/// Reads a hostfile.
+pub fn read_file(path: &Path) -> Result<Vec<Host>, HostError> {
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path).map_err(|e| HostError::File(name.clone(), e.to_string()))?;
+    let mut hosts = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or("").trim();
+        if !line.is_empty() {
+            hosts.push(parse_line(line, &format!("{name} line {}", index + 1))?);
+        }
+    }
+    if hosts.is_empty() {
+        return Err(HostError::Empty(name));
+    }
+    merge(hosts)
+}
+
+fn parse_line(line: &str, place: &str) -> Result<Host, HostError> {
+    let mut words = line.split_whitespace();
+    let mut host = parse_host(words.next().unwrap_or(""), place)?;
+    for word in words {
+        let bad = |reason| HostError::Bad { place: place.to_owned(), text: word.to_owned(), reason };
+        let slots = word.strip_prefix("slots=").ok_or_else(|| bad("is not slots=N"))?;
+        host.slots =
+            Some(parse_slots(slots).ok_or_else(|| bad("is not a number of slots from 1 to 1000000"))?);
+    }
+    Ok(host)
+}
+
+/// `HOST`, `HOST:N`, `[ADDRESS]` or `[ADDRESS]:N`; more than one colon is an IPv6 address.
+fn parse_host(text: &str, place: &str) -> Result<Host, HostError> {
+    let bad = |reason| HostError::Bad { place: place.to_owned(), text: text.to_owned(), reason };
+    let (name, slots) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((name, rest)) if rest.is_empty() => (name, None),
+        Some((name, rest)) => (name, Some(rest.strip_prefix(':').ok_or_else(|| bad("is no host"))?)),
+        None => match text.split_once(':') {
+            Some((name, slots)) if !slots.contains(':') => (name, Some(slots)),
+            _ => (text, None),
+        },
+    };
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "-._:%@".contains(c);
+    if name.is_empty() {
+        return Err(bad("has no host name"));
+    }
+    // A name that starts with a dash would be a flag to ssh.
+    if name.starts_with('-') || !name.chars().all(allowed) {
+        return Err(bad("is no host name"));
+    }
+    let count = |slots| {
+        parse_slots(slots).ok_or_else(|| bad("has no number of slots from 1 to 1000000 behind the colon"))
+    };
+    Ok(Host { name: name.to_owned(), slots: slots.map(count).transpose()? })
+}
+
+fn parse_slots(text: &str) -> Option<u32> {
+    text.parse().ok().filter(|slots| (1..=1_000_000).contains(slots))
+}
+
+/// A host that is named twice is one host with the slots of both.
+fn merge(hosts: Vec<Host>) -> Result<Vec<Host>, HostError> {
+    let mut merged: Vec<Host> = Vec::new();
+    for host in hosts {
+        match merged.iter_mut().find(|other| other.name == host.name) {
+            Some(other) => {
+                other.slots = Some(other.slots.unwrap_or(1).saturating_add(host.slots.unwrap_or(1)));
+            }
+            None => merged.push(host),
+        }
+    }
+    Ok(merged)
+}
+
+/// Number of slots if any host said one; hosts that did not have one each.
+pub fn total_slots(hosts: &[Host]) -> Option<u64> {
+    let any = hosts.iter().any(|host| host.slots.is_some());
+    any.then(|| hosts.iter().map(|host| u64::from(host.slots.unwrap_or(1))).sum())
+}
+
+/// Gives each host a block of consecutive ranks; hosts that get none are left out.
+pub fn place(hosts: &[Host], ranks: u32) -> Result<Vec<Block>, HostError> {
+    let by_slots = total_slots(hosts);
+    if let Some(slots) = by_slots.filter(|slots| u64::from(ranks) > *slots) {
+        return Err(HostError::Full { ranks, slots });
+    }
+    let host_count = u32::try_from(hosts.len()).unwrap_or(u32::MAX).max(1);
+    let (even, extra) = (ranks / host_count, ranks % host_count);
+    let mut blocks = Vec::new();
+    let mut first = 0;
+    for (index, host) in hosts.iter().enumerate() {
+        let share = even + u32::from((index as u64) < u64::from(extra));
+        let count = by_slots.map_or(share, |_| host.slots.unwrap_or(1).min(ranks - first));
+        if count > 0 {
+            blocks.push(Block { host: host.name.clone(), first, count });
+            first += count;
+        }
+    }
+    Ok(blocks)
+}
+
+/// `PMI_process_mapping`: runs of hosts with equally many ranks, as (first host, hosts, ranks on each).
+pub fn process_mapping(blocks: &[Block]) -> String {
+    let mut runs: Vec<(usize, usize, u32)> = Vec::new();
+    for (index, block) in blocks.iter().enumerate() {
+        match runs.last_mut() {
+            Some((_, hosts, count)) if *count == block.count => *hosts += 1,
+            _ => runs.push((index, 1, block.count)),
+        }
+    }
+    let runs: Vec<String> =
+        runs.iter().map(|(first, hosts, count)| format!("({first},{hosts},{count})")).collect();
+    format!("(vector,{})", runs.join(","))
+}
+
+/// Whether a name means this host.
+pub fn is_local(name: &str) -> bool {
+    let own = host_name();
+    let short = own.split('.').next().unwrap_or(&own);
+    ["localhost", "127.0.0.1", "::1", own.as_str(), short].contains(&name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(list: &str, ranks: u32) -> Vec<u32> {
+        let blocks = place(&parse_list(list).unwrap(), ranks).unwrap();
+        assert_eq!(blocks.iter().map(|b| b.count).sum::<u32>(), ranks);
+        blocks.iter().map(|b| b.count).collect()
+    }
+
+    #[test]
+    fn ranks_fill_slots_or_spread() {
+        assert_eq!(counts("a,b", 4), [2, 2]);
+        assert_eq!(counts("a,b,c", 5), [2, 2, 1]);
+        assert_eq!(counts("a,b,c", 2), [1, 1]);
+        assert_eq!(counts("a:2,b:3", 4), [2, 2]);
+        assert_eq!(counts("a:2,b,c:3", 6), [2, 1, 3]);
+        assert_eq!(counts("a,b,a", 3), [2, 1]);
+        let full = place(&parse_list("a:1,b:1").unwrap(), 3);
+        assert_eq!(full, Err(HostError::Full { ranks: 3, slots: 2 }));
+    }
+
+    #[test]
+    fn names_of_hosts() {
+        let host = |text| parse_host(text, "here").map(|host| (host.name, host.slots));
+        assert_eq!(host("n1.lan:3"), Ok(("n1.lan".into(), Some(3))));
+        assert_eq!(host("::1"), Ok(("::1".into(), None)));
+        assert_eq!(host("[fe80::1]:2"), Ok(("fe80::1".into(), Some(2))));
+        assert_eq!(host("me@n1"), Ok(("me@n1".into(), None)));
+        for bad in [
+            "",
+            ":2",
+            "a:0",
+            "a:x",
+            "a:",
+            "a:-1",
+            "a:4294967296",
+            "a b",
+            "-oProxyCommand=x",
+            "a;b",
+            "[a]x",
+            "$(x)",
+        ] {
+            assert!(host(bad).is_err(), "{bad:?}");
+        }
+        for bad in ["", " ", ",", "a,,b"] {
+            assert!(parse_list(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn hostfiles() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let read = |text: &str| {
+            std::fs::write(file.path(), text).unwrap();
+            read_file(file.path())
+        };
+        let hosts = read("# all\n a slots=2 # first\n\nb:3\nc\n").unwrap();
+        assert_eq!(total_slots(&hosts), Some(6));
+        assert!(matches!(read("# none\n"), Err(HostError::Empty(_))));
+        for (text, line) in [("a slots=x", "line 1"), ("a\nb size=2", "line 2"), ("a slots=0", "line 1")] {
+            assert!(read(text).unwrap_err().to_string().contains(line), "{text}");
+        }
+        assert!(matches!(read_file(Path::new("/nonexistent")), Err(HostError::File(..))));
+    }
+
+    #[test]
+    fn mapping_of_blocks() {
+        let mapping = |list, ranks| process_mapping(&place(&parse_list(list).unwrap(), ranks).unwrap());
+        assert_eq!(mapping("a", 4), "(vector,(0,1,4))");
+        assert_eq!(mapping("a,b", 4), "(vector,(0,2,2))");
+        assert_eq!(mapping("a,b,c", 5), "(vector,(0,2,2),(2,1,1))");
+    }
+}

@@ -1,0 +1,111 @@
+//! `transom info`: what this host has for jobs.
+
+use std::fs;
+
+use nix::sys::resource::{Resource, getrlimit};
+
+/// Prints the facts of this host, one a line.
+pub fn print_info() {
+    for (name, value) in host_facts() {
+        println!("{name:<18} {value}");
+    }
+}
+
+/// The facts of this host, as name and value.
+pub fn host_facts() -> Vec<(&'static str, String)> {
+    vec![
+        ("host", crate::process::host_name()),
+        ("kernel", kernel()),
+        ("processors", processors()),
+        ("memory", memory()),
+        ("huge pages", huge_pages()),
+        ("lockable memory", limit(Resource::RLIMIT_MEMLOCK, true)),
+        ("open files", limit(Resource::RLIMIT_NOFILE, false)),
+        ("cross-memory copy", cross_memory()),
+    ]
+}
+
+fn read(path: &str) -> Option<String> {
+    fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
+}
+
+fn kernel() -> String {
+    let part = |name| read(&format!("/proc/sys/kernel/{name}")).unwrap_or_default();
+    format!("{} {} ({})", part("ostype"), part("osrelease"), std::env::consts::ARCH)
+}
+
+fn processors() -> String {
+    let model = read("/proc/cpuinfo").and_then(|text| {
+        let line = text.lines().find(|line| line.starts_with("model name"))?;
+        line.split_once(':').map(|(_, model)| model.trim().to_owned())
+    });
+    let usable = std::thread::available_parallelism().map_or(1, usize::from);
+    let set = nix::sched::sched_getaffinity(nix::unistd::Pid::from_raw(0));
+    let allowed = set.map_or(usable, |set| {
+        (0..nix::sched::CpuSet::count()).filter(|cpu| set.is_set(*cpu) == Ok(true)).count()
+    });
+    let quota = if usable < allowed { format!(", limited to {usable} by a quota") } else { String::new() };
+    format!("{allowed}{quota}, {}", model.unwrap_or_else(|| "unknown model".to_owned()))
+}
+
+fn meminfo(name: &str) -> Option<u64> {
+    let text = read("/proc/meminfo")?;
+    let line = text.lines().find(|line| line.split(':').next() == Some(name))?;
+    line.split_whitespace().nth(1)?.parse().ok()
+}
+
+fn memory() -> String {
+    match (meminfo("MemTotal"), meminfo("MemAvailable")) {
+        (Some(total), Some(free)) => format!("{}, {} available", bytes(total * 1024), bytes(free * 1024)),
+        _ => "unknown".to_owned(),
+    }
+}
+
+fn huge_pages() -> String {
+    let count = |name| meminfo(name).unwrap_or(0);
+    let size = bytes(count("Hugepagesize") * 1024);
+    let transparent = read("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();
+    let transparent = transparent.split(['[', ']']).nth(1).unwrap_or("unknown");
+    format!(
+        "{} of {size}, {} free; transparent: {transparent}",
+        count("HugePages_Total"),
+        count("HugePages_Free")
+    )
+}
+
+fn limit(resource: Resource, in_bytes: bool) -> String {
+    let show = |value| match value {
+        nix::libc::RLIM_INFINITY => "unlimited".to_owned(),
+        value if in_bytes => bytes(value),
+        value => value.to_string(),
+    };
+    match getrlimit(resource) {
+        Ok((soft, hard)) => format!("{} (hard limit {})", show(soft), show(hard)),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// `process_vm_readv` between the processes of one user, as Yama allows it.
+fn cross_memory() -> String {
+    match read("/proc/sys/kernel/yama/ptrace_scope").as_deref() {
+        None => "allowed (no Yama in this kernel)".to_owned(),
+        Some("0") => "allowed (ptrace_scope 0)".to_owned(),
+        Some("1") => "between parent and child only (ptrace_scope 1)".to_owned(),
+        Some(other) => format!("for administrators only, or not at all (ptrace_scope {other})"),
+    }
+}
+
+fn bytes(count: u64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut unit = 0;
+    let mut value = count as f64;
+    while value >= 1024.0 && unit + 1 < units.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    if unit == 0 || value.fract() == 0.0 {
+        format!("{value:.0} {}", units[unit])
+    } else {
+        format!("{value:.1} {}", units[unit])
+    }
+}

@@ -1,0 +1,111 @@
+//! Processes: who descends from this one, how they ended, and how to end them.
+
+use std::collections::HashMap;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
+
+use crate::frames::Status;
+
+impl From<ExitStatus> for Status {
+    fn from(status: ExitStatus) -> Self {
+        match (status.code(), status.signal()) {
+            (Some(code), _) => Self::Code(code),
+            (None, number) => Self::Signal { number: number.unwrap_or(0), core: status.core_dumped() },
+        }
+    }
+}
+
+/// A signal as people read it: `9 (SIGKILL)`.
+pub fn signal_name(number: i32) -> String {
+    match Signal::try_from(number) {
+        Ok(signal) => format!("{number} ({})", signal.as_str()),
+        Err(_) => number.to_string(),
+    }
+}
+
+/// Buries children that nobody waits for by name, and says which: a subreaper inherits strangers.
+pub fn reap_any() -> Vec<(Pid, Status)> {
+    let mut ended = Vec::new();
+    loop {
+        match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+            Ok(WaitStatus::Exited(pid, code)) => ended.push((pid, Status::Code(code))),
+            Ok(WaitStatus::Signaled(pid, signal, core)) => {
+                ended.push((pid, Status::Signal { number: signal as i32, core }));
+            }
+            // A real-time signal has no name in nix: that child is buried all the same.
+            Ok(WaitStatus::StillAlive) | Err(Errno::ECHILD) => return ended,
+            Ok(_) | Err(_) => {}
+        }
+    }
+}
+
+/// All living descendants of this process.
+pub fn descendants() -> Vec<Pid> {
+    let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    for pid in entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok()) {
+        if let Some(parent) = living_parent(pid) {
+            children.entry(parent).or_default().push(pid);
+        }
+    }
+    let mut found = Vec::new();
+    let mut next = vec![nix::unistd::getpid().as_raw()];
+    while let Some(pid) = next.pop() {
+        let of_pid = children.remove(&pid).unwrap_or_default();
+        found.extend(of_pid.iter().map(|pid| Pid::from_raw(*pid)));
+        next.extend(of_pid);
+    }
+    found
+}
+
+/// Parent of a process that is no zombie. (The name in /proc/PID/stat may hold anything, even `)`.)
+fn living_parent(pid: i32) -> Option<i32> {
+    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let after_name = stat.iter().rposition(|&b| b == b')')? + 1;
+    let rest = String::from_utf8_lossy(&stat[after_name..]).into_owned();
+    let mut fields = rest.split_ascii_whitespace();
+    let state = fields.next()?;
+    let parent = fields.next()?.parse().ok()?;
+    // A zombie's children have new parents already, so that nothing is lost by leaving it out.
+    (state != "Z" && state != "X").then_some(parent)
+}
+
+/// Kills every descendant, also those that made sessions of their own; false if some are left at the limit.
+pub fn kill_descendants(limit: Duration) -> bool {
+    let end = Instant::now() + limit;
+    loop {
+        let alive = descendants();
+        for pid in &alive {
+            let _ = kill(*pid, Signal::SIGKILL);
+        }
+        reap_any();
+        if alive.is_empty() {
+            return true;
+        }
+        if Instant::now() >= end {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Whether this process was started with a signal ignored (`nohup`, a shell's `&`): leave it so.
+pub fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    (1..=64).contains(&signal) && mask & (1 << (signal - 1)) != 0
+}
+
+/// This host's name.
+pub fn host_name() -> String {
+    nix::unistd::gethostname()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_else(|_| "localhost".into())
+}

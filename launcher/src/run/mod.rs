@@ -1,0 +1,60 @@
+//! `transom run`: starts an agent on each host, and sees the job through to one exit code.
+
+mod agents;
+mod job;
+mod output;
+mod plan;
+mod report;
+mod signals;
+mod stdin;
+
+use std::io;
+use std::process::ExitCode;
+
+use bytes::Bytes;
+
+use crate::cli::{RunArgs, USAGE};
+use crate::frames::{Frame, ToLauncher};
+
+/// What the launcher's one loop hears of.
+#[derive(Debug)]
+pub enum Event {
+    /// From the agent of that number.
+    Agent(usize, Frame<ToLauncher>),
+    /// The channel to an agent has ended, with the reason if it broke.
+    AgentEof(usize, Option<io::Error>),
+    /// A signal for this process.
+    Signal(i32),
+    /// Some of this process's standard input.
+    Stdin(Bytes),
+    /// There is no more of it.
+    StdinEof,
+    /// Output of an agent's ranks was written: the agent's number, and the bytes of credit it gets back.
+    Written(usize, u32),
+    /// This process's standard output cannot be written any more.
+    OutputClosed(io::Error),
+    /// All output was written.
+    WriterDone,
+}
+
+/// Runs a job.
+pub fn main(args: RunArgs) -> ExitCode {
+    let plan = match plan::Plan::new(&args) {
+        Ok(plan) => plan,
+        Err(message) => return refuse(&message),
+    };
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return refuse(&error.to_string()),
+    };
+    let code = runtime.block_on(job::Job::run(args, plan));
+    match code {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => refuse(&error.to_string()),
+    }
+}
+
+fn refuse(message: &str) -> ExitCode {
+    eprintln!("transom: {message}");
+    ExitCode::from(USAGE)
+}

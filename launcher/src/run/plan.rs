@@ -1,0 +1,128 @@
+//! What is to run where, decided before anything is started.
+
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+use crate::cli::{Bind, RunArgs};
+use crate::frames::JobSpec;
+use crate::hosts::{self, Block, Host};
+use crate::slurm;
+
+/// How an agent is started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Route {
+    /// As a child of this process.
+    Local,
+    /// By ssh.
+    Ssh,
+    /// By another command that is called like ssh, given as words.
+    Rsh(Vec<String>),
+    /// As a step of this Slurm job.
+    Srun,
+}
+
+/// Hosts, ranks and routes of a job.
+#[derive(Debug)]
+pub struct Plan {
+    /// The ranks of each host, and the way there.
+    pub hosts: Vec<(Block, Route)>,
+    /// Number of ranks.
+    pub size: u32,
+    /// This executable.
+    pub exe: PathBuf,
+    template: JobSpec,
+}
+
+impl Plan {
+    /// Plans a job; says why it cannot be.
+    pub fn new(args: &RunArgs) -> Result<Self, String> {
+        let (hosts, routes, tasks) = find_hosts(args)?;
+        let slots = hosts::total_slots(&hosts).and_then(|slots| u32::try_from(slots).ok());
+        let size = args.ranks.or(tasks).or(slots).unwrap_or(1);
+        let blocks = hosts::place(&hosts, size).map_err(|e| e.to_string())?;
+        let exe = std::env::current_exe().map_err(|e| format!("/proc/self/exe: {e}"))?;
+        let cwd = std::env::current_dir().map_err(|e| format!("working directory: {e}"))?;
+        let template = JobSpec {
+            size,
+            first_rank: 0,
+            count: 0,
+            hosts: u32::try_from(blocks.len()).unwrap_or(u32::MAX),
+            kvs: format!("transom_{}", std::process::id()),
+            mapping: hosts::process_mapping(&blocks),
+            cwd: cwd.into(),
+            argv: args.program.clone(),
+            env: environment(),
+            remote: false,
+            bind_core: args.bind == Bind::Core,
+        };
+        let hosts =
+            blocks.into_iter().map(|block| (routes(&block.host), block)).map(|(r, b)| (b, r)).collect();
+        Ok(Self { hosts, size, exe, template })
+    }
+
+    /// The orders for one host.
+    pub fn spec(&self, index: usize) -> Option<JobSpec> {
+        let (block, route) = self.hosts.get(index)?;
+        let mut spec = self.template.clone();
+        (spec.first_rank, spec.count, spec.remote) = (block.first, block.count, *route != Route::Local);
+        Some(spec)
+    }
+}
+
+type Routes = Box<dyn Fn(&str) -> Route>;
+
+fn find_hosts(args: &RunArgs) -> Result<(Vec<Host>, Routes, Option<u32>), String> {
+    let named = match (&args.hosts, &args.hostfile) {
+        (Some(list), _) => Some(hosts::parse_list(list)),
+        (_, Some(file)) => Some(hosts::read_file(file)),
+        (None, None) => None,
+    };
+    if let Some(hosts) = named.transpose().map_err(|e| e.to_string())? {
+        let rsh = args.rsh.clone().or_else(|| std::env::var("TRANSOM_RSH").ok());
+        let rsh = rsh.as_deref().map(words).transpose()?;
+        return Ok((hosts, Box::new(move |host| route_to(host, rsh.as_deref())), None));
+    }
+    if let Some(allocation) = slurm::allocation().map_err(|e| e.to_string())? {
+        let mut hosts = allocation.hosts;
+        let slots = hosts::total_slots(&hosts);
+        // More ranks than Slurm's tasks: it is the user's allocation, so that only the spread is decided here.
+        if args.ranks.zip(slots).is_some_and(|(ranks, slots)| u64::from(ranks) > slots) {
+            hosts.iter_mut().for_each(|host| host.slots = None);
+        }
+        let own = std::env::var("SLURMD_NODENAME").ok();
+        let route = move |host: &str| if own.as_deref() == Some(host) { Route::Local } else { Route::Srun };
+        return Ok((hosts, Box::new(route), allocation.tasks));
+    }
+    let here = Host { name: crate::process::host_name(), slots: None };
+    Ok((vec![here], Box::new(|_| Route::Local), None))
+}
+
+fn route_to(host: &str, rsh: Option<&[String]>) -> Route {
+    match rsh {
+        Some(words) => Route::Rsh(words.to_vec()),
+        None if hosts::is_local(host) => Route::Local,
+        None => Route::Ssh,
+    }
+}
+
+fn words(command: &str) -> Result<Vec<String>, String> {
+    let words: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
+    if words.is_empty() { Err("--rsh: no command in it".to_owned()) } else { Ok(words) }
+}
+
+/// This process's environment without what an outer launcher put into it.
+fn environment() -> Vec<(OsString, OsString)> {
+    let of_launcher = |name: &OsString| {
+        let name = name.to_string_lossy();
+        let own =
+            ["TRANSOM_HOST_COUNT", "TRANSOM_LOCAL_RANK", "TRANSOM_LOCAL_SIZE", "TRANSOM_TERMINAL_WIDTH"];
+        name.starts_with("PMI_") || name.starts_with("PMIX_") || own.contains(&&*name)
+    };
+    let mut env: Vec<_> = std::env::vars_os().filter(|(name, _)| !of_launcher(name)).collect();
+    let size = std::io::stderr().is_terminal().then(|| terminal_size::terminal_size_of(std::io::stderr()));
+    if let Some(Some((width, _))) = size {
+        env.push(("TRANSOM_TERMINAL_WIDTH".into(), width.0.to_string().into()));
+    }
+    env
+}

@@ -1,0 +1,206 @@
+//! Why a job ended badly: the line that says so, and the exit code.
+
+use std::time::Duration;
+
+use super::plan::Route;
+use crate::frames::Status;
+use crate::process::signal_name;
+
+/// A rank, as a message names it.
+#[derive(Debug, Clone)]
+pub struct RankName {
+    /// Its number.
+    pub rank: u32,
+    /// Its process.
+    pub pid: i32,
+    /// Its host.
+    pub host: String,
+}
+
+/// The first thing that went wrong.
+#[derive(Debug)]
+pub enum Failure {
+    /// A rank ended with a code other than 0, by a signal, or with 0 in the middle of the job.
+    Rank(RankName, Status),
+    /// A rank asked for the end.
+    Abort(RankName, i32),
+    /// Ranks wait in a fence for one that has ended.
+    Fence(u32),
+    /// An agent could not start the job.
+    CannotStart { host: String, message: String, code: i32 },
+    /// No agent answers on a host.
+    Unreachable { host: String, route: Route, why: Unreachable },
+    /// An agent has ended in the middle of the job.
+    AgentLost { host: String, ranks: u32, status: Option<Status>, error: Option<String> },
+    /// `--timeout` has passed.
+    Timeout { limit: Duration, running: Vec<u32> },
+    /// Standard output cannot be written.
+    Output(std::io::Error),
+    /// A signal asked for the end.
+    Signal(i32),
+}
+
+/// Why no agent answers.
+#[derive(Debug)]
+pub enum Unreachable {
+    /// Nothing came in time.
+    Silence(Duration),
+    /// The command that should start it has ended.
+    Ended(Option<Status>),
+    /// It talks, but not so.
+    Nonsense(String),
+}
+
+impl Failure {
+    /// This command's exit code.
+    pub fn code(&self) -> u8 {
+        let code = match self {
+            Self::Rank(_, Status::Code(code)) | Self::Abort(_, code) => *code,
+            Self::Rank(_, Status::Signal { number, .. }) | Self::Signal(number) => 128 + number,
+            Self::CannotStart { code, .. } => *code,
+            Self::Unreachable { .. } => i32::from(crate::cli::USAGE),
+            Self::AgentLost { .. } | Self::Fence(_) => 1,
+            Self::Timeout { .. } => 124,
+            Self::Output(error) if error.kind() == std::io::ErrorKind::BrokenPipe => 128 + 13,
+            Self::Output(_) => 1,
+        };
+        // A failure is never 0: not when a rank aborts with 0 or 256.
+        u8::try_from(code & 0xff).ok().filter(|code| *code != 0).unwrap_or(1)
+    }
+
+    /// The line for people, without `transom: `; none when there is nothing to say. `others` ranks were ended.
+    pub fn message(&self, others: usize) -> Option<String> {
+        let line = match self {
+            Self::Rank(rank, status) => format!("{} {}{}", name(rank), ended(*status), others_ended(others)),
+            Self::Abort(rank, code) => {
+                format!("{} aborted the job with code {code}{}", name(rank), others_ended(others))
+            }
+            Self::Fence(rank) => format!(
+                "rank {rank} ended before a PMI fence in which other ranks wait for it{}",
+                others_ended(others)
+            ),
+            Self::CannotStart { host, message, .. } => {
+                format!("host {host}: {message}{}", others_ended(others))
+            }
+            Self::Unreachable { host, route, why } => unreachable(host, route, why),
+            Self::AgentLost { host, ranks, status, error } => {
+                let how = match (status, error) {
+                    (Some(status), _) => ended(*status),
+                    (None, Some(error)) => format!("broke off: {error}"),
+                    (None, None) => "is gone".to_owned(),
+                };
+                format!(
+                    "the agent on host {host} {how}, and with it {}{}",
+                    count(*ranks),
+                    others_ended(others)
+                )
+            }
+            Self::Timeout { limit, running } => format!(
+                "the job was ended after {} s (--timeout); still running: {}",
+                limit.as_secs_f64(),
+                ranges(running)
+            ),
+            Self::Output(error) if error.kind() == std::io::ErrorKind::BrokenPipe => return None,
+            Self::Output(error) => format!("standard output: {error}{}", others_ended(others)),
+            Self::Signal(number) => format!("ended by signal {}", signal_name(*number)),
+        };
+        Some(line)
+    }
+}
+
+fn name(rank: &RankName) -> String {
+    format!("rank {} (pid {}) on host {}", rank.rank, rank.pid, rank.host)
+}
+
+fn ended(status: Status) -> String {
+    match status {
+        Status::Code(0) => "exited with code 0 without finalizing".to_owned(),
+        Status::Code(code) => format!("exited with code {code}"),
+        Status::Signal { number: 0, .. } => "was killed by a real-time signal".to_owned(),
+        Status::Signal { number, core } => {
+            let core = if core { ", core dumped" } else { "" };
+            format!("was killed by signal {}{core}", signal_name(number))
+        }
+    }
+}
+
+fn others_ended(others: usize) -> String {
+    match others {
+        0 => String::new(),
+        1 => "; the other rank was ended".to_owned(),
+        n => format!("; the other {n} ranks were ended"),
+    }
+}
+
+fn count(ranks: u32) -> String {
+    if ranks == 1 { "1 rank".to_owned() } else { format!("{ranks} ranks") }
+}
+
+fn unreachable(host: &str, route: &Route, why: &Unreachable) -> String {
+    let (how, advice) = match route {
+        Route::Local => ("a child process".to_owned(), String::new()),
+        Route::Ssh => ("ssh".to_owned(), format!("; `ssh {host} true` must work without a password")),
+        Route::Rsh(words) => (words.join(" "), format!("; `{} {host} true` must work", words.join(" "))),
+        Route::Srun => ("srun".to_owned(), format!("; `srun --overlap -N1 -n1 -w {host} true` must work")),
+    };
+    let what = match why {
+        Unreachable::Silence(limit) => {
+            format!("did not answer within {} s (--connect-timeout)", limit.as_secs_f64())
+        }
+        Unreachable::Ended(Some(Status::Code(127))) => {
+            format!("{how} exited with code 127: is transom installed there, in the same place or in PATH?")
+        }
+        Unreachable::Ended(Some(status)) => {
+            format!("{how} {}", ended(*status).replace(" without finalizing", ""))
+        }
+        Unreachable::Ended(None) => format!("{how} closed the connection"),
+        Unreachable::Nonsense(error) => error.clone(),
+    };
+    format!("cannot start on host {host}: {what}{advice}; nothing was started")
+}
+
+/// `ranks 0-3, 7`.
+fn ranges(ranks: &[u32]) -> String {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for &rank in ranks {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == rank => *last = rank,
+            _ => runs.push((rank, rank)),
+        }
+    }
+    let text = |(first, last): &(u32, u32)| {
+        if first == last { first.to_string() } else { format!("{first}-{last}") }
+    };
+    let list = runs.iter().map(text).collect::<Vec<_>>().join(", ");
+    format!("{} {list}", if ranks.len() == 1 { "rank" } else { "ranks" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rank() -> RankName {
+        RankName { rank: 2, pid: 4711, host: "n1".into() }
+    }
+
+    #[test]
+    fn messages_and_codes() {
+        let killed = Failure::Rank(rank(), Status::Signal { number: 9, core: false });
+        let line =
+            "rank 2 (pid 4711) on host n1 was killed by signal 9 (SIGKILL); the other 3 ranks were ended";
+        assert_eq!((killed.message(3).as_deref(), killed.code()), (Some(line), 137));
+        let exited = Failure::Rank(rank(), Status::Code(3));
+        assert_eq!(exited.message(0).as_deref(), Some("rank 2 (pid 4711) on host n1 exited with code 3"));
+        assert_eq!(exited.code(), 3);
+        assert_eq!(Failure::Rank(rank(), Status::Code(0)).code(), 1);
+        assert_eq!((Failure::Abort(rank(), 5).code(), Failure::Abort(rank(), 256).code()), (5, 1));
+        let pipe = Failure::Output(std::io::ErrorKind::BrokenPipe.into());
+        assert_eq!((pipe.message(3), pipe.code()), (None, 141));
+        let timeout = Failure::Timeout { limit: Duration::from_millis(1500), running: vec![0, 1, 2, 7] };
+        assert!(
+            timeout
+                .message(4)
+                .is_some_and(|line| line.ends_with("after 1.5 s (--timeout); still running: ranks 0-2, 7"))
+        );
+    }
+}
