@@ -97,7 +97,7 @@ fn parse_line(line: &str, place: &str) -> Result<Host, HostError> {
 fn parse_host(text: &str, place: &str) -> Result<Host, HostError> {
     let bad = |reason| HostError::Bad { place: place.to_owned(), text: text.to_owned(), reason };
     let (name, slots) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        Some((name, rest)) if rest.is_empty() => (name, None),
+        Some((name, "")) => (name, None),
         Some((name, rest)) => (name, Some(rest.strip_prefix(':').ok_or_else(|| bad("is no host"))?)),
         None => match text.split_once(':') {
             Some((name, slots)) if !slots.contains(':') => (name, Some(slots)),

@@ -74,11 +74,23 @@ fn parse_tasks(text: &str) -> Option<Vec<u32>> {
     Some(counts)
 }
 
+/// Whether this cluster binds tasks to processors.
+pub fn binds_cpus() -> bool {
+    let output = Command::new("scontrol").args(["show", "config"]).output();
+    let config =
+        output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    config.lines().any(|line| line.starts_with("TaskPlugin ") && line.contains("affinity"))
+}
+
 /// The command that starts an agent on a host of the allocation.
-pub fn agent_command(host: &str, exe: &std::path::Path) -> Command {
+pub fn agent_command(host: &str, exe: &std::path::Path, binds_cpus: bool) -> Command {
     let mut command = Command::new("srun");
     command.args(["--nodes=1", "--ntasks=1", "--nodelist", host, "--overlap", "--mpi=none"]);
-    command.args(["--kill-on-bad-exit=0", "--input=all", "--cpu-bind=none", "--quiet"]);
+    command.args(["--kill-on-bad-exit=0", "--input=all", "--quiet"]);
+    if binds_cpus {
+        // The agent's own ranks share all processors of the allocation; without the plugin srun would warn.
+        command.arg("--cpu-bind=none");
+    }
     command.arg("--").arg(exe).arg("agent");
     // What the batch script asked for its own steps must not change this one (labels would break the frames).
     for name in [

@@ -148,7 +148,7 @@ fn command(route: &Route, host: &str, exe: &Path, connect_timeout: Duration) -> 
             command.arg("agent");
             command
         }
-        Route::Srun => crate::slurm::agent_command(host, exe),
+        Route::Srun { binds_cpus } => crate::slurm::agent_command(host, exe, *binds_cpus),
         Route::Ssh => {
             let mut command = Command::new("ssh");
             let seconds = connect_timeout.as_secs().max(1);

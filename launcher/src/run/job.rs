@@ -356,7 +356,7 @@ impl Job {
     }
 
     fn poll_agents(&mut self) {
-        let before: Vec<bool> = self.agents.iter().map(|agent| agent.status.is_some()).collect();
+        let known: Vec<usize> = (0..self.agents.len()).filter(|i| self.agents[*i].status.is_some()).collect();
         self.agents.iter_mut().for_each(Agent::poll);
         for (pid, status) in reap_any() {
             if let Some(agent) = self.agents.iter_mut().find(|agent| agent.pid() == pid) {
@@ -364,7 +364,7 @@ impl Job {
             }
         }
         for index in 0..self.agents.len() {
-            if !before[index] && self.agents[index].status.is_some() {
+            if self.agents[index].status.is_some() && !known.contains(&index) {
                 self.check_lost(index, None);
             }
         }

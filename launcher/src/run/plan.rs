@@ -19,7 +19,10 @@ pub enum Route {
     /// By another command that is called like ssh, given as words.
     Rsh(Vec<String>),
     /// As a step of this Slurm job.
-    Srun,
+    Srun {
+        /// Whether the cluster binds tasks to processors.
+        binds_cpus: bool,
+    },
 }
 
 /// Hosts, ranks and routes of a job.
@@ -91,7 +94,9 @@ fn find_hosts(args: &RunArgs) -> Result<(Vec<Host>, Routes, Option<u32>), String
             hosts.iter_mut().for_each(|host| host.slots = None);
         }
         let own = std::env::var("SLURMD_NODENAME").ok();
-        let route = move |host: &str| if own.as_deref() == Some(host) { Route::Local } else { Route::Srun };
+        let others = hosts.iter().any(|host| own.as_ref() != Some(&host.name));
+        let srun = Route::Srun { binds_cpus: others && slurm::binds_cpus() };
+        let route = move |host: &str| if own.as_deref() == Some(host) { Route::Local } else { srun.clone() };
         return Ok((hosts, Box::new(route), allocation.tasks));
     }
     let here = Host { name: crate::process::host_name(), slots: None };

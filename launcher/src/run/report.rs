@@ -141,7 +141,9 @@ fn unreachable(host: &str, route: &Route, why: &Unreachable) -> String {
         Route::Local => ("a child process".to_owned(), String::new()),
         Route::Ssh => ("ssh".to_owned(), format!("; `ssh {host} true` must work without a password")),
         Route::Rsh(words) => (words.join(" "), format!("; `{} {host} true` must work", words.join(" "))),
-        Route::Srun => ("srun".to_owned(), format!("; `srun --overlap -N1 -n1 -w {host} true` must work")),
+        Route::Srun { .. } => {
+            ("srun".to_owned(), format!("; `srun --overlap -N1 -n1 -w {host} true` must work"))
+        }
     };
     let what = match why {
         Unreachable::Silence(limit) => {
