@@ -4,6 +4,7 @@
 //! Nothing here knows windows or epochs. Transports depend on this crate; the runtime depends on the transports.
 
 mod error;
+pub mod futex;
 pub mod memory;
 mod numbers;
 mod operation;

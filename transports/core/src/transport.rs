@@ -152,6 +152,10 @@ pub trait Transport: Send + Sync + fmt::Debug {
     /// every method but this one.
     fn progress(&self, sink: &mut dyn FnMut(Event<'_>)) -> TransportResult<usize>;
 
+    /// Ends every operation under way without its completion: after this no local buffer is touched any more, and
+    /// later calls fail. For a caller that cannot keep its buffers any longer.
+    fn abandon(&self);
+
     /// The descriptor to sleep on.
     fn wait_fd(&self) -> WaitFd;
 

@@ -1,0 +1,107 @@
+//! One collective's transfers between ranks, split into messages and matched by sequence number.
+
+use crate::engine::Engine;
+use crate::protocol::matching::Key;
+use crate::protocol::wire::{HEADER_BYTES, Kind as Message};
+use crate::{Class, Error, Result};
+
+/// Which collective: a rank in another one is told so instead of waiting for ever.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Kind {
+    Barrier = 0,
+    Broadcast = 1,
+    Allgather = 2,
+    Allreduce = 3,
+    Window = 4,
+    Fence = 5,
+    Free = 6,
+    Finalize = 7,
+}
+
+impl Kind {
+    fn name(code: u8) -> &'static str {
+        const NAMES: [&str; 8] = [
+            "barrier",
+            "broadcast",
+            "allgather",
+            "allreduce",
+            "window creation",
+            "fence",
+            "free",
+            "the end of the job",
+        ];
+        NAMES.get(usize::from(code)).copied().unwrap_or("an unknown collective")
+    }
+}
+
+/// One collective of one rank.
+#[derive(Debug)]
+pub(super) struct Exchange<'a> {
+    engine: &'a Engine,
+    kind: Kind,
+    sequence: u64,
+}
+
+impl<'a> Exchange<'a> {
+    /// Starts the next collective.
+    pub fn new(engine: &'a Engine, kind: Kind) -> Self {
+        Self { engine, kind, sequence: engine.next_sequence() }
+    }
+
+    /// Rank and size.
+    pub fn place(&self) -> (usize, usize) {
+        (self.engine.rank, self.engine.size)
+    }
+
+    fn operation(&self) -> &'static str {
+        Kind::name(self.kind as u8)
+    }
+
+    /// Sends `bytes` to a peer, which receives them in the same round.
+    pub fn send(&self, peer: usize, round: usize, bytes: &[u8]) -> Result<()> {
+        let room = self.engine.routes.to(peer).capabilities().max_message - HEADER_BYTES;
+        let mut start = 0;
+        loop {
+            let part = &bytes[start..bytes.len().min(start + room)];
+            let mut header = self.engine.header(Message::Collective);
+            header.op = self.kind as u8;
+            header.offset = self.sequence;
+            header.count = round as u64;
+            header.value = bytes.len() as u64;
+            header.compare = start as u64;
+            self.engine.send(self.operation(), peer, &header, part)?;
+            start += part.len();
+            if start >= bytes.len() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Waits for what a peer sends in this round.
+    pub fn receive(&self, peer: usize, round: usize) -> Result<Vec<u8>> {
+        let key = Key { source: peer, sequence: self.sequence, round: round as u64 };
+        let what = || format!("rank {peer} to come to {}", self.operation());
+        self.engine.wait_until(self.operation(), &what, None, || {
+            match self.engine.matching.lock().take(key, self.kind as u8) {
+                Ok(bytes) => bytes.map(Ok),
+                Err(other) => Some(Err(self.mismatch(peer, other))),
+            }
+        })
+    }
+
+    fn mismatch(&self, peer: usize, other: u8) -> Error {
+        let message = format!(
+            "rank {peer} is in {} while this rank is in {}: all ranks must call the same collectives in the same order",
+            Kind::name(other),
+            self.operation()
+        );
+        Error::new(Class::Collective, self.operation(), message).at_rank(self.engine.rank)
+    }
+
+    /// A peer's bytes make no sense.
+    pub fn malformed(&self, peer: usize, error: &dyn std::fmt::Display) -> Error {
+        let message = format!("what rank {peer} sent makes no sense: {error}");
+        Error::new(Class::Collective, self.operation(), message).at_rank(self.engine.rank)
+    }
+}

@@ -1,0 +1,190 @@
+//! The agent: applies what messages ask for to this rank's windows, with the same CPU atomics that ranks of this node
+//! use themselves, so that all paths to one word are atomic to each other.
+//!
+//! It runs in whichever thread polls. It never blocks and never trusts: what makes no sense is refused.
+
+use std::sync::atomic::Ordering;
+
+use transom_transport::{DataType, Number, ReduceOp, TransportResult, reduce_valid, with_number};
+
+use super::exposure::Represented;
+use super::{Engine, Exposure};
+use crate::protocol::lock::{LockKind, Ticket};
+use crate::protocol::matching;
+use crate::protocol::wire::{self, Header, Kind};
+
+/// Carries out one message.
+pub(super) fn handle(engine: &Engine, header: &Header, kind: Kind, payload: &[u8]) {
+    if header.origin as usize >= engine.size {
+        tracing::warn!(origin = header.origin, "dropped a message from a rank that the job does not have");
+        return;
+    }
+    match kind {
+        Kind::Collective => collective(engine, header, payload),
+        Kind::Reply => {
+            engine.requests.reply(header.request, header.status == wire::OK, header.value, payload);
+        }
+        Kind::Flush => reply(engine, header, Some(Answer::Value(0))),
+        Kind::Revoke => {
+            if let Some(exposure) = engine.exposures.get(header.window) {
+                exposure.revoked.write().insert(header.origin as usize);
+            }
+            reply(engine, header, Some(Answer::Value(0)));
+        }
+        Kind::Wake => agent_recheck(engine, header.window),
+        Kind::Lock | Kind::Unlock => lock(engine, header, kind),
+        Kind::Accumulate | Kind::Put => {
+            if access(engine, header, kind, payload).is_none() {
+                tracing::warn!(
+                    ?kind,
+                    origin = header.origin,
+                    window = header.window,
+                    "dropped a malformed access"
+                );
+            }
+        }
+        Kind::GetAccumulate | Kind::FetchOp | Kind::CompareSwap | Kind::Get => {
+            let answer = access(engine, header, kind, payload);
+            reply(engine, header, answer);
+        }
+    }
+}
+
+enum Answer {
+    Value(u64),
+    Data(Vec<u8>),
+}
+
+/// Sends an answer; none means that the request is refused.
+fn reply(engine: &Engine, request: &Header, answer: Option<Answer>) {
+    let mut header = engine.header(Kind::Reply);
+    header.request = request.request;
+    header.window = request.window;
+    let mut data = Vec::new();
+    match answer {
+        Some(Answer::Value(value)) => header.value = value,
+        Some(Answer::Data(bytes)) => data = bytes,
+        None => header.status = wire::REFUSED,
+    }
+    engine.send_later(request.origin as usize, &header, &data);
+}
+
+fn collective(engine: &Engine, header: &Header, payload: &[u8]) {
+    let key = matching::Key { source: header.origin as usize, sequence: header.offset, round: header.count };
+    let taken = engine.matching.lock().arrived(key, header.op, header.value, header.compare, payload);
+    if !taken {
+        tracing::warn!(?key, "dropped a malformed part of a collective");
+    }
+}
+
+/// An access to a window's memory. `None` if the request makes no sense.
+fn access(engine: &Engine, header: &Header, kind: Kind, payload: &[u8]) -> Option<Answer> {
+    let exposure = engine.exposures.get(header.window)?;
+    let memory = &exposure.memory;
+    let offset = usize::try_from(header.offset).ok()?;
+    let operation = || {
+        let (op, ty) = (ReduceOp::from_wire(header.op)?, DataType::from_wire(header.ty)?);
+        reduce_valid(op, ty).then_some((op, ty))
+    };
+    match kind {
+        Kind::Put => memory.copy_in(offset, payload).ok().map(|()| Answer::Value(0)),
+        Kind::Get => {
+            let count = usize::try_from(header.count).ok()?;
+            if count > engine.routes.to(header.origin as usize).capabilities().max_message {
+                return None;
+            }
+            let mut data = vec![0; count];
+            memory.copy_out(offset, &mut data).ok().map(|()| Answer::Data(data))
+        }
+        Kind::Accumulate => {
+            let (op, ty) = operation()?;
+            memory.apply(op, ty, offset, payload, None).ok().map(|()| Answer::Value(0))
+        }
+        Kind::GetAccumulate => {
+            let (op, ty) = operation()?;
+            let mut old = vec![0; payload.len()];
+            memory.apply(op, ty, offset, payload, Some(&mut old)).ok().map(|()| Answer::Data(old))
+        }
+        Kind::FetchOp => {
+            let (op, ty) = operation()?;
+            with_number!(ty, T => {
+                memory.fetch_op::<T>(offset, op, unpack(header.value)).ok().map(|v| Answer::Value(pack(v)))
+            })
+        }
+        Kind::CompareSwap => {
+            let (_, ty) = operation()?;
+            with_number!(ty, T => {
+                let (compare, value) = (unpack::<T>(header.compare), unpack(header.value));
+                memory.compare_swap::<T>(offset, compare, value).ok().map(|v| Answer::Value(pack(v)))
+            })
+        }
+        _ => None,
+    }
+}
+
+/// An element as a number of the header: its bytes first, then zeros.
+pub(crate) fn pack<T: Number>(element: T) -> u64 {
+    let mut bytes = [0; 8];
+    bytes[..size_of::<T>()].copy_from_slice(element.as_bytes());
+    u64::from_ne_bytes(bytes)
+}
+
+/// The element that [`pack`] made a number of.
+pub(crate) fn unpack<T: Number>(value: u64) -> T {
+    T::read_from_prefix(&value.to_ne_bytes()).map_or_else(|_| T::new_zeroed(), |(element, _)| element)
+}
+
+fn lock(engine: &Engine, header: &Header, kind: Kind) {
+    let lock_kind = if header.op == 1 { LockKind::Exclusive } else { LockKind::Shared };
+    let done = engine.exposures.get(header.window).map(|exposure| match kind {
+        Kind::Lock => queue(engine, header, &exposure, lock_kind),
+        _ => release(engine, header, &exposure, lock_kind),
+    });
+    if !matches!(done, Some(Ok(()))) {
+        tracing::warn!(origin = header.origin, window = header.window, "dropped a malformed lock message");
+        if kind == Kind::Lock {
+            reply(engine, header, None);
+        }
+    }
+}
+
+/// Joins the lock's queue for a rank of another node.
+fn queue(engine: &Engine, header: &Header, exposure: &Exposure, kind: LockKind) -> TransportResult<()> {
+    let ticket = exposure.lock.lock()?.draw(kind);
+    let mut waiting = exposure.represented.lock();
+    waiting.push(Represented { ticket, origin: header.origin as usize, request: header.request });
+    exposure.lock.represented()?.fetch_add(1, Ordering::SeqCst);
+    drop(waiting);
+    recheck(engine, header.window, exposure)
+}
+
+fn release(engine: &Engine, header: &Header, exposure: &Exposure, kind: LockKind) -> TransportResult<()> {
+    exposure.lock.lock()?.release(Ticket { number: header.value as u32, kind });
+    exposure.lock.changed()?;
+    recheck(engine, header.window, exposure)
+}
+
+/// The lock of a window has changed: lets in those whose turn it is.
+pub(crate) fn agent_recheck(engine: &Engine, window: u32) {
+    let Some(exposure) = engine.exposures.get(window) else { return };
+    if let Err(error) = recheck(engine, window, &exposure) {
+        tracing::error!(window, %error, "a lock's words cannot be read");
+    }
+}
+
+fn recheck(engine: &Engine, window: u32, exposure: &Exposure) -> TransportResult<()> {
+    let lock = exposure.lock.lock()?;
+    loop {
+        let mut waiting = exposure.represented.lock();
+        let Some(position) = waiting.iter().position(|w| lock.try_enter(w.ticket)) else { return Ok(()) };
+        let granted = waiting.remove(position);
+        exposure.lock.represented()?.fetch_sub(1, Ordering::SeqCst);
+        drop(waiting);
+        exposure.lock.changed()?;
+        let mut header = engine.header(Kind::Reply);
+        header.request = granted.request;
+        header.window = window;
+        header.value = u64::from(granted.ticket.number);
+        engine.send_later(granted.origin, &header, &[]);
+    }
+}

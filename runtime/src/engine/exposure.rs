@@ -1,0 +1,93 @@
+//! What a window shows to the agent: its memory, its lock, and who must not be touched any more.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use parking_lot::{Mutex, RwLock};
+use transom_transport::{Span, TransportResult, futex};
+
+use crate::protocol::lock::{Ticket, TicketLock};
+
+/// Bytes of a window's control words at one rank: one cache line.
+pub(crate) const CONTROL_SLOT: usize = 64;
+
+/// A window's lock at one rank, in memory that all ranks of that rank's node see.
+#[derive(Debug, Clone)]
+pub(crate) struct LockWords(Span);
+
+impl LockWords {
+    /// The lock in a control slot.
+    pub fn new(slot: Span) -> TransportResult<Self> {
+        slot.word32(0)?;
+        slot.word32(CONTROL_SLOT - 4)?;
+        Ok(Self(slot))
+    }
+
+    /// The lock's words.
+    pub fn lock(&self) -> TransportResult<TicketLock<'_, AtomicU32>> {
+        Ok(TicketLock { next: self.0.word32(0)?, read: self.0.word32(4)?, write: self.0.word32(8)? })
+    }
+
+    /// Processes that sleep on the lock's words.
+    pub fn sleepers(&self) -> TransportResult<&AtomicU32> {
+        self.0.word32(12)
+    }
+
+    /// Ranks of other nodes that wait, represented by the target's agent.
+    pub fn represented(&self) -> TransportResult<&AtomicU32> {
+        self.0.word32(16)
+    }
+
+    /// The lock has changed: wakes sleepers of this node. Returns whether the target's agent must look, too.
+    pub fn changed(&self) -> TransportResult<bool> {
+        if self.sleepers()?.load(Ordering::SeqCst) > 0 {
+            let lock = self.lock()?;
+            futex::wake_all(lock.read);
+            futex::wake_all(lock.write);
+        }
+        Ok(self.represented()?.load(Ordering::SeqCst) > 0)
+    }
+}
+
+/// A rank of another node in the lock's queue.
+#[derive(Debug)]
+pub(crate) struct Represented {
+    pub ticket: Ticket,
+    pub origin: usize,
+    pub request: u32,
+}
+
+/// One window, as the agent sees it.
+#[derive(Debug)]
+pub(crate) struct Exposure {
+    pub memory: Span,
+    pub lock: LockWords,
+    pub represented: Mutex<Vec<Represented>>,
+    /// Ranks whose memory has gone. Held for reading while memory of a peer is accessed that the peer may take away.
+    pub revoked: RwLock<HashSet<usize>>,
+}
+
+impl Exposure {
+    pub fn new(memory: Span, lock: LockWords) -> Self {
+        Self { memory, lock, represented: Mutex::default(), revoked: RwLock::default() }
+    }
+}
+
+/// The windows of this rank, by number.
+#[derive(Debug, Default)]
+pub(crate) struct Exposures(RwLock<HashMap<u32, Arc<Exposure>>>);
+
+impl Exposures {
+    pub fn get(&self, window: u32) -> Option<Arc<Exposure>> {
+        self.0.read().get(&window).cloned()
+    }
+
+    pub fn insert(&self, window: u32, exposure: Arc<Exposure>) {
+        self.0.write().insert(window, exposure);
+    }
+
+    pub fn remove(&self, window: u32) {
+        self.0.write().remove(&window);
+    }
+}

@@ -1,0 +1,214 @@
+//! One rank's machinery: polls transports, sends messages, waits. Knows messages and peers, but no window or epoch:
+//! windows expose their memory and lock words to it ([`exposure`]), and its agent applies what messages ask for.
+
+mod agent;
+mod exposure;
+mod outbox;
+mod pending;
+mod progress;
+mod requests;
+mod routes;
+mod waiting;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+
+use parking_lot::Mutex;
+use transom_transport::{Event, Posted, Transport};
+use zerocopy::IntoBytes;
+
+pub(crate) use agent::{agent_recheck, pack, unpack};
+pub(crate) use exposure::{CONTROL_SLOT, Exposure, Exposures, LockWords};
+pub(crate) use pending::{Pending, Pendings, TargetState};
+pub(crate) use requests::{Request, Requests};
+pub(crate) use routes::Routes;
+
+use crate::protocol::matching::Matching;
+use crate::protocol::wire::{self, Header, Kind, Token};
+use crate::settings::Settings;
+use crate::{Error, Result};
+use outbox::Outbox;
+use progress::Progress;
+
+/// The machinery of one rank. Shared by the job's values, its windows and its progress thread.
+#[derive(Debug)]
+pub(crate) struct Engine {
+    pub rank: usize,
+    pub size: usize,
+    pub token: Token,
+    pub settings: Settings,
+    pub routes: Routes,
+    pub requests: Requests,
+    pub pendings: Pendings,
+    pub exposures: Exposures,
+    pub matching: Mutex<Matching>,
+    /// Number of the next collective.
+    pub sequence: AtomicU64,
+    outbox: Outbox,
+    progress: Progress,
+    /// Only one thread polls at a time.
+    polling: Mutex<()>,
+    /// Why no call can succeed any more, if so.
+    failure: Arc<OnceLock<Error>>,
+}
+
+impl Engine {
+    /// The machinery of rank `rank`; `failure` may be shared with ranks of the same process.
+    pub fn new(
+        rank: usize,
+        token: Token,
+        settings: Settings,
+        routes: Routes,
+        failure: Arc<OnceLock<Error>>,
+    ) -> Result<Self> {
+        Ok(Self {
+            rank,
+            size: routes.len(),
+            token,
+            progress: Progress::new(&settings, routes.local_ranks())?,
+            settings,
+            routes,
+            requests: Requests::default(),
+            pendings: Pendings::default(),
+            exposures: Exposures::default(),
+            matching: Mutex::default(),
+            sequence: AtomicU64::new(0),
+            outbox: Outbox::default(),
+            polling: Mutex::new(()),
+            failure,
+        })
+    }
+
+    /// Starts the thread that makes progress while nobody else does.
+    pub fn start_progress_thread(self: &Arc<Self>) -> Result<JoinHandle<()>> {
+        progress::spawn(self.clone())
+    }
+
+    /// Ends the progress thread.
+    pub fn stop_progress_thread(&self) {
+        self.progress.stop();
+    }
+
+    /// Makes every blocked and later call fail with `error`.
+    pub fn fail(&self, error: Error) {
+        tracing::debug!(rank = self.rank, %error, "engine fails");
+        let _ = self.failure.set(error);
+        self.progress.interrupt();
+    }
+
+    /// Why no call can succeed any more, if so.
+    pub fn failure(&self) -> Option<&Error> {
+        self.failure.get()
+    }
+
+    fn failed(&self) -> Option<Error> {
+        self.failure.get().cloned()
+    }
+
+    /// A header of a message of ours.
+    pub fn header(&self, kind: Kind) -> Header {
+        Header { token: self.token, kind: kind as u8, origin: self.rank as u32, ..Header::default() }
+    }
+
+    /// Takes completions and messages from every transport; returns how many there were. Returns at once if another
+    /// thread is polling.
+    pub fn poll(&self) -> Result<usize> {
+        let Some(_polling) = self.polling.try_lock() else { return Ok(0) };
+        let mut found = self.outbox.flush(&self.routes);
+        for transport in self.routes.transports() {
+            found += transport
+                .progress(&mut |event| match event {
+                    Event::Complete(completion) => self.pendings.complete(completion),
+                    Event::Message(message) => self.receive(message),
+                })
+                .map_err(|e| self.broken(&**transport, &e))?;
+        }
+        if found > 0 {
+            self.progress.announce();
+        }
+        Ok(found)
+    }
+
+    fn broken(&self, transport: &dyn Transport, error: &transom_transport::TransportError) -> Error {
+        let error = Error::transport("progress", error).at_rank(self.rank);
+        tracing::error!(transport = transport.name(), %error, "transport is broken");
+        self.fail(error.clone());
+        error
+    }
+
+    fn receive(&self, message: &[u8]) {
+        match wire::parse(&self.token, message) {
+            Some((header, kind, payload)) => agent::handle(self, &header, kind, payload),
+            None => {
+                tracing::warn!(
+                    rank = self.rank,
+                    bytes = message.len(),
+                    "dropped a message without the job's token"
+                );
+            }
+        }
+    }
+
+    /// Sends a message, waiting for room where there is none. Not for the agent.
+    pub fn send(&self, operation: &'static str, peer: usize, header: &Header, payload: &[u8]) -> Result<()> {
+        let transport = self.routes.to(peer);
+        let attempt = || {
+            if self.outbox.is_waiting(peer) {
+                return None;
+            }
+            match transport.message(peer, header.as_bytes(), payload) {
+                Ok(Posted::Again) => None,
+                Ok(_) => Some(Ok(())),
+                Err(e) => Some(Err(Error::transport(operation, &e).at_rank(self.rank).to_target(peer))),
+            }
+        };
+        if let Some(result) = attempt() {
+            return result;
+        }
+        // Room is made by the peer, which does not ring for it: look again every now and then.
+        let what = || format!("room in the message queue of rank {peer}");
+        self.wait_until(operation, &what, Some(waiting::SHORT_NAP), attempt)
+    }
+
+    /// Sends a message from within progress: what finds no room is sent by a later poll.
+    fn send_later(&self, peer: usize, header: &Header, payload: &[u8]) {
+        self.outbox.send(&self.routes, peer, header.as_bytes(), payload);
+    }
+
+    /// Sends a request and gives the place where its reply will appear.
+    pub fn request(
+        &self,
+        operation: &'static str,
+        peer: usize,
+        header: Header,
+        payload: &[u8],
+    ) -> Result<Arc<Request>> {
+        let (number, request) = self.requests.open();
+        let header = Header { request: number, ..header };
+        match self.send(operation, peer, &header, payload) {
+            Ok(()) => Ok(request),
+            Err(error) => {
+                self.requests.close(number);
+                Err(error)
+            }
+        }
+    }
+
+    /// Waits for a request's reply.
+    pub fn await_reply(&self, operation: &'static str, peer: usize, request: &Request) -> Result<()> {
+        let what = || format!("the reply of rank {peer}");
+        let accepted = self.wait_until(operation, &what, None, || request.outcome().map(Ok))?;
+        if accepted {
+            return Ok(());
+        }
+        let message =
+            "the target refused the request: its window is gone, or its runtime is of another version";
+        Err(Error::new(crate::Class::RmaRange, operation, message).at_rank(self.rank).to_target(peer))
+    }
+
+    /// Next number of a collective.
+    pub fn next_sequence(&self) -> u64 {
+        self.sequence.fetch_add(1, Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,77 @@
+//! Puts and gets that a transport has under way.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use slab::Slab;
+use transom_transport::{Completion, TransportError};
+
+/// What is outstanding between this rank and one target, in one window.
+#[derive(Debug, Default)]
+pub(crate) struct TargetState {
+    /// Puts and gets under way.
+    outstanding: AtomicU64,
+    /// Accumulates and puts were sent as messages since the last flush.
+    pub messages: AtomicBool,
+    /// The first operation that failed since the last flush.
+    error: Mutex<Option<TransportError>>,
+}
+
+impl TargetState {
+    /// Whether nothing is under way.
+    pub fn is_idle(&self) -> bool {
+        self.outstanding.load(Ordering::Acquire) == 0
+    }
+
+    /// Takes the first error since the last call.
+    pub fn take_error(&self) -> Option<TransportError> {
+        self.error.lock().take()
+    }
+}
+
+/// One operation under way.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    /// Where it is counted.
+    pub target: Arc<TargetState>,
+    /// The origin buffer, if the operation owns it.
+    pub buffer: Option<Arc<[u8]>>,
+    /// Where the operation's own end is awaited.
+    pub done: Option<Arc<AtomicBool>>,
+}
+
+/// All operations under way; the key is the transport's context.
+#[derive(Debug, Default)]
+pub(crate) struct Pendings(Mutex<Slab<Pending>>);
+
+impl Pendings {
+    /// Notes an operation that is about to be posted.
+    pub fn begin(&self, pending: Pending) -> u64 {
+        pending.target.outstanding.fetch_add(1, Ordering::AcqRel);
+        self.0.lock().insert(pending) as u64
+    }
+
+    /// The operation ended at once, or was not taken: gives it back.
+    pub fn cancel(&self, context: u64) -> Option<Pending> {
+        let pending = self.0.lock().try_remove(context as usize)?;
+        pending.target.outstanding.fetch_sub(1, Ordering::AcqRel);
+        Some(pending)
+    }
+
+    /// A transport reports the end of an operation.
+    pub fn complete(&self, completion: Completion) {
+        let Some(pending) = self.0.lock().try_remove(completion.context as usize) else {
+            tracing::warn!(context = completion.context, "a completion of no operation");
+            return;
+        };
+        if let Err(error) = completion.result {
+            pending.target.error.lock().get_or_insert(error);
+        }
+        if let Some(done) = &pending.done {
+            done.store(true, Ordering::Release);
+        }
+        pending.target.outstanding.fetch_sub(1, Ordering::AcqRel);
+        drop(pending.buffer);
+    }
+}

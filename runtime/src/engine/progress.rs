@@ -1,0 +1,242 @@
+//! Who polls and who sleeps.
+//!
+//! A thread that waits inside the runtime polls for itself. The progress thread stands in while nobody does: it sleeps
+//! in the kernel on all transports at once and is woken by traffic. At most one thread sleeps on the transports (the
+//! *watcher*), the others wait for it to announce what it found. While callers come and go the progress thread naps
+//! instead of competing with them for traffic: a call that leaves the runtime need not wake anybody.
+
+use std::os::fd::{AsFd, BorrowedFd, RawFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use nix::sys::time::TimeSpec;
+use parking_lot::{Condvar, Mutex};
+use transom_transport::Armed;
+
+use super::Engine;
+use crate::settings::Settings;
+use crate::{Class, Error, Result, memory};
+
+/// How long the progress thread looks away while callers poll.
+const NAP: Duration = Duration::from_micros(250);
+/// Polling time where ranks have a core each, and where they share.
+const SPIN: Duration = Duration::from_micros(200);
+const SPIN_SHARED: Duration = Duration::from_micros(20);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Watcher {
+    Nobody,
+    ProgressThread,
+    Caller,
+}
+
+#[derive(Debug)]
+struct State {
+    watcher: Watcher,
+    /// Callers asleep, as watcher or waiting for one.
+    sleeping: usize,
+    stop: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Progress {
+    /// Callers inside the runtime.
+    inside: AtomicUsize,
+    /// Calls that entered the runtime.
+    entered: AtomicU64,
+    /// Polls that found something.
+    events: AtomicU64,
+    /// Threads that wait for an announcement.
+    listeners: AtomicUsize,
+    state: Mutex<State>,
+    changed: Condvar,
+    /// Interrupts the watcher.
+    poke: EventFd,
+    spin: Duration,
+}
+
+/// A caller's stay in the runtime.
+pub(super) struct Inside<'a>(&'a Progress);
+
+impl Drop for Inside<'_> {
+    fn drop(&mut self) {
+        self.0.inside.fetch_sub(1, Ordering::Release);
+    }
+}
+
+impl Progress {
+    pub fn new(settings: &Settings, local_ranks: usize) -> Result<Self> {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let default = if local_ranks > cores { SPIN_SHARED } else { SPIN };
+        let poke = EventFd::from_value_and_flags(0, EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)
+            .map_err(|e| Error::new(Class::System, "init", format!("eventfd: {e}")))?;
+        Ok(Self {
+            inside: AtomicUsize::new(0),
+            entered: AtomicU64::new(0),
+            events: AtomicU64::new(0),
+            listeners: AtomicUsize::new(0),
+            state: Mutex::new(State { watcher: Watcher::Nobody, sleeping: 0, stop: false }),
+            changed: Condvar::new(),
+            poke,
+            spin: settings.spin.unwrap_or(default),
+        })
+    }
+
+    pub fn enter(&self) -> Inside<'_> {
+        self.inside.fetch_add(1, Ordering::AcqRel);
+        self.entered.fetch_add(1, Ordering::Relaxed);
+        Inside(self)
+    }
+
+    pub fn events(&self) -> u64 {
+        self.events.load(Ordering::SeqCst)
+    }
+
+    pub fn spin(&self) -> Duration {
+        self.spin
+    }
+
+    /// Something was found: whoever waits for it looks again.
+    pub fn announce(&self) {
+        self.events.fetch_add(1, Ordering::SeqCst);
+        if self.listeners.load(Ordering::SeqCst) > 0 {
+            // Under the lock, so that a listener between its look at `events` and its wait is not missed.
+            let _state = self.state.lock();
+            self.changed.notify_all();
+        }
+    }
+
+    /// Makes every sleeper look again.
+    pub fn interrupt(&self) {
+        self.announce();
+        let _ = self.poke.write(1);
+    }
+
+    pub fn stop(&self) {
+        self.state.lock().stop = true;
+        self.interrupt();
+        self.changed.notify_all();
+    }
+
+    fn listen(&self, state: &mut parking_lot::MutexGuard<'_, State>, time: Option<Duration>) {
+        match time {
+            Some(time) => drop(self.changed.wait_for(state, time)),
+            None => self.changed.wait(state),
+        }
+    }
+}
+
+impl Inside<'_> {
+    /// Sleeps until something is found that `seen` does not count, or for `time`.
+    pub fn sleep(&self, engine: &Engine, seen: u64, time: Duration) {
+        let progress = self.0;
+        progress.listeners.fetch_add(1, Ordering::SeqCst);
+        let mut state = progress.state.lock();
+        state.sleeping += 1;
+        if state.watcher == Watcher::ProgressThread {
+            // It has seen no traffic since this caller came: take its place, so that a message wakes us directly.
+            let _ = progress.poke.write(1);
+        }
+        if progress.events() == seen {
+            if state.watcher == Watcher::Nobody {
+                state.watcher = Watcher::Caller;
+                drop(state);
+                watch(engine, Some(time));
+                state = progress.state.lock();
+                state.watcher = Watcher::Nobody;
+            } else {
+                progress.listen(&mut state, Some(time));
+            }
+        }
+        state.sleeping -= 1;
+        drop(state);
+        progress.listeners.fetch_sub(1, Ordering::SeqCst);
+        progress.changed.notify_all();
+    }
+}
+
+/// Sleeps on every transport at once. To be followed by a poll.
+fn watch(engine: &Engine, time: Option<Duration>) {
+    let transports = engine.routes.transports();
+    let mut armed = 0;
+    let mut ready = false;
+    for transport in transports {
+        armed += 1;
+        // A transport that cannot arm is polled again, where it reports its error.
+        if !matches!(transport.arm(), Ok(Armed::Sleep)) {
+            ready = true;
+            break;
+        }
+    }
+    let time = if engine.outbox.is_empty() { time } else { Some(super::waiting::SHORT_NAP) };
+    let mut fds: Vec<RawFd> = transports.iter().map(|t| t.wait_fd()).collect();
+    fds.truncate(armed);
+    let mut polled: Vec<PollFd<'_>> =
+        fds.iter().map(|fd| PollFd::new(borrow(engine, *fd), PollFlags::POLLIN)).collect();
+    polled.push(PollFd::new(engine.progress.poke.as_fd(), PollFlags::POLLIN));
+    if !ready {
+        // An interrupted sleep is as good as a wake-up.
+        let _ = ppoll(&mut polled, time.map(TimeSpec::from), None);
+    }
+    let readable: Vec<bool> = polled.iter().map(|p| p.any().unwrap_or(false)).collect();
+    for (transport, readable) in transports.iter().take(armed).zip(&readable) {
+        transport.disarm(*readable);
+    }
+    if readable.last() == Some(&true) {
+        let _ = engine.progress.poke.read();
+    }
+}
+
+fn borrow(engine: &Engine, fd: RawFd) -> BorrowedFd<'_> {
+    memory::borrow_fd(&engine.routes, fd)
+}
+
+pub(super) fn spawn(engine: Arc<Engine>) -> Result<JoinHandle<()>> {
+    let rank = engine.rank;
+    std::thread::Builder::new()
+        .name(format!("transom-{rank}"))
+        .spawn(move || run(&engine))
+        .map_err(|e| Error::new(Class::System, "init", format!("progress thread: {e}")).at_rank(rank))
+}
+
+fn run(engine: &Engine) {
+    let progress = &engine.progress;
+    let mut entered = 0;
+    loop {
+        let mut state = progress.state.lock();
+        if state.stop {
+            return;
+        }
+        if state.sleeping > 0 || state.watcher != Watcher::Nobody {
+            progress.listen(&mut state, None);
+            continue;
+        }
+        let now = progress.entered.load(Ordering::Relaxed);
+        if progress.inside.load(Ordering::Acquire) > 0 || now != entered {
+            entered = now;
+            progress.listen(&mut state, Some(NAP));
+            continue;
+        }
+        state.watcher = Watcher::ProgressThread;
+        drop(state);
+        watch(engine, None);
+        let mut state = progress.state.lock();
+        state.watcher = Watcher::Nobody;
+        drop(state);
+        progress.changed.notify_all();
+        if progress.inside.load(Ordering::Acquire) == 0 {
+            // An error is kept by the engine, where every caller meets it.
+            while matches!(engine.poll(), Ok(found) if found > 0) {}
+            if engine.failed().is_some() {
+                let mut state = progress.state.lock();
+                if !state.stop {
+                    progress.listen(&mut state, Some(NAP));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Requests that await a peer's reply.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use slab::Slab;
+
+const WAITING: u8 = 0;
+const ACCEPTED: u8 = 1;
+const REFUSED: u8 = 2;
+
+/// A request, and its reply when it is there.
+#[derive(Debug, Default)]
+pub(crate) struct Request {
+    state: AtomicU8,
+    value: AtomicU64,
+    data: Mutex<Vec<u8>>,
+}
+
+impl Request {
+    /// `None` while no reply is there, then whether the target carried the request out.
+    pub fn outcome(&self) -> Option<bool> {
+        match self.state.load(Ordering::Acquire) {
+            WAITING => None,
+            state => Some(state == ACCEPTED),
+        }
+    }
+
+    /// The reply's number.
+    pub fn value(&self) -> u64 {
+        self.value.load(Ordering::Relaxed)
+    }
+
+    /// The reply's bytes.
+    pub fn take_data(&self) -> Vec<u8> {
+        std::mem::take(&mut self.data.lock())
+    }
+}
+
+/// The open requests, by number.
+#[derive(Debug, Default)]
+pub(crate) struct Requests(Mutex<Slab<Arc<Request>>>);
+
+impl Requests {
+    /// A new request.
+    pub fn open(&self) -> (u32, Arc<Request>) {
+        let request = Arc::new(Request::default());
+        (self.0.lock().insert(request.clone()) as u32, request)
+    }
+
+    /// The request will get no reply.
+    pub fn close(&self, number: u32) {
+        self.0.lock().try_remove(number as usize);
+    }
+
+    /// A reply arrived.
+    pub fn reply(&self, number: u32, accepted: bool, value: u64, data: &[u8]) {
+        let Some(request) = self.0.lock().try_remove(number as usize) else {
+            tracing::warn!(number, "a reply to no request");
+            return;
+        };
+        request.value.store(value, Ordering::Relaxed);
+        if !data.is_empty() {
+            *request.data.lock() = data.to_vec();
+        }
+        request.state.store(if accepted { ACCEPTED } else { REFUSED }, Ordering::Release);
+    }
+}

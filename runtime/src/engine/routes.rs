@@ -1,0 +1,49 @@
+//! Which transport leads to which peer: decided once.
+
+use std::sync::Arc;
+
+use transom_transport::Transport;
+
+/// The transports in use, and the choice per peer.
+#[derive(Debug)]
+pub(crate) struct Routes {
+    transports: Vec<Arc<dyn Transport>>,
+    /// For each rank the index of its transport.
+    of_peer: Vec<u8>,
+}
+
+impl Routes {
+    /// `of_peer` holds an index into `transports` for each rank.
+    pub fn new(transports: Vec<Arc<dyn Transport>>, of_peer: Vec<u8>) -> Self {
+        Self { transports, of_peer }
+    }
+
+    /// Number of ranks.
+    pub fn len(&self) -> usize {
+        self.of_peer.len()
+    }
+
+    /// Every transport in use.
+    pub fn transports(&self) -> &[Arc<dyn Transport>] {
+        &self.transports
+    }
+
+    /// Index of the transport to a peer.
+    pub fn index(&self, peer: usize) -> usize {
+        usize::from(self.of_peer[peer])
+    }
+
+    /// The transport to a peer of the job.
+    pub fn to(&self, peer: usize) -> &dyn Transport {
+        &*self.transports[self.index(peer)]
+    }
+
+    /// Ranks that share this rank's cores, as far as is known: those that shared memory reaches.
+    pub fn local_ranks(&self) -> usize {
+        let shm = self.transports.iter().position(|t| t.name() == "shm");
+        match shm {
+            Some(shm) => self.of_peer.iter().filter(|i| usize::from(**i) == shm).count(),
+            None => self.of_peer.len(),
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Blocking: poll for a while, then sleep in the kernel, with a deadline and a description of what is awaited.
+
+use std::time::{Duration, Instant};
+
+use super::Engine;
+use crate::{Class, Error, Result};
+
+/// How long a wait sleeps whose end nobody announces.
+pub(super) const SHORT_NAP: Duration = Duration::from_micros(100);
+/// Longest sleep without a look at the deadline and at failures.
+const LONG_NAP: Duration = Duration::from_millis(100);
+/// Polls between two looks at the clock.
+const POLLS_PER_LOOK: u32 = 16;
+
+impl Engine {
+    /// Polls until `ready` gives a result. `what` describes the awaited for the error of a deadline; `nap` is the
+    /// longest sleep, for conditions that no event of ours announces.
+    pub fn wait_until<R>(
+        &self,
+        operation: &'static str,
+        what: &dyn Fn() -> String,
+        nap: Option<Duration>,
+        mut ready: impl FnMut() -> Option<Result<R>>,
+    ) -> Result<R> {
+        let inside = self.progress.enter();
+        let mut clock: Option<Instant> = None;
+        let mut idle_since: Option<Instant> = None;
+        let mut polls = 0u32;
+        loop {
+            let seen = self.progress.events();
+            if let Some(result) = ready() {
+                return result;
+            }
+            if self.poll()? > 0 {
+                idle_since = None;
+                continue;
+            }
+            polls += 1;
+            if !polls.is_multiple_of(POLLS_PER_LOOK) {
+                std::hint::spin_loop();
+                continue;
+            }
+            let now = Instant::now();
+            let began = *clock.get_or_insert(now);
+            let idle = *idle_since.get_or_insert(now);
+            self.check_wait(operation, what, now - began)?;
+            if now - idle >= self.progress.spin() {
+                inside.sleep(self, seen, nap.unwrap_or(LONG_NAP));
+            }
+        }
+    }
+
+    /// Whether a wait that has lasted `waited` may go on.
+    pub fn check_wait(
+        &self,
+        operation: &'static str,
+        what: &dyn Fn() -> String,
+        waited: Duration,
+    ) -> Result<()> {
+        if let Some(error) = self.failed() {
+            return Err(error);
+        }
+        match self.settings.deadline {
+            Some(deadline) if waited >= deadline => {
+                let message = format!("waited {deadline:?} (TRANSOM_DEADLINE) for {}", what());
+                Err(Error::new(Class::Timeout, operation, message).at_rank(self.rank))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// How long a blocked call polls before it sleeps.
+    pub fn spin(&self) -> Duration {
+        self.progress.spin()
+    }
+}

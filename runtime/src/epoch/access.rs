@@ -1,0 +1,333 @@
+//! An access epoch without element type or scope: checks that the target is covered, remembers what must be completed.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+
+use transom_transport::memory::store_load_fence;
+use transom_transport::{Number, ReduceOp};
+
+use super::lock;
+use crate::memory::{OriginBuffer, ResultBuffer};
+use crate::operation::{self, Accumulate, Place};
+use crate::protocol::lock::{LockKind, Ticket};
+use crate::window::{Core, Peer};
+use crate::{Class, Error, Result};
+
+/// Which targets an epoch covers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Covers {
+    /// The one whose lock is held (or the null rank).
+    One(usize),
+    /// All. Each target's shared lock is taken when it is first accessed, so that the epoch costs nothing for targets
+    /// that it does not touch.
+    Locked,
+    /// All, between fences.
+    Fenced,
+}
+
+/// An open access epoch.
+#[derive(Debug)]
+pub(super) struct Access<'w> {
+    core: &'w Core,
+    covers: Covers,
+    /// The target whose lock is known to be held: the fast way past `held`.
+    covered: Cell<usize>,
+    held: RefCell<BTreeMap<usize, Ticket>>,
+    /// Stores to mapped memory were made since the last flush.
+    dirty: Cell<bool>,
+    /// Targets reached by a transport or messages since the epoch began.
+    touched: RefCell<BTreeSet<usize>>,
+    closed: Cell<bool>,
+}
+
+/// A target that no rank has: nothing is covered yet.
+const NOBODY: usize = usize::MAX - 1;
+
+impl<'w> Access<'w> {
+    fn open(core: &'w Core, covers: Covers) -> Self {
+        Self {
+            core,
+            covers,
+            covered: Cell::new(NOBODY),
+            held: RefCell::default(),
+            dirty: Cell::new(false),
+            touched: RefCell::default(),
+            closed: Cell::new(false),
+        }
+    }
+
+    /// Locks `target` and opens an epoch to it.
+    #[inline]
+    pub fn lock(core: &'w Core, kind: LockKind, target: usize) -> Result<Self> {
+        let peer = core.target("lock", target)?;
+        core.epochs.lock().open_lock(target).map_err(|e| core.name(e).to_target(target))?;
+        let access = Self::open(core, Covers::One(target));
+        if let Some(peer) = peer {
+            match lock::acquire(core, target, peer, kind) {
+                Ok(ticket) => drop(access.held.borrow_mut().insert(target, ticket)),
+                Err(error) => {
+                    access.forget();
+                    return Err(error);
+                }
+            }
+        }
+        access.covered.set(target);
+        Ok(access)
+    }
+
+    /// Opens an epoch to all targets, with shared locks.
+    pub fn lock_all(core: &'w Core) -> Result<Self> {
+        core.epochs.lock().open_all().map_err(|e| core.name(e))?;
+        Ok(Self::open(core, Covers::Locked))
+    }
+
+    /// Opens an epoch to all targets between fences.
+    pub fn fence(core: &'w Core) -> Result<Self> {
+        core.epochs.lock().open_fence().map_err(|e| core.name(e))?;
+        Ok(Self::open(core, Covers::Fenced))
+    }
+
+    /// The place of an access, if the epoch covers the target and the window holds it. `None` for the null rank.
+    #[inline]
+    pub fn place(
+        &self,
+        operation: &'static str,
+        target: usize,
+        displacement: usize,
+        bytes: usize,
+    ) -> Result<Option<Place<'w>>> {
+        let core = self.core;
+        let Some(peer) = core.target(operation, target)? else { return Ok(None) };
+        if self.covered.get() != target {
+            self.cover(operation, target, peer)?;
+        }
+        let offset = core.locate(operation, target, peer, displacement, bytes)?;
+        let remote = core.remote(operation, target, peer)?;
+        Ok(Some(Place { target, peer, remote, offset }))
+    }
+
+    /// Makes sure that `target` is covered.
+    #[cold]
+    fn cover(&self, operation: &'static str, target: usize, peer: &Peer) -> Result<()> {
+        match self.covers {
+            Covers::One(locked) => {
+                let message =
+                    format!("the epoch covers rank {locked} only: lock rank {target}, or use lock_all");
+                return Err(self.core.error(Class::RmaSync, operation, message).to_target(target));
+            }
+            Covers::Locked if !self.held.borrow().contains_key(&target) => {
+                let ticket = lock::acquire(self.core, target, peer, LockKind::Shared)?;
+                self.held.borrow_mut().insert(target, ticket);
+            }
+            Covers::Locked | Covers::Fenced => {}
+        }
+        self.covered.set(target);
+        Ok(())
+    }
+
+    #[inline]
+    pub fn put(&self, target: usize, displacement: usize, bytes: &[u8], owned: bool) -> Result<()> {
+        let Some(place) = self.place("put", target, displacement, bytes.len())? else { return Ok(()) };
+        match &place.remote.direct {
+            Some(memory) => {
+                self.dirty.set(true);
+                memory.copy_in(place.offset, bytes).map_err(|e| self.failed("put", target, &e))
+            }
+            None => {
+                self.touch(target);
+                let origin = if owned { OriginBuffer::owned(bytes) } else { OriginBuffer::of_scope(bytes) };
+                operation::put(self.core, &place, &origin)
+            }
+        }
+    }
+
+    #[inline]
+    pub fn get(&self, target: usize, displacement: usize, bytes: &mut [u8]) -> Result<()> {
+        let Some(place) = self.place("get", target, displacement, bytes.len())? else { return Ok(()) };
+        match &place.remote.direct {
+            Some(memory) => memory.copy_out(place.offset, bytes).map_err(|e| self.failed("get", target, &e)),
+            None => {
+                self.touch(target);
+                operation::get(self.core, &place, &mut ResultBuffer::of_scope(bytes))
+            }
+        }
+    }
+
+    /// A get that is complete when the call returns.
+    #[inline]
+    pub fn get_now(&self, target: usize, displacement: usize, bytes: &mut [u8]) -> Result<()> {
+        let Some(place) = self.place("get", target, displacement, bytes.len())? else { return Ok(()) };
+        match &place.remote.direct {
+            Some(memory) => memory.copy_out(place.offset, bytes).map_err(|e| self.failed("get", target, &e)),
+            None => operation::get_now(self.core, &place, bytes),
+        }
+    }
+
+    pub fn accumulate(&self, target: usize, displacement: usize, what: Accumulate<'_>) -> Result<()> {
+        let bytes = what.operands.len();
+        let Some(place) = self.place("accumulate", target, displacement, bytes)? else { return Ok(()) };
+        if place.remote.direct.is_none() {
+            self.touch(target);
+        }
+        operation::accumulate(self.core, &place, what)
+    }
+
+    pub fn get_accumulate(
+        &self,
+        target: usize,
+        displacement: usize,
+        what: Accumulate<'_>,
+        result: &mut [u8],
+    ) -> Result<()> {
+        const NAME: &str = "get_accumulate";
+        if result.len() != what.operands.len() {
+            let message = format!(
+                "{} bytes of operands, but room for {} of results",
+                what.operands.len(),
+                result.len()
+            );
+            return Err(self.core.error(Class::Count, NAME, message).to_target(target));
+        }
+        match self.place(NAME, target, displacement, result.len())? {
+            Some(place) => operation::get_accumulate(self.core, &place, what, result),
+            None => Ok(()),
+        }
+    }
+
+    #[inline]
+    pub fn fetch_op<T: Number>(
+        &self,
+        target: usize,
+        displacement: usize,
+        op: ReduceOp,
+        operand: T,
+    ) -> Result<T> {
+        match self.place("fetch_and_op", target, displacement, size_of::<T>())? {
+            Some(place) => operation::fetch_op(self.core, &place, op, operand),
+            None => Ok(T::new_zeroed()),
+        }
+    }
+
+    #[inline]
+    pub fn compare_swap<T: Number>(
+        &self,
+        target: usize,
+        displacement: usize,
+        compare: T,
+        value: T,
+    ) -> Result<T> {
+        match self.place("compare_and_swap", target, displacement, size_of::<T>())? {
+            Some(place) => operation::compare_swap(self.core, &place, compare, value),
+            None => Ok(T::new_zeroed()),
+        }
+    }
+
+    #[cold]
+    fn failed(
+        &self,
+        operation: &'static str,
+        target: usize,
+        error: &transom_transport::TransportError,
+    ) -> Error {
+        self.core.name(Error::transport(operation, error)).to_target(target)
+    }
+
+    fn touch(&self, target: usize) {
+        self.touched.borrow_mut().insert(target);
+    }
+
+    /// Completes all operations to `target`, there and here.
+    #[inline]
+    pub fn flush(&self, target: usize) -> Result<()> {
+        if self.core.target("flush", target)?.is_none() {
+            return Ok(());
+        }
+        if let Covers::One(locked) = self.covers
+            && locked != target
+        {
+            let message = format!("the epoch covers rank {locked} only");
+            return Err(self.core.error(Class::RmaSync, "flush", message).to_target(target));
+        }
+        self.flush_stores();
+        if self.touched.borrow().contains(&target) { self.complete("flush", &[target]) } else { Ok(()) }
+    }
+
+    /// Completes all operations to all targets.
+    pub fn flush_all(&self) -> Result<()> {
+        self.flush_stores();
+        let touched: Vec<usize> = self.touched.borrow().iter().copied().collect();
+        self.complete("flush_all", &touched)
+    }
+
+    /// Orders stores to mapped memory before whatever follows.
+    #[inline]
+    fn flush_stores(&self) {
+        if self.dirty.replace(false) {
+            store_load_fence();
+        }
+    }
+
+    /// Confirmations are asked of all targets before the first is awaited. Every target is completed, whatever happens
+    /// to the others; the first error is returned.
+    fn complete(&self, operation: &'static str, targets: &[usize]) -> Result<()> {
+        let peers = targets.iter().map(|target| (*target, &self.core.peers[*target]));
+        let asked: Vec<_> = peers
+            .map(|(t, peer)| (t, peer, operation::start_complete(self.core, operation, t, peer)))
+            .collect();
+        let mut result = Ok(());
+        for (target, peer, confirmation) in asked {
+            let completed = confirmation.and_then(|confirmation| {
+                operation::complete(self.core, operation, target, peer, confirmation.as_deref())
+            });
+            result = result.and(completed);
+        }
+        result
+    }
+
+    /// Completes everything and releases every lock.
+    pub fn close(&self) -> Result<()> {
+        if self.closed.replace(true) {
+            return Ok(());
+        }
+        let operation = match self.covers {
+            Covers::One(_) => "unlock",
+            Covers::Locked => "unlock_all",
+            Covers::Fenced => "fence",
+        };
+        let mut result = Ok(());
+        if !self.touched.borrow().is_empty() {
+            let touched: Vec<usize> = self.touched.take().into_iter().collect();
+            result = self.complete(operation, &touched);
+            if touched.iter().any(|target| !self.core.peers[*target].state.is_idle()) {
+                operation::abandon(self.core);
+            }
+        }
+        if self.covers == Covers::Fenced {
+            self.flush_stores();
+        }
+        for (target, ticket) in self.held.take() {
+            result = result.and(lock::release(self.core, target, &self.core.peers[target], ticket));
+        }
+        self.forget();
+        result
+    }
+
+    /// The epoch is no longer open.
+    fn forget(&self) {
+        self.closed.set(true);
+        let mut epochs = self.core.epochs.lock();
+        match self.covers {
+            Covers::One(target) => epochs.close_lock(target),
+            Covers::Locked => epochs.close_all(),
+            Covers::Fenced => epochs.close_fence(),
+        }
+    }
+}
+
+impl Drop for Access<'_> {
+    fn drop(&mut self) {
+        if let Err(error) = self.close() {
+            tracing::error!(%error, "an epoch ended by unwinding is not complete");
+        }
+    }
+}

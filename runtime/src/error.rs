@@ -1,0 +1,162 @@
+//! Errors as values: the standard's class, the operation, the rank and window, and what to do.
+
+use std::fmt;
+
+use transom_transport::TransportError;
+
+/// The error classes of MPI-4.1 (§9.4 and §12.6) that the runtime reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Class {
+    /// `MPI_ERR_RANK`: a rank that the job does not have.
+    Rank,
+    /// `MPI_ERR_DISP`: a displacement that cannot be used (not aligned to the element for an atomic).
+    Displacement,
+    /// `MPI_ERR_RMA_RANGE`: an access outside the target's window.
+    RmaRange,
+    /// `MPI_ERR_RMA_SYNC`: wrong synchronisation of RMA calls: no epoch, or one in the way.
+    RmaSync,
+    /// `MPI_ERR_SIZE`: a window of a size that cannot be.
+    Size,
+    /// `MPI_ERR_NO_MEM`: no memory for a window.
+    NoMemory,
+    /// `MPI_ERR_TYPE`: element types that do not match.
+    Type,
+    /// `MPI_ERR_COUNT`: lengths that do not match.
+    Count,
+    /// `MPI_ERR_ARG`: another argument or setting that makes no sense.
+    Argument,
+    /// Ranks called different collectives.
+    Collective,
+    /// `MPI_ERR_PROC_FAILED` (MPI Forum's fault-tolerance proposal): a peer cannot be reached.
+    Peer,
+    /// A deadline passed.
+    Timeout,
+    /// The environment that started the process is broken (launcher, PMI).
+    Launch,
+    /// A transport is not to be had here, or none that the settings allow reaches a peer.
+    Transport,
+    /// `MPI_ERR_OTHER`: the system said no.
+    System,
+}
+
+impl Class {
+    /// The standard's name, or one like it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rank => "MPI_ERR_RANK",
+            Self::Displacement => "MPI_ERR_DISP",
+            Self::RmaRange => "MPI_ERR_RMA_RANGE",
+            Self::RmaSync => "MPI_ERR_RMA_SYNC",
+            Self::Size => "MPI_ERR_SIZE",
+            Self::NoMemory => "MPI_ERR_NO_MEM",
+            Self::Type => "MPI_ERR_TYPE",
+            Self::Count => "MPI_ERR_COUNT",
+            Self::Argument => "MPI_ERR_ARG",
+            Self::Collective => "mismatched collectives",
+            Self::Peer => "MPI_ERR_PROC_FAILED",
+            Self::Timeout => "deadline passed",
+            Self::Launch => "launch",
+            Self::Transport => "transport",
+            Self::System => "MPI_ERR_OTHER",
+        }
+    }
+}
+
+/// What went wrong, where, and what to do about it.
+#[derive(Debug, Clone)]
+pub struct Error(Box<Details>);
+
+#[derive(Debug, Clone)]
+struct Details {
+    class: Class,
+    operation: &'static str,
+    rank: Option<usize>,
+    target: Option<usize>,
+    window: Option<u32>,
+    message: String,
+}
+
+/// Result of a runtime call.
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    /// An error of `class` in `operation`; `message` says what is wrong and what to do.
+    #[cold]
+    pub(crate) fn new(class: Class, operation: &'static str, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self(Box::new(Details { class, operation, rank: None, target: None, window: None, message }))
+    }
+
+    /// What a transport reported during `operation`.
+    #[cold]
+    pub(crate) fn transport(operation: &'static str, error: &TransportError) -> Self {
+        let class = match error {
+            TransportError::Unavailable { .. } => Class::Transport,
+            TransportError::NoMemory { .. } => Class::NoMemory,
+            TransportError::Range { .. } => Class::RmaRange,
+            TransportError::Peer { .. } | TransportError::Malformed { .. } => Class::Peer,
+            _ => Class::System,
+        };
+        Self::new(class, operation, error.to_string())
+    }
+
+    pub(crate) fn at_rank(mut self, rank: usize) -> Self {
+        self.0.rank.get_or_insert(rank);
+        self
+    }
+
+    pub(crate) fn to_target(mut self, target: usize) -> Self {
+        self.0.target.get_or_insert(target);
+        self
+    }
+
+    pub(crate) fn in_window(mut self, window: u32) -> Self {
+        self.0.window.get_or_insert(window);
+        self
+    }
+
+    /// The class, as the standard has it.
+    pub fn class(&self) -> Class {
+        self.0.class
+    }
+
+    /// The call that failed: `put`, `lock`, `allocate`.
+    pub fn operation(&self) -> &'static str {
+        self.0.operation
+    }
+
+    /// The rank that saw the error.
+    pub fn rank(&self) -> Option<usize> {
+        self.0.rank
+    }
+
+    /// The rank that the operation was for.
+    pub fn target(&self) -> Option<usize> {
+        self.0.target
+    }
+
+    /// The number of the window, counted from 0 in the order of creation.
+    pub fn window(&self) -> Option<u32> {
+        self.0.window
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Details { class, operation, rank, target, window, message } = &*self.0;
+        write!(f, "{operation}")?;
+        if let Some(target) = target {
+            write!(f, " to rank {target}")?;
+        }
+        if let Some(window) = window {
+            write!(f, " in window {window}")?;
+        }
+        if let Some(rank) = rank {
+            write!(f, " at rank {rank}")?;
+        }
+        write!(f, ": {message} [{}]", class.name())
+    }
+}
+
+impl std::error::Error for Error {}

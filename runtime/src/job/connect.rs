@@ -1,0 +1,191 @@
+//! Start-up: opens transports, exchanges addresses, decides per peer which transport leads there.
+
+use std::sync::{Arc, OnceLock};
+
+use crate::ofi_tmp::Ofi;
+use serde::{Deserialize, Serialize};
+use transom_shm::Shm;
+use transom_transport::{RegionKey, Span, Transport, TransportError};
+
+use super::control::{CONTROL_BYTES, Control};
+use super::{Job, Member};
+use crate::bootstrap::Bootstrap;
+use crate::engine::{Engine, Routes};
+use crate::protocol::wire::Token;
+use crate::settings::Settings;
+use crate::{Class, Error, Result};
+
+/// What a rank publishes first.
+#[derive(Debug, Serialize, Deserialize)]
+struct Card {
+    /// Rank 0's choice is the job's secret.
+    token: Token,
+    /// Address on shared memory, and the key of the control block; or why there is none.
+    shm: std::result::Result<(Vec<u8>, Vec<u8>), String>,
+}
+
+/// What a rank publishes where shared memory does not reach everybody.
+type OfiCard = std::result::Result<Vec<u8>, String>;
+
+/// Joins the job of a bootstrap.
+pub(super) fn join(mut bootstrap: Box<dyn Bootstrap>, failure: Arc<OnceLock<Error>>) -> Result<Job> {
+    let rank = bootstrap.rank();
+    let name = |e: Error| e.at_rank(rank);
+    let settings = Settings::from_env().map_err(name)?;
+    let shm = SharedMemory::open(&settings, bootstrap.size());
+    let cards = exchange_cards(&mut *bootstrap, &shm).map_err(name)?;
+    let (routes, shared) = connect(&settings, &mut *bootstrap, shm.as_ref().ok(), &cards).map_err(name)?;
+    let keys = (0..routes.len())
+        .map(|peer| match &cards[peer].shm {
+            Ok((_, key)) if routes.to(peer).name() == "shm" => Some(RegionKey(key.clone())),
+            _ => None,
+        })
+        .collect();
+    let (memory, region) = match shm {
+        Ok(shm) if shared => (shm.control, Some(shm.region)),
+        _ => (Span::anonymous(CONTROL_BYTES).map_err(|e| Error::transport("init", &e)).map_err(name)?, None),
+    };
+    let engine = Arc::new(Engine::new(rank, cards[0].token, settings, routes, failure).map_err(name)?);
+    let thread = engine.start_progress_thread()?;
+    Ok(Job(Arc::new(Member {
+        engine,
+        control: Control::new(memory, region, keys),
+        thread: Some(thread).into(),
+        bootstrap: bootstrap.into(),
+    })))
+}
+
+struct SharedMemory {
+    transport: Arc<dyn Transport>,
+    control: Span,
+    region: Box<dyn transom_transport::Region>,
+}
+
+impl SharedMemory {
+    fn open(settings: &Settings, ranks: usize) -> std::result::Result<Self, String> {
+        if !settings.shm {
+            return Err("TRANSOM_TRANSPORT does not name shm".into());
+        }
+        let open = || -> std::result::Result<Self, TransportError> {
+            let transport: Arc<dyn Transport> = Arc::new(Shm::new(ranks)?);
+            let control = match transport.allocate(CONTROL_BYTES)? {
+                Some(control) => control,
+                None => Span::anonymous(CONTROL_BYTES)?,
+            };
+            let region = transport.register(&control)?;
+            Ok(Self { transport, control, region })
+        };
+        open().map_err(|e| e.to_string())
+    }
+}
+
+fn exchange_cards(
+    bootstrap: &mut dyn Bootstrap,
+    shm: &std::result::Result<SharedMemory, String>,
+) -> Result<Vec<Card>> {
+    let mut token = Token::default();
+    getrandom::fill(&mut token).map_err(|e| {
+        Error::new(Class::System, "init", format!("no random numbers for the job's secret: {e}"))
+    })?;
+    let shm = match shm {
+        Ok(shm) => Ok((shm.transport.address(), shm.region.key().0)),
+        Err(reason) => Err(reason.clone()),
+    };
+    let cards = bootstrap.exchange(0, &encode(&Card { token, shm })?)?;
+    cards.iter().enumerate().map(|(peer, card)| decode(peer, card)).collect()
+}
+
+fn encode<T: Serialize>(card: &T) -> Result<Vec<u8>> {
+    postcard::to_stdvec(card).map_err(|e| Error::new(Class::Launch, "init", format!("encoding a card: {e}")))
+}
+
+fn decode<'a, T: Deserialize<'a>>(peer: usize, card: &'a [u8]) -> Result<T> {
+    postcard::from_bytes(card).map_err(|e| {
+        let message =
+            format!("the card of rank {peer} makes no sense ({e}): is it of another version of Transom?");
+        Error::new(Class::Launch, "init", message)
+    })
+}
+
+/// The routes, and whether shared memory is among them.
+fn connect(
+    settings: &Settings,
+    bootstrap: &mut dyn Bootstrap,
+    shm: Option<&SharedMemory>,
+    cards: &[Card],
+) -> Result<(Routes, bool)> {
+    let reached: Vec<bool> = cards
+        .iter()
+        .map(|card| match (&card.shm, shm) {
+            (Ok((address, _)), Some(shm)) => shm.transport.reaches(address),
+            _ => false,
+        })
+        .collect();
+    // All ranks must come to the same answer: either shared memory reaches everybody from everywhere, or not.
+    let everywhere = cards.iter().all(|c| c.shm.is_ok()) && reached.iter().all(|r| *r);
+    let mut transports: Vec<Arc<dyn Transport>> = Vec::new();
+    if let Some(shm) = shm {
+        for (peer, card) in cards.iter().enumerate().filter(|(peer, _)| reached[*peer]) {
+            if let Ok((address, _)) = &card.shm {
+                shm.transport.connect(peer, address).map_err(|e| Error::transport("init", &e))?;
+            }
+        }
+        transports.push(shm.transport.clone());
+    }
+    if !everywhere {
+        transports.push(open_ofi(settings, bootstrap, cards)?);
+    }
+    let last = transports.len() - 1;
+    let of_peer = reached.iter().map(|shared| if *shared { 0 } else { last as u8 }).collect();
+    Ok((Routes::new(transports, of_peer), shm.is_some()))
+}
+
+/// Opens libfabric on every rank, or fails on every rank with the error of the first that could not.
+fn open_ofi(
+    settings: &Settings,
+    bootstrap: &mut dyn Bootstrap,
+    cards: &[Card],
+) -> Result<Arc<dyn Transport>> {
+    let rank = bootstrap.rank();
+    let loopback = one_host(bootstrap);
+    let opened = if settings.ofi {
+        Ofi::new(transom_ofi::Options {
+            ranks: bootstrap.size(),
+            provider: settings.ofi_provider.clone(),
+            loopback,
+        })
+        .map_err(|e| e.to_string())
+    } else {
+        let why = cards.iter().enumerate().find_map(|(peer, card)| match &card.shm {
+            Err(reason) => Some(format!("rank {peer} has no shared memory: {reason}")),
+            Ok(_) => None,
+        });
+        let why = why.unwrap_or_else(|| "ranks are on several hosts".into());
+        Err(format!("{why}, and TRANSOM_TRANSPORT does not name ofi"))
+    };
+    let card: OfiCard = match &opened {
+        Ok(ofi) => Ok(ofi.address()),
+        Err(reason) => Err(reason.clone()),
+    };
+    let cards = bootstrap.exchange(1, &encode(&card)?)?;
+    let cards =
+        cards.iter().enumerate().map(|(peer, card)| decode(peer, card)).collect::<Result<Vec<OfiCard>>>()?;
+    if let Some((peer, reason)) = cards.iter().enumerate().find_map(|(i, c)| Some((i, c.as_ref().err()?))) {
+        return Err(Error::new(Class::Transport, "init", format!("rank {peer}: {reason}")));
+    }
+    let ofi =
+        opened.map_err(|reason| Error::new(Class::Transport, "init", format!("rank {rank}: {reason}")))?;
+    for (peer, address) in cards.iter().enumerate() {
+        if let Ok(address) = address {
+            ofi.connect(peer, address).map_err(|e| Error::transport("init", &e))?;
+        }
+    }
+    Ok(Arc::new(ofi))
+}
+
+/// Whether all ranks run on this host: then nothing need listen on an address that others can reach.
+fn one_host(bootstrap: &dyn Bootstrap) -> bool {
+    bootstrap.size() == 1
+        || bootstrap.in_one_process()
+        || std::env::var("TRANSOM_HOST_COUNT").is_ok_and(|count| count.trim() == "1")
+}

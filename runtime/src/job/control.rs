@@ -1,0 +1,85 @@
+//! Control words: each rank has one block of memory, seen by all ranks of its node, with a slot for each window.
+
+use std::sync::OnceLock;
+
+use parking_lot::Mutex;
+use transom_transport::{Region, RegionKey, Remote, Span, TransportResult};
+
+use crate::engine::{CONTROL_SLOT, LockWords, Routes};
+use crate::{Class, Error, Result};
+
+/// Windows that a rank can have at once. Untouched slots cost address space only.
+const SLOTS: usize = 1 << 16;
+/// Bytes of a control block.
+pub(crate) const CONTROL_BYTES: usize = SLOTS * CONTROL_SLOT;
+
+#[derive(Debug)]
+pub(crate) struct Control {
+    memory: Span,
+    _region: Option<Box<dyn Region>>,
+    /// What each peer published, where it shares memory.
+    keys: Vec<Option<RegionKey>>,
+    peers: Box<[OnceLock<Remote>]>,
+    slots: Mutex<Slots>,
+}
+
+#[derive(Debug, Default)]
+struct Slots {
+    free: Vec<u16>,
+    /// Times that each slot was given out: part of a window's number, so that a late message finds no later window.
+    generations: Vec<u16>,
+}
+
+impl Control {
+    pub fn new(memory: Span, region: Option<Box<dyn Region>>, keys: Vec<Option<RegionKey>>) -> Self {
+        let peers = keys.iter().map(|_| OnceLock::new()).collect();
+        Self { memory, _region: region, keys, peers, slots: Mutex::default() }
+    }
+
+    /// A window number, and its zeroed lock.
+    pub fn open(&self) -> Result<(u32, LockWords)> {
+        let full = || {
+            Error::new(Class::NoMemory, "window", format!("{SLOTS} windows are open at this rank: free some"))
+        };
+        let mut slots = self.slots.lock();
+        let slot = match slots.free.pop() {
+            Some(slot) => slot,
+            None => {
+                let slot = u16::try_from(slots.generations.len()).map_err(|_| full())?;
+                slots.generations.push(0);
+                slot
+            }
+        };
+        let generation = slots.generations[usize::from(slot)];
+        let words = self.slot(&self.memory, slot).map_err(|e| Error::transport("window", &e))?;
+        Ok((u32::from(generation) << 16 | u32::from(slot), words))
+    }
+
+    /// Gives a number back.
+    pub fn close(&self, window: u32) {
+        let slot = (window & 0xffff) as u16;
+        let _ = self.memory.copy_in(usize::from(slot) * CONTROL_SLOT, &[0; CONTROL_SLOT]);
+        let mut slots = self.slots.lock();
+        if let Some(generation) = slots.generations.get_mut(usize::from(slot)) {
+            *generation = generation.wrapping_add(1);
+        }
+        slots.free.push(slot);
+    }
+
+    fn slot(&self, memory: &Span, slot: u16) -> TransportResult<LockWords> {
+        LockWords::new(memory.part(usize::from(slot) * CONTROL_SLOT, CONTROL_SLOT)?)
+    }
+
+    /// The lock of a peer's window, where memory is shared with the peer.
+    pub fn lock_of(&self, routes: &Routes, peer: usize, window: u32) -> TransportResult<Option<LockWords>> {
+        let Some(key) = self.keys.get(peer).and_then(Option::as_ref) else { return Ok(None) };
+        let remote = match self.peers[peer].get() {
+            Some(remote) => remote,
+            None => {
+                let remote = routes.to(peer).attach(peer, key)?;
+                self.peers[peer].get_or_init(|| remote)
+            }
+        };
+        remote.direct.as_ref().map(|memory| self.slot(memory, (window & 0xffff) as u16)).transpose()
+    }
+}

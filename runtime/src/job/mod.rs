@@ -1,0 +1,101 @@
+//! Jobs: the ranks that run together, and the ways to become one of them.
+
+mod connect;
+mod control;
+mod start;
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use parking_lot::Mutex;
+
+use crate::Result;
+use crate::bootstrap::Bootstrap;
+use crate::collective;
+use crate::engine::Engine;
+pub(crate) use control::Control;
+pub use start::{init, local, run};
+
+/// A rank's membership in a job. Clones are the same membership; it ends with the last of them, window included.
+///
+/// The end of a membership is collective, like `MPI_Finalize`: it waits until every rank has come to it, unless an error
+/// has ended the job.
+#[derive(Debug, Clone)]
+pub struct Job(pub(crate) Arc<Member>);
+
+/// The membership itself.
+#[derive(Debug)]
+pub(crate) struct Member {
+    pub engine: Arc<Engine>,
+    pub control: Control,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    bootstrap: Mutex<Box<dyn Bootstrap>>,
+}
+
+impl Job {
+    /// This rank, from 0.
+    pub fn rank(&self) -> usize {
+        self.0.engine.rank
+    }
+
+    /// Number of ranks.
+    pub fn size(&self) -> usize {
+        self.0.engine.size
+    }
+
+    /// The transport that leads to a rank, and what is below it: `("shm", "memory files, …")`. `None` if there is no such
+    /// rank.
+    pub fn transport(&self, rank: usize) -> Option<(&'static str, &str)> {
+        (rank < self.size()).then(|| {
+            let transport = self.0.engine.routes.to(rank);
+            (transport.name(), transport.capabilities().provider.as_str())
+        })
+    }
+
+    /// Leaves the job in good order. Collective. Windows must have been freed before; the same happens when the last
+    /// clone is dropped, but here errors are reported.
+    ///
+    /// # Errors
+    /// A peer is gone or calls something else; the deadline passes.
+    pub fn finalize(self) -> Result<()> {
+        self.0.finalize()
+    }
+}
+
+impl Member {
+    fn finalize(&self) -> Result<()> {
+        // Only the first call does anything.
+        if self.thread.lock().is_none() {
+            return Ok(());
+        }
+        let result = collective::barrier_as(&self.engine, collective::Kind::Finalize);
+        self.stop();
+        result?;
+        self.bootstrap.lock().finalize()
+    }
+
+    fn stop(&self) {
+        self.engine.stop_progress_thread();
+        if let Some(thread) = self.thread.lock().take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the progress thread panicked");
+        }
+    }
+
+    /// Whether the job goes on, as far as this rank knows.
+    pub fn is_alive(&self) -> bool {
+        self.engine.failure().is_none() && !std::thread::panicking()
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        if self.is_alive()
+            && let Err(error) = self.finalize()
+        {
+            tracing::error!(%error, "the job did not end in good order");
+        }
+        self.stop();
+    }
+}

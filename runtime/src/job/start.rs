@@ -1,0 +1,129 @@
+//! The ways to become a rank.
+
+use std::fmt::Display;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use super::{Job, connect};
+use crate::bootstrap::{self, Board, OnBoard};
+use crate::{Class, Error, Result};
+
+/// Joins the job that this process was started for, by `transom run` or another PMI-1 launcher. Without a launcher it is
+/// a job of one rank. Collective; once per process.
+///
+/// # Errors
+/// The environment is broken, a transport is missing, or a peer could not start.
+pub fn init() -> Result<Job> {
+    connect::join(bootstrap::from_env()?, Arc::default())
+}
+
+/// Runs `main` as a rank of the job, reports its error with the rank, and returns the exit code of the process.
+///
+/// A rank that fails does not wait for the others: the launcher ends them.
+///
+/// ```no_run
+/// fn main() -> std::process::ExitCode {
+///     transom::run(|job| -> Result<(), Box<dyn std::error::Error>> {
+///         println!("rank {} of {}", job.rank(), job.size());
+///         Ok(())
+///     })
+/// }
+/// ```
+pub fn run<E: Display>(main: impl FnOnce(&Job) -> std::result::Result<(), E>) -> ExitCode {
+    let job = match init() {
+        Ok(job) => job,
+        Err(error) => {
+            eprintln!("transom: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let rank = job.rank();
+    let ended = match main(&job) {
+        Ok(()) => job.finalize().map_err(|e| e.to_string()),
+        Err(error) => {
+            let message = error.to_string();
+            job.0.engine.fail(Error::new(Class::Peer, "run", message.clone()).at_rank(rank));
+            Err(message)
+        }
+    };
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("transom: rank {rank}: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs a job of `ranks` ranks inside this process, each in a thread of its own, and returns what each returned.
+///
+/// The job is a real one: transports, windows and protocols are those of a job of many processes.
+///
+/// # Errors
+/// The error of the first rank that failed; the others' calls then fail, too.
+///
+/// # Panics
+/// If a rank panics, with its panic.
+pub fn local<R: Send>(ranks: usize, main: impl Fn(Job) -> Result<R> + Sync) -> Result<Vec<R>> {
+    if ranks == 0 {
+        return Err(Error::new(Class::Argument, "local", "a job has at least one rank"));
+    }
+    let board = Board::new(ranks);
+    let results: Vec<_> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..ranks)
+            .map(|rank| {
+                scope.spawn({
+                    let (board, main) = (&board, &main);
+                    move || rank_of(board, rank, main)
+                })
+            })
+            .collect();
+        threads.into_iter().map(std::thread::ScopedJoinHandle::join).collect()
+    });
+    let mut values = Vec::with_capacity(ranks);
+    let mut failed = false;
+    for result in results {
+        match result {
+            Ok(Ok(value)) => values.push(value),
+            Ok(Err(error)) => {
+                failed = true;
+                let _ = board.failure.set(error);
+            }
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+    match board.failure.get() {
+        Some(error) if failed => Err(error.clone()),
+        _ => Ok(values),
+    }
+}
+
+/// Fails the whole job if a rank unwinds.
+struct Alarm<'a>(&'a Board, usize);
+
+impl Drop for Alarm<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let error = Error::new(Class::Peer, "local", format!("rank {} panicked", self.1));
+            let _ = self.0.failure.set(error);
+        }
+    }
+}
+
+fn rank_of<R>(board: &Arc<Board>, rank: usize, main: &impl Fn(Job) -> Result<R>) -> Result<R> {
+    let _alarm = Alarm(board, rank);
+    let place = Box::new(OnBoard { board: board.clone(), rank });
+    let result = connect::join(place, board.failure.clone()).and_then(|job| {
+        let member = job.0.clone();
+        let result = main(job).map_err(|e| e.at_rank(rank));
+        if let Err(error) = &result {
+            // Before the membership ends, so that its end waits for nobody.
+            member.engine.fail(error.clone());
+        }
+        result
+    });
+    if let Err(error) = &result {
+        let _ = board.failure.set(error.clone());
+    }
+    result
+}

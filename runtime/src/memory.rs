@@ -1,0 +1,128 @@
+//! The runtime's only unsafe code: where borrowed memory meets transports that work on raw addresses.
+
+#![allow(
+    unsafe_code,
+    reason = "this module is the one place for it in the runtime; each block says why it is sound"
+)]
+
+use std::os::fd::{BorrowedFd, RawFd};
+use std::sync::Arc;
+
+use transom_transport::{Posted, Remote, Span, Transport, TransportResult};
+use zerocopy::{FromBytes, IntoBytes};
+
+use crate::engine::Routes;
+
+/// A descriptor that a transport in `_owner` keeps open.
+pub(crate) fn borrow_fd(_owner: &Routes, fd: RawFd) -> BorrowedFd<'_> {
+    // SAFETY: the transport that gave the descriptor lives in `_owner`, which is borrowed for as long (Transport::wait_fd
+    // is the descriptor of a transport's lifetime).
+    unsafe { BorrowedFd::borrow_raw(fd) }
+}
+
+/// The user's memory as a span that peers may access.
+///
+/// The caller keeps the result, and every region registered on it, only while a value lives that holds the exclusive
+/// borrow `'m`, and makes sure before that value goes that no peer accesses it any more.
+pub(crate) fn expose<'m, T: FromBytes + IntoBytes>(memory: &'m mut [T]) -> Span {
+    let bytes = size_of_val(memory);
+    // SAFETY: exclusively borrowed for 'm, during which it is reached only through the span (see above); every bit
+    // pattern that a peer writes is a T (FromBytes), and every byte is initialised (IntoBytes).
+    unsafe { Span::from_raw(memory.as_mut_ptr().cast(), bytes) }
+}
+
+/// Puts from memory that outlives the operation: the epoch's scope does not end before the completion is reported.
+pub(crate) fn put(
+    transport: &dyn Transport,
+    remote: &Remote,
+    offset: usize,
+    origin: &OriginBuffer<'_>,
+    start: usize,
+    len: usize,
+    context: u64,
+) -> TransportResult<Posted> {
+    let origin = &origin.bytes()[start..start + len];
+    // SAFETY: an OriginBuffer is either owned by the pending operation, or borrowed for longer than the epoch's scope,
+    // which waits for completions before it ends; either way valid and unchanged until the completion.
+    unsafe { transport.put(remote, offset, origin.as_ptr(), len, context) }
+}
+
+/// Gets into memory that outlives the operation and is not accessed before its completion.
+pub(crate) fn get(
+    transport: &dyn Transport,
+    remote: &Remote,
+    offset: usize,
+    result: &ResultBuffer<'_>,
+    start: usize,
+    len: usize,
+    context: u64,
+) -> TransportResult<Posted> {
+    assert!(start <= result.len && len <= result.len - start, "a get outside its own buffer");
+    // SAFETY: in bounds as just checked; the buffer is exclusively borrowed for longer than the epoch's scope, which
+    // waits for completions before it ends, and ResultBuffer gives no other access.
+    unsafe { transport.get(remote, offset, result.start.add(start), len, context) }
+}
+
+/// The bytes that a put reads.
+#[derive(Debug)]
+pub(crate) enum OriginBuffer<'a> {
+    /// Borrowed for longer than the scope of the epoch.
+    Scope(&'a [u8]),
+    /// Owned by the operation.
+    Owned(Arc<[u8]>),
+}
+
+impl<'a> OriginBuffer<'a> {
+    /// Bytes borrowed for longer than the scope of the epoch that they are put in.
+    pub fn of_scope(bytes: &'a [u8]) -> Self {
+        Self::Scope(bytes)
+    }
+
+    /// A copy of bytes, kept by the operation.
+    pub fn owned(bytes: &[u8]) -> Self {
+        Self::Owned(bytes.into())
+    }
+
+    /// The bytes.
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Scope(bytes) => bytes,
+            Self::Owned(bytes) => bytes,
+        }
+    }
+
+    /// What the operation must keep until it is complete.
+    pub fn keep(&self) -> Option<Arc<[u8]>> {
+        match self {
+            Self::Scope(_) => None,
+            Self::Owned(bytes) => Some(bytes.clone()),
+        }
+    }
+}
+
+/// The bytes that a get writes.
+#[derive(Debug)]
+pub(crate) struct ResultBuffer<'a> {
+    start: *mut u8,
+    len: usize,
+    _bytes: std::marker::PhantomData<&'a mut [u8]>,
+}
+
+impl<'a> ResultBuffer<'a> {
+    /// Bytes borrowed exclusively for longer than the scope of the epoch that they are got in, or until the caller has
+    /// awaited the get.
+    pub fn of_scope(bytes: &'a mut [u8]) -> Self {
+        Self { start: bytes.as_mut_ptr(), len: bytes.len(), _bytes: std::marker::PhantomData }
+    }
+
+    /// Length in bytes.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The bytes, while no get into them is under way.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: made from an exclusive borrow of this length that lasts for 'a.
+        unsafe { std::slice::from_raw_parts_mut(self.start, self.len) }
+    }
+}

@@ -1,0 +1,156 @@
+//! Accumulate, get_accumulate, fetch_and_op, compare_and_swap (MPI-4.1 §12.3.4).
+//!
+//! The atomic domain of every window is the CPU at the target: where its memory is mapped the origin uses the CPU's
+//! atomic instructions on it, elsewhere the target's agent does. Both are the same instructions, so all paths to one
+//! element are atomic to each other, the owner's included.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use transom_transport::{DataType, Number, ReduceOp, TransportError};
+
+use super::transfer::{Place, message_room};
+use crate::engine::{Request, pack, unpack};
+use crate::protocol::wire::Kind;
+use crate::window::Core;
+use crate::{Class, Error, Result};
+
+/// What an accumulate does: the operation, the element type, the operands.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Accumulate<'a> {
+    pub op: ReduceOp,
+    pub ty: DataType,
+    pub operands: &'a [u8],
+}
+
+fn failed(core: &Core, operation: &'static str, target: usize, error: &TransportError) -> Error {
+    match error {
+        TransportError::Range { offset, .. } => {
+            let message =
+                format!("byte offset {offset} is not aligned to the element: atomics need aligned elements");
+            core.error(Class::Displacement, operation, message).to_target(target)
+        }
+        _ => core.name(Error::transport(operation, error)).to_target(target),
+    }
+}
+
+/// An atomic must be aligned to its element; said before anything is sent.
+fn check_aligned(core: &Core, operation: &'static str, place: &Place<'_>, size: usize) -> Result<()> {
+    if place.offset.is_multiple_of(size) {
+        return Ok(());
+    }
+    let error = TransportError::Range { offset: place.offset, bytes: size, len: place.peer.bytes };
+    Err(failed(core, operation, place.target, &error))
+}
+
+/// Starts an accumulate. The operands may be reused at once.
+pub(crate) fn accumulate(core: &Core, place: &Place<'_>, what: Accumulate<'_>) -> Result<()> {
+    const NAME: &str = "accumulate";
+    check_aligned(core, NAME, place, what.ty.size())?;
+    if let Some(memory) = &place.remote.direct {
+        return memory
+            .apply(what.op, what.ty, place.offset, what.operands, None)
+            .map_err(|e| failed(core, NAME, place.target, &e));
+    }
+    let room = room(core, place.target, what.ty);
+    for (i, part) in what.operands.chunks(room).enumerate() {
+        let header = header(core, place, Kind::Accumulate, what.op, what.ty, i * room);
+        place.peer.state.messages.store(true, Ordering::Release);
+        core.member.engine.send(NAME, place.target, &header, part)?;
+    }
+    Ok(())
+}
+
+/// Accumulates and fetches what was there, element by element. Complete when the call returns.
+pub(crate) fn get_accumulate(
+    core: &Core,
+    place: &Place<'_>,
+    what: Accumulate<'_>,
+    result: &mut [u8],
+) -> Result<()> {
+    const NAME: &str = "get_accumulate";
+    check_aligned(core, NAME, place, what.ty.size())?;
+    if let Some(memory) = &place.remote.direct {
+        return memory
+            .apply(what.op, what.ty, place.offset, what.operands, Some(result))
+            .map_err(|e| failed(core, NAME, place.target, &e));
+    }
+    let room = room(core, place.target, what.ty);
+    let mut requests: Vec<Arc<Request>> = Vec::new();
+    for (i, part) in what.operands.chunks(room).enumerate() {
+        let header = header(core, place, Kind::GetAccumulate, what.op, what.ty, i * room);
+        requests.push(core.member.engine.request(NAME, place.target, header, part)?);
+    }
+    for (request, part) in requests.iter().zip(result.chunks_mut(room)) {
+        core.member.engine.await_reply(NAME, place.target, request)?;
+        let data = request.take_data();
+        if data.len() != part.len() {
+            return Err(core.error(Class::Count, NAME, "the target's reply is of another length".into()));
+        }
+        part.copy_from_slice(&data);
+    }
+    Ok(())
+}
+
+/// One element, with the result.
+#[inline]
+pub(crate) fn fetch_op<T: Number>(core: &Core, place: &Place<'_>, op: ReduceOp, operand: T) -> Result<T> {
+    const NAME: &str = "fetch_and_op";
+    if let Some(memory) = &place.remote.direct {
+        return memory.fetch_op(place.offset, op, operand).map_err(|e| failed(core, NAME, place.target, &e));
+    }
+    check_aligned(core, NAME, place, size_of::<T>())?;
+    let mut header = header(core, place, Kind::FetchOp, op, T::TYPE, 0);
+    header.value = pack(operand);
+    fetched(core, NAME, place.target, header)
+}
+
+/// One element, replaced if it equals `compare`; returns what was there.
+#[inline]
+pub(crate) fn compare_swap<T: Number>(core: &Core, place: &Place<'_>, compare: T, value: T) -> Result<T> {
+    const NAME: &str = "compare_and_swap";
+    if let Some(memory) = &place.remote.direct {
+        return memory
+            .compare_swap(place.offset, compare, value)
+            .map_err(|e| failed(core, NAME, place.target, &e));
+    }
+    check_aligned(core, NAME, place, size_of::<T>())?;
+    let mut header = header(core, place, Kind::CompareSwap, ReduceOp::Replace, T::TYPE, 0);
+    header.value = pack(value);
+    header.compare = pack(compare);
+    fetched(core, NAME, place.target, header)
+}
+
+fn fetched<T: Number>(
+    core: &Core,
+    operation: &'static str,
+    target: usize,
+    header: crate::protocol::wire::Header,
+) -> Result<T> {
+    let engine = &core.member.engine;
+    let request = engine.request(operation, target, header, &[])?;
+    engine.await_reply(operation, target, &request).map_err(|e| core.name(e))?;
+    Ok(unpack(request.value()))
+}
+
+/// Bytes of whole elements that one message takes.
+fn room(core: &Core, target: usize, ty: DataType) -> usize {
+    let room = message_room(core, target);
+    room - room % ty.size()
+}
+
+fn header(
+    core: &Core,
+    place: &Place<'_>,
+    kind: Kind,
+    op: ReduceOp,
+    ty: DataType,
+    start: usize,
+) -> crate::protocol::wire::Header {
+    let mut header = core.member.engine.header(kind);
+    header.op = op as u8;
+    header.ty = ty as u8;
+    header.window = place.peer.number;
+    header.offset = (place.offset + start) as u64;
+    header
+}

@@ -1,0 +1,58 @@
+//! Completion: waits until what was started is done at the target, and drives the transports while it waits.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::engine::Request;
+use crate::protocol::wire::Kind;
+use crate::window::{Core, Peer};
+use crate::{Error, Result};
+
+/// Asks the target to confirm what was sent to it as messages, if anything was.
+pub(crate) fn start_complete(
+    core: &Core,
+    operation: &'static str,
+    target: usize,
+    peer: &Peer,
+) -> Result<Option<Arc<Request>>> {
+    if !peer.state.messages.swap(false, Ordering::AcqRel) {
+        return Ok(None);
+    }
+    let engine = &core.member.engine;
+    let mut header = engine.header(Kind::Flush);
+    header.window = peer.number;
+    engine.request(operation, target, header, &[]).map(Some)
+}
+
+/// Waits until all operations to `target` are complete there; `confirmation` is of [`start_complete`].
+pub(crate) fn complete(
+    core: &Core,
+    operation: &'static str,
+    target: usize,
+    peer: &Peer,
+    confirmation: Option<&Request>,
+) -> Result<()> {
+    let engine = &core.member.engine;
+    let state = &peer.state;
+    if !state.is_idle() {
+        let what = || format!("operations to rank {target} to complete");
+        engine.wait_until(operation, &what, None, || state.is_idle().then_some(Ok(())))?;
+    }
+    if let Some(request) = confirmation {
+        engine.await_reply(operation, target, request)?;
+    }
+    match state.take_error() {
+        Some(error) => Err(core.name(Error::transport(operation, &error)).to_target(target)),
+        None => Ok(()),
+    }
+}
+
+/// Operations could not be completed, but their buffers are about to go: ends all traffic of this rank.
+#[cold]
+pub(crate) fn abandon(core: &Core) {
+    let engine = &core.member.engine;
+    tracing::error!(rank = engine.rank, "operations are abandoned: this rank's transports stop");
+    for transport in engine.routes.transports() {
+        transport.abandon();
+    }
+}

@@ -1,0 +1,12 @@
+//! Operations: what is asked of a target, and which way it goes. Knows windows' ranges and the engine; whether the
+//! target may be accessed at all has been checked by the epoch.
+
+mod atomic;
+mod complete;
+mod kinds;
+mod transfer;
+
+pub(crate) use atomic::{Accumulate, accumulate, compare_swap, fetch_op, get_accumulate};
+pub(crate) use complete::{abandon, complete, start_complete};
+pub use kinds::{Band, Bor, Bxor, Element, Land, Lor, Lxor, Max, Min, NoOp, Operation, Prod, Replace, Sum};
+pub(crate) use transfer::{Place, get, get_now, put};

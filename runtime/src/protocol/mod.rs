@@ -1,0 +1,9 @@
+//! Protocols: state machines with no clock, thread or socket in them.
+//!
+//! - [`wire`]: the messages that ranks send each other.
+//! - [`lock`]: the fair reader-writer lock of passive-target epochs.
+//! - [`matching`]: collectives' messages waiting for whoever needs them.
+
+pub mod lock;
+pub mod matching;
+pub mod wire;

@@ -1,0 +1,139 @@
+//! The message header: every message between ranks starts with one.
+//!
+//! A receiver trusts nothing in it but the token, and checks every number before use.
+
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+/// The job's secret, in every message. A message without it is a stranger's and is dropped.
+pub type Token = [u8; 16];
+
+/// What a message asks for. Numbers as on the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// A part of a collective's data: `offset` its sequence number, `op` the collective, `count` the round, `value`
+    /// the whole length, `compare` where this part starts.
+    Collective = 0,
+    /// Accumulate the payload at `offset`.
+    Accumulate = 1,
+    /// Accumulate the payload at `offset`, reply with what was there.
+    GetAccumulate = 2,
+    /// Accumulate `value`, reply with what was there.
+    FetchOp = 3,
+    /// Compare with `compare`, store `value`, reply with what was there.
+    CompareSwap = 4,
+    /// Take the window's lock; `op` is 1 for exclusive. Replied to when it is granted.
+    Lock = 5,
+    /// Release the window's lock; `op` as above, `value` the ticket.
+    Unlock = 6,
+    /// Reply when everything sent before is applied.
+    Flush = 7,
+    /// Answer to a request: `value`, or the payload.
+    Reply = 8,
+    /// A lock was released by a rank that shares memory with you: see who waits.
+    Wake = 9,
+    /// My window's memory is about to go: touch it no more, then reply.
+    Revoke = 10,
+    /// Write the payload at `offset`, where the transport cannot.
+    Put = 11,
+    /// Reply with `count` bytes at `offset`, where the transport cannot.
+    Get = 12,
+}
+
+impl Kind {
+    const ALL: [Self; 13] = [
+        Self::Collective,
+        Self::Accumulate,
+        Self::GetAccumulate,
+        Self::FetchOp,
+        Self::CompareSwap,
+        Self::Lock,
+        Self::Unlock,
+        Self::Flush,
+        Self::Reply,
+        Self::Wake,
+        Self::Revoke,
+        Self::Put,
+        Self::Get,
+    ];
+
+    /// The kind that a byte names.
+    pub fn from_wire(code: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(code)).copied()
+    }
+}
+
+/// [`Header::status`] of a reply to a request that was carried out.
+pub const OK: u8 = 0;
+/// [`Header::status`] of a reply to a request that the target refused.
+pub const REFUSED: u8 = 1;
+
+/// The header, 64 bytes.
+#[derive(Debug, Clone, Copy, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Header {
+    /// The job's secret.
+    pub token: Token,
+    /// [`Kind`].
+    pub kind: u8,
+    /// Reduction operation, collective, or lock type.
+    pub op: u8,
+    /// Element type.
+    pub ty: u8,
+    /// Of a reply: [`OK`] or [`REFUSED`].
+    pub status: u8,
+    /// Rank of the sender.
+    pub origin: u32,
+    /// The target's number of the window.
+    pub window: u32,
+    /// The origin's number of the request.
+    pub request: u32,
+    /// Byte offset in the target's window.
+    pub offset: u64,
+    /// Bytes, or a round.
+    pub count: u64,
+    /// Operand or result.
+    pub value: u64,
+    /// Second operand.
+    pub compare: u64,
+}
+
+/// Bytes of a header.
+pub const HEADER_BYTES: usize = size_of::<Header>();
+
+/// Splits a message into header and payload, if it carries `token`.
+pub fn parse<'a>(token: &Token, message: &'a [u8]) -> Option<(Header, Kind, &'a [u8])> {
+    let (header, payload) = Header::read_from_prefix(message).ok()?;
+    let kind = Kind::from_wire(header.kind)?;
+    // Every byte is compared, so that the time says nothing about where two tokens differ.
+    let differ = header.token.iter().zip(token).fold(0, |sum, (a, b)| sum | (a ^ b));
+    (differ == 0).then_some((header, kind, payload))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn header_has_no_padding_and_fits_a_cache_line() {
+        assert_eq!(HEADER_BYTES, 64);
+    }
+
+    proptest! {
+        #[test]
+        fn a_strangers_bytes_are_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            prop_assert!(parse(&[7; 16], &bytes).is_none());
+        }
+    }
+
+    #[test]
+    fn a_message_with_the_token_is_taken_apart() {
+        let header = Header { token: [7; 16], kind: Kind::Put as u8, offset: 9, ..Header::default() };
+        let message = [header.as_bytes(), b"data"].concat();
+        let (header, kind, payload) = parse(&[7; 16], &message).unwrap();
+        assert_eq!((header.offset, kind, payload), (9, Kind::Put, &b"data"[..]));
+        assert!(parse(&[8; 16], &message).is_none());
+        assert!(parse(&[7; 16], &message[..63]).is_none());
+    }
+}
