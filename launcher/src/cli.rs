@@ -70,12 +70,7 @@ pub struct RunArgs {
     #[arg(long, value_enum, default_value = "none")]
     pub bind: Bind,
     /// The program and its arguments. Without a slash it is looked for beside `transom`, then in PATH
-    #[arg(
-        required = true,
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "PROGRAM [ARGS]"
-    )]
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM [ARGS]")]
     pub program: Vec<OsString>,
 }
 

@@ -22,6 +22,8 @@ pub const OUTPUT_WINDOW: u32 = 1 << 20;
 pub const INPUT_WINDOW: u32 = 256 << 10;
 
 const MAX_FRAME: usize = 64 << 20;
+/// What a login shell may print before the agent starts.
+const MAX_NOISE: usize = 64 << 10;
 const KIND_MESSAGE: u8 = 1;
 const KIND_DATA: u8 = 2;
 
@@ -234,15 +236,18 @@ impl FrameReader {
 
     /// Skips to behind [`MAGIC`]; false when the channel ends first. What was skipped is added to `noise`.
     pub async fn skip_to_magic(&mut self, noise: &mut Vec<u8>) -> io::Result<bool> {
+        let mut searched = 0;
         loop {
-            if let Some(at) = self.buffer.windows(MAGIC.len()).position(|window| window == MAGIC) {
+            let found = self.buffer[searched..].windows(MAGIC.len()).position(|window| window == MAGIC);
+            if let Some(at) = found.map(|at| searched + at) {
                 noise.extend_from_slice(&self.buffer.split_to(at));
                 let _ = self.buffer.split_to(MAGIC.len());
                 return Ok(true);
             }
-            if self.buffer.len() > 1 << 20 {
+            if self.buffer.len() > MAX_NOISE {
                 return Err(bad("no agent answers, only other output"));
             }
+            searched = self.buffer.len().saturating_sub(MAGIC.len());
             if !self.fill().await? {
                 noise.extend_from_slice(&self.buffer);
                 return Ok(false);

@@ -124,7 +124,11 @@ async fn read_agent(index: usize, mut frames: FrameReader, events: UnboundedSend
     let mut noise = Vec::new();
     let mut next = match frames.skip_to_magic(&mut noise).await {
         Ok(true) => frames.next().await,
-        Ok(false) => Ok(None),
+        Ok(false) => {
+            // What came instead may be why.
+            let _ = io::Write::write_all(&mut io::stderr(), &noise);
+            Ok(None)
+        }
         Err(error) => Err(error),
     };
     loop {

@@ -1,0 +1,138 @@
+//! SIGKILL, to anyone at any moment: the job ends at once, and nothing is left.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+mod common;
+
+use std::time::{Duration, Instant};
+
+use common::{fake_ssh, start, transom};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+const SECOND: Duration = Duration::from_secs(1);
+/// Ranks with a child, one in a session of its own, and one that is an orphan as well.
+const FAMILY: &str = "sleep 1001 & setsid sleep 1002 & (setsid sleep 1003 &) ; exec sleep 1000";
+
+fn random_ms(below: u64) -> Duration {
+    use std::hash::{BuildHasher, Hasher};
+    let random = std::collections::hash_map::RandomState::new().build_hasher().finish();
+    Duration::from_millis(random % below)
+}
+
+#[test]
+fn a_rank_at_any_moment() {
+    let mut slowest = Duration::ZERO;
+    for round in 0..20 {
+        let job = start(&mut transom(&["-n", "4", "sh", "-c", FAMILY]));
+        let ranks = job.wait_for(4, "sleep 1000");
+        std::thread::sleep(random_ms(30));
+        let victim = ranks[round % ranks.len()];
+        let begin = Instant::now();
+        kill(Pid::from_raw(victim), Signal::SIGKILL).unwrap();
+        let ended = job.wait();
+        let took = begin.elapsed();
+        slowest = slowest.max(took);
+        assert_eq!(ended.code, 137, "{}", ended.stderr);
+        let pid = format!("(pid {victim}) on host ");
+        assert!(ended.stderr.contains(&pid), "{}", ended.stderr);
+        assert!(
+            ended.stderr.trim_end().ends_with("signal 9 (SIGKILL); the other 3 ranks were ended"),
+            "{}",
+            ended.stderr
+        );
+        assert!(took < SECOND, "{took:?}");
+    }
+    eprintln!("slowest end after a rank was killed: {slowest:?}");
+}
+
+#[test]
+fn the_launcher_at_any_moment() {
+    for round in 0..40 {
+        let mut job = start(&mut transom(&["-n", "4", "sh", "-c", FAMILY]));
+        if round % 4 == 0 {
+            job.wait_for(4, "sleep 1003");
+        } else {
+            std::thread::sleep(random_ms(25));
+        }
+        job.child.kill().unwrap();
+        job.child.wait().unwrap();
+        job.assert_gone_within(SECOND);
+    }
+}
+
+#[test]
+fn the_launcher_of_two_hosts() {
+    let dir = tempfile::tempdir().unwrap();
+    let ssh = fake_ssh(dir.path(), "exec sh -c \"$2\"");
+    for round in 0..20 {
+        let mut job =
+            start(&mut transom(&["-n", "4", "--rsh", &ssh, "--hosts", "h1,h2", "sh", "-c", FAMILY]));
+        if round % 4 == 0 {
+            job.wait_for(4, "sleep 1003");
+        } else {
+            std::thread::sleep(random_ms(30));
+        }
+        job.child.kill().unwrap();
+        job.child.wait().unwrap();
+        job.assert_gone_within(SECOND);
+    }
+}
+
+#[test]
+fn an_agent() {
+    for _ in 0..10 {
+        let job = start(&mut transom(&["-n", "3", "sh", "-c", FAMILY]));
+        job.wait_for(3, "sleep 1003");
+        let agents = job.wait_for(1, "transom agent");
+        let begin = Instant::now();
+        kill(Pid::from_raw(agents[0]), Signal::SIGKILL).unwrap();
+        let ended = job.wait();
+        assert_eq!(ended.code, 1, "{}", ended.stderr);
+        assert!(ended.stderr.contains("the agent on host "), "{}", ended.stderr);
+        assert!(
+            ended.stderr.contains("was killed by signal 9 (SIGKILL), and with it 3 ranks"),
+            "{}",
+            ended.stderr
+        );
+        assert!(begin.elapsed() < SECOND, "{:?}", begin.elapsed());
+    }
+}
+
+#[test]
+fn an_agent_of_two() {
+    let dir = tempfile::tempdir().unwrap();
+    let ssh = fake_ssh(dir.path(), "TRANSOM_FAKE=$1 exec sh -c \"$2\"");
+    for _ in 0..5 {
+        let job = start(&mut transom(&["-n", "4", "--rsh", &ssh, "--hosts", "h1,h2", "sleep", "1000"]));
+        job.wait_for(4, "sleep 1000");
+        let agents = job.wait_for(2, "transom agent");
+        let of_h2 = |pid: &&i32| {
+            std::fs::read(format!("/proc/{pid}/environ")).unwrap().windows(2).any(|w| w == b"h2")
+        };
+        let victim = agents.iter().find(of_h2).unwrap();
+        let begin = Instant::now();
+        kill(Pid::from_raw(*victim), Signal::SIGKILL).unwrap();
+        let ended = job.wait();
+        assert_eq!(ended.code, 1, "{}", ended.stderr);
+        let words = "the agent on host h2 was killed by signal 9 (SIGKILL), and with it 2 ranks; the other 2 ranks were ended";
+        assert!(ended.stderr.contains(words), "{}", ended.stderr);
+        assert!(begin.elapsed() < SECOND, "{:?}", begin.elapsed());
+    }
+}
+
+#[test]
+fn an_interrupt_at_any_moment() {
+    for _ in 0..25 {
+        let job = start(&mut transom(&["-n", "4", "sh", "-c", FAMILY]));
+        std::thread::sleep(random_ms(25));
+        let begin = Instant::now();
+        job.signal(Signal::SIGTERM);
+        // Before the launcher listens to signals, one simply kills it; what it started ends by itself then.
+        let left = job.child.id();
+        while std::fs::read(format!("/proc/{left}/cmdline")).is_ok_and(|line| !line.is_empty()) {
+            assert!(begin.elapsed() < 3 * SECOND);
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        job.assert_gone_within(SECOND);
+    }
+}

@@ -1,0 +1,99 @@
+//! What cannot be done is refused: with a line that says what and why, exit code 2, and nothing started.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+mod common;
+
+use common::{fake_ssh, run, start, transom};
+
+#[test]
+fn bad_command_lines() {
+    let dir = tempfile::tempdir().unwrap();
+    let hostfile = dir.path().join("hosts");
+    std::fs::write(&hostfile, "a\nb slots=many\n").unwrap();
+    let hostfile = hostfile.to_str().unwrap();
+    let mark = dir.path().join("started");
+    let touch = mark.to_str().unwrap();
+    let table: &[(&[&str], &str)] = &[
+        (&["-n", "0"], "'0'"),
+        (&["-n=-3"], "-3"),
+        (&["-n", "four"], "'four'"),
+        (&["-n", "1000001"], "1000001"),
+        (&["-n", "99999999999999999999"], "99999999999999999999"),
+        (&["--hosts", ""], "--hosts: no host"),
+        (&["--hosts", "a,,b"], "has no host name"),
+        (&["--hosts", "a:0"], "\"a:0\""),
+        (&["--hosts", "a:x"], "\"a:x\""),
+        (&["--hosts=-oProxyCommand=sh"], "is no host name"),
+        (&["--hosts", "a b"], "is no host name"),
+        (&["--hosts", "localhost:2", "-n", "3"], "3 ranks do not fit into the 2 slots"),
+        (&["--hosts", "a", "--hostfile", hostfile], "cannot be used with"),
+        (&["--hostfile", "/no/such/file"], "/no/such/file: No such file"),
+        (&["--hostfile", "/"], "directory"),
+        (&["--hostfile", hostfile], "line 2"),
+        (&["--hostfile", "/dev/null"], "no host in it"),
+        (&["--timeout", "0"], "must be more than 0"),
+        (&["--timeout=-1"], "must be more than 0"),
+        (&["--timeout", "NaN"], "must be more than 0"),
+        (&["--timeout", "soon"], "not a number of seconds"),
+        (&["--connect-timeout", "1e99"], "must be more than 0 and at most"),
+        (&["--bind", "moon"], "'moon'"),
+        (&["--no-such-flag"], "--no-such-flag"),
+        (&["--rsh", " ", "--hosts", "a"], "--rsh: no command"),
+        (&["--rsh", "/no/such/command", "--hosts", "a"], "/no/such/command"),
+    ];
+    for (flags, words) in table {
+        let ended = run(&[flags, &["touch", touch][..]].concat());
+        assert_eq!(ended.code, 2, "{flags:?}: {}", ended.stderr);
+        assert!(ended.stderr.contains(words), "{flags:?}: {}", ended.stderr);
+        assert!(ended.stdout.is_empty() && !mark.exists(), "{flags:?}");
+    }
+    let missing = run(&["-n", "2"]);
+    assert!(missing.code == 2 && missing.stderr.contains("PROGRAM"), "{}", missing.stderr);
+}
+
+#[test]
+fn help_and_version_are_no_errors() {
+    for args in [&["--help"][..], &["--version"], &["run", "--help"], &["help"]] {
+        let out = common::output(std::process::Command::new(common::TRANSOM).args(args));
+        assert!(out.status.success() && !out.stdout.is_empty() && out.stderr.is_empty(), "{args:?}");
+    }
+    let out = common::output(std::process::Command::new(common::TRANSOM).arg("info"));
+    assert!(out.status.success() && String::from_utf8_lossy(&out.stdout).contains("processors"));
+}
+
+#[test]
+fn hosts_that_cannot_be_reached() {
+    let dir = tempfile::tempdir().unwrap();
+    let mark = dir.path().join("started");
+    let touch = mark.to_str().unwrap();
+    let table = [
+        ("[ $1 = h1 ] && exec sh -c \"$2\"; echo no route >&2; exit 255", "exited with code 255"),
+        ("[ $1 = h1 ] && exec sh -c \"$2\"; exit 0", "host h2: "),
+        ("[ $1 = h1 ] && exec sh -c \"$2\"; exit 127", "is transom installed there"),
+        ("[ $1 = h1 ] && exec sh -c \"$2\"; kill -9 $$", "SIGKILL"),
+        ("[ $1 = h1 ] && exec sh -c \"$2\"; sleep 100", "did not answer within 0.5 s"),
+        ("[ $1 = h1 ] && exec sh -c \"$2\"; exec yes", "no agent answers"),
+        ("[ $1 = h1 ] && exec sh -c \"$2\"; printf '\\0transom-agent 1\\n'; exec yes", "host h2: "),
+    ];
+    for (script, words) in table {
+        let ssh = fake_ssh(dir.path(), script);
+        let flags =
+            ["-n", "2", "--rsh", &ssh, "--hosts", "h1,h2", "--connect-timeout", "0.5", "touch", touch];
+        let ended = start(&mut transom(&flags)).wait();
+        assert_eq!(ended.code, 2, "{script}: {}", ended.stderr);
+        assert!(ended.stderr.contains("h2") && ended.stderr.contains(words), "{script}: {}", ended.stderr);
+        assert!(!mark.exists(), "{script}");
+    }
+}
+
+#[test]
+fn a_directory_that_the_other_host_does_not_have() {
+    let dir = tempfile::tempdir().unwrap();
+    let ssh = fake_ssh(dir.path(), "[ $1 = h1 ] || rmdir \"$GONE\"; exec sh -c \"$2\"");
+    let gone = dir.path().join("gone");
+    std::fs::create_dir(&gone).unwrap();
+    let mut command = transom(&["-n", "2", "--rsh", &ssh, "--hosts", "h1,h2", "true"]);
+    let ended = start(command.current_dir(&gone).env("GONE", &gone)).wait();
+    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    assert!(ended.stderr.contains("working directory") && ended.stderr.contains("/gone"), "{}", ended.stderr);
+}
