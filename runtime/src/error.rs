@@ -106,7 +106,7 @@ impl Error {
         self
     }
 
-    pub(crate) fn to_target(mut self, target: usize) -> Self {
+    pub(crate) fn with_target(mut self, target: usize) -> Self {
         self.0.target.get_or_insert(target);
         self
     }

@@ -22,13 +22,51 @@ pub(crate) fn borrow_fd(_owner: &Routes, fd: RawFd) -> BorrowedFd<'_> {
 
 /// The user's memory as a span that peers may access.
 ///
-/// The caller keeps the result, and every region registered on it, only while a value lives that holds the exclusive
-/// borrow `'m`, and makes sure before that value goes that no peer accesses it any more.
-pub(crate) fn expose<'m, T: FromBytes + IntoBytes>(memory: &'m mut [T]) -> Span {
+/// The caller drops the result, and every region registered on it, and makes sure that no peer accesses the memory any
+/// more, before it lets the exclusive borrow end: by a scope that cannot be left otherwise.
+pub(crate) fn expose<T: FromBytes + IntoBytes>(memory: &mut [T]) -> Span {
     let bytes = size_of_val(memory);
-    // SAFETY: exclusively borrowed for 'm, during which it is reached only through the span (see above); every bit
-    // pattern that a peer writes is a T (FromBytes), and every byte is initialised (IntoBytes).
+    // SAFETY: exclusively borrowed while the span lives (see above), and reached only through it; every bit pattern
+    // that a peer writes is a T (FromBytes), and every byte is initialised (IntoBytes).
     unsafe { Span::from_raw(memory.as_mut_ptr().cast(), bytes) }
+}
+
+/// A vector whose elements peers access: nobody here can. If it is forgotten, so is the memory.
+#[derive(Debug)]
+pub(crate) struct ExposedVec<T> {
+    start: *mut T,
+    len: usize,
+    capacity: usize,
+}
+
+// SAFETY: it owns its elements like a Vec, and gives no access to them.
+unsafe impl<T: Send> Send for ExposedVec<T> {}
+// SAFETY: as above.
+unsafe impl<T: Sync> Sync for ExposedVec<T> {}
+
+impl<T: FromBytes + IntoBytes> ExposedVec<T> {
+    /// The vector, out of reach, and a span over its elements.
+    ///
+    /// The span and its regions go, and no peer accesses them any more, before this value is dropped or taken.
+    pub fn new(memory: Vec<T>) -> (Self, Span) {
+        let mut memory = std::mem::ManuallyDrop::new(memory);
+        let span = expose(&mut memory[..]);
+        (Self { start: memory.as_mut_ptr(), len: memory.len(), capacity: memory.capacity() }, span)
+    }
+
+    /// The vector again.
+    pub fn take(self) -> Vec<T> {
+        let this = std::mem::ManuallyDrop::new(self);
+        // SAFETY: the parts of a Vec that was not dropped; every bit pattern in it is a T (FromBytes).
+        unsafe { Vec::from_raw_parts(this.start, this.len, this.capacity) }
+    }
+}
+
+impl<T> Drop for ExposedVec<T> {
+    fn drop(&mut self) {
+        // SAFETY: as in `take`; drop runs once, and not after `take`.
+        drop(unsafe { Vec::from_raw_parts(self.start, self.len, self.capacity) });
+    }
 }
 
 /// Puts from memory that outlives the operation: the epoch's scope does not end before the completion is reported.

@@ -42,8 +42,7 @@ fn counters_and_locks() {
 #[test]
 fn user_memory() {
     transom::local(3, |job| {
-        let mut memory = vec![0.0f64; 3000];
-        let window = job.create(&mut memory)?;
+        let window = job.create(vec![0.0f64; 3000])?;
         let data = vec![1.5; 1000];
         window.lock_all(|epoch| {
             epoch.put((job.rank() + 1) % 3, job.rank() * 1000, &data)?;
@@ -51,8 +50,7 @@ fn user_memory() {
             assert_eq!(epoch.fetch_op(NULL_RANK, 0, transom::Sum, 1.0)?, 0.0);
             Ok(())
         })?;
-        window.free()?;
-        job.barrier()?;
+        let memory = window.reclaim()?;
         let from = (job.rank() + 2) % 3 * 1000;
         let put = if job.rank() == 0 { 500 } else { 0 };
         assert!(memory[from + put..from + 1000].iter().all(|x| *x == 1.5));

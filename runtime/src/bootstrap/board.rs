@@ -1,12 +1,14 @@
 //! Cards on a board in memory: for jobs whose ranks are threads of one process.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
 use super::Bootstrap;
-use crate::{Error, Result};
+use crate::Result;
+use crate::engine::House;
 
 /// How often a waiting rank looks whether another has failed.
 const LOOK: Duration = Duration::from_millis(20);
@@ -17,13 +19,21 @@ pub(crate) struct Board {
     size: usize,
     rounds: Mutex<Vec<Vec<Option<Vec<u8>>>>>,
     changed: Condvar,
-    /// The first failure of any rank.
-    pub failure: Arc<OnceLock<Error>>,
+    /// What the ranks share later.
+    pub house: House,
 }
 
 impl Board {
     pub fn new(size: usize) -> Arc<Self> {
-        Arc::new(Self { size, rounds: Mutex::default(), changed: Condvar::new(), failure: Arc::default() })
+        Arc::new(Self {
+            size,
+            rounds: Mutex::default(),
+            changed: Condvar::new(),
+            house: House {
+                failure: Arc::default(),
+                left: (0..size).map(|_| AtomicBool::new(false)).collect(),
+            },
+        })
     }
 }
 
@@ -55,7 +65,7 @@ impl Bootstrap for OnBoard {
             if let Some(cards) = rounds[round].iter().cloned().collect() {
                 return Ok(cards);
             }
-            if let Some(error) = self.board.failure.get() {
+            if let Some(error) = self.board.house.failure.get() {
                 return Err(error.clone());
             }
             self.board.changed.wait_for(&mut rounds, LOOK);

@@ -10,7 +10,7 @@ mod requests;
 mod routes;
 mod waiting;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
@@ -31,6 +31,15 @@ use crate::{Error, Result};
 use outbox::Outbox;
 use progress::Progress;
 
+/// What the ranks of one process share.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct House {
+    /// Why no call can succeed any more, if so.
+    pub failure: Arc<OnceLock<Error>>,
+    /// Which ranks have left, where all ranks live in this process.
+    pub left: Arc<[AtomicBool]>,
+}
+
 /// The machinery of one rank. Shared by the job's values, its windows and its progress thread.
 #[derive(Debug)]
 pub(crate) struct Engine {
@@ -49,19 +58,13 @@ pub(crate) struct Engine {
     progress: Progress,
     /// Only one thread polls at a time.
     polling: Mutex<()>,
-    /// Why no call can succeed any more, if so.
-    failure: Arc<OnceLock<Error>>,
+    /// What ranks of this process know of each other.
+    house: House,
 }
 
 impl Engine {
-    /// The machinery of rank `rank`; `failure` may be shared with ranks of the same process.
-    pub fn new(
-        rank: usize,
-        token: Token,
-        settings: Settings,
-        routes: Routes,
-        failure: Arc<OnceLock<Error>>,
-    ) -> Result<Self> {
+    /// The machinery of rank `rank`.
+    pub fn new(rank: usize, token: Token, settings: Settings, routes: Routes, house: House) -> Result<Self> {
         Ok(Self {
             rank,
             size: routes.len(),
@@ -76,7 +79,7 @@ impl Engine {
             sequence: AtomicU64::new(0),
             outbox: Outbox::default(),
             polling: Mutex::new(()),
-            failure,
+            house,
         })
     }
 
@@ -93,17 +96,29 @@ impl Engine {
     /// Makes every blocked and later call fail with `error`.
     pub fn fail(&self, error: Error) {
         tracing::debug!(rank = self.rank, %error, "engine fails");
-        let _ = self.failure.set(error);
+        let _ = self.house.failure.set(error);
         self.progress.interrupt();
     }
 
     /// Why no call can succeed any more, if so.
     pub fn failure(&self) -> Option<&Error> {
-        self.failure.get()
+        self.house.failure.get()
+    }
+
+    /// Whether a rank of this process is known to have left the job.
+    pub fn has_left(&self, rank: usize) -> bool {
+        self.house.left.get(rank).is_some_and(|left| left.load(Ordering::Acquire))
+    }
+
+    /// This rank has left the job: it accesses nothing any more.
+    pub fn leave(&self) {
+        if let Some(left) = self.house.left.get(self.rank) {
+            left.store(true, Ordering::Release);
+        }
     }
 
     fn failed(&self) -> Option<Error> {
-        self.failure.get().cloned()
+        self.house.failure.get().cloned()
     }
 
     /// A header of a message of ours.
@@ -160,7 +175,7 @@ impl Engine {
             match transport.message(peer, header.as_bytes(), payload) {
                 Ok(Posted::Again) => None,
                 Ok(_) => Some(Ok(())),
-                Err(e) => Some(Err(Error::transport(operation, &e).at_rank(self.rank).to_target(peer))),
+                Err(e) => Some(Err(Error::transport(operation, &e).at_rank(self.rank).with_target(peer))),
             }
         };
         if let Some(result) = attempt() {
@@ -172,7 +187,7 @@ impl Engine {
     }
 
     /// Sends a message from within progress: what finds no room is sent by a later poll.
-    fn send_later(&self, peer: usize, header: &Header, payload: &[u8]) {
+    pub fn send_later(&self, peer: usize, header: &Header, payload: &[u8]) {
         self.outbox.send(&self.routes, peer, header.as_bytes(), payload);
     }
 
@@ -204,7 +219,7 @@ impl Engine {
         }
         let message =
             "the target refused the request: its window is gone, or its runtime is of another version";
-        Err(Error::new(crate::Class::RmaRange, operation, message).at_rank(self.rank).to_target(peer))
+        Err(Error::new(crate::Class::RmaRange, operation, message).at_rank(self.rank).with_target(peer))
     }
 
     /// Next number of a collective.

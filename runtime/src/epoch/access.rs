@@ -60,7 +60,7 @@ impl<'w> Access<'w> {
     #[inline]
     pub fn lock(core: &'w Core, kind: LockKind, target: usize) -> Result<Self> {
         let peer = core.target("lock", target)?;
-        core.epochs.lock().open_lock(target).map_err(|e| core.name(e).to_target(target))?;
+        core.epochs.lock().open_lock(target).map_err(|e| core.name(e).with_target(target))?;
         let access = Self::open(core, Covers::One(target));
         if let Some(peer) = peer {
             match lock::acquire(core, target, peer, kind) {
@@ -113,7 +113,7 @@ impl<'w> Access<'w> {
             Covers::One(locked) => {
                 let message =
                     format!("the epoch covers rank {locked} only: lock rank {target}, or use lock_all");
-                return Err(self.core.error(Class::RmaSync, operation, message).to_target(target));
+                return Err(self.core.error(Class::RmaSync, operation, message).with_target(target));
             }
             Covers::Locked if !self.held.borrow().contains_key(&target) => {
                 let ticket = lock::acquire(self.core, target, peer, LockKind::Shared)?;
@@ -186,7 +186,7 @@ impl<'w> Access<'w> {
                 what.operands.len(),
                 result.len()
             );
-            return Err(self.core.error(Class::Count, NAME, message).to_target(target));
+            return Err(self.core.error(Class::Count, NAME, message).with_target(target));
         }
         match self.place(NAME, target, displacement, result.len())? {
             Some(place) => operation::get_accumulate(self.core, &place, what, result),
@@ -229,7 +229,7 @@ impl<'w> Access<'w> {
         target: usize,
         error: &transom_transport::TransportError,
     ) -> Error {
-        self.core.name(Error::transport(operation, error)).to_target(target)
+        self.core.name(Error::transport(operation, error)).with_target(target)
     }
 
     fn touch(&self, target: usize) {
@@ -246,7 +246,7 @@ impl<'w> Access<'w> {
             && locked != target
         {
             let message = format!("the epoch covers rank {locked} only");
-            return Err(self.core.error(Class::RmaSync, "flush", message).to_target(target));
+            return Err(self.core.error(Class::RmaSync, "flush", message).with_target(target));
         }
         self.flush_stores();
         if self.touched.borrow().contains(&target) { self.complete("flush", &[target]) } else { Ok(()) }

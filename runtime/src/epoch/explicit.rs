@@ -64,7 +64,7 @@ impl<'w, T: Element> Explicit<'w, T> {
             Some(access) => access.close(),
             None => {
                 let message = "no lock of this rank is held: call lock first";
-                Err(self.core.error(Class::RmaSync, "unlock", message.into()).to_target(target))
+                Err(self.core.error(Class::RmaSync, "unlock", message.into()).with_target(target))
             }
         }
     }
@@ -107,7 +107,7 @@ impl<'w, T: Element> Explicit<'w, T> {
         }
         self.core.target(operation, target)?;
         let message = "no access epoch to this rank is open: call lock or lock_all first";
-        Err(self.core.error(Class::RmaSync, operation, message.into()).to_target(target))
+        Err(self.core.error(Class::RmaSync, operation, message.into()).with_target(target))
     }
 
     /// `MPI_Put`.

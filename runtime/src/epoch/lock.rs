@@ -20,7 +20,7 @@ const NAP: std::time::Duration = std::time::Duration::from_millis(50);
 /// Takes the lock of `target`; waits in a fair queue.
 #[inline]
 pub(super) fn acquire(core: &Core, target: usize, peer: &Peer, kind: LockKind) -> Result<Ticket> {
-    let failed = |e: TransportError| core.name(Error::transport("lock", &e)).to_target(target);
+    let failed = |e: TransportError| core.name(Error::transport("lock", &e)).with_target(target);
     let Some(words) = core.lock_words("lock", target, peer)? else {
         return request(core, target, peer, kind);
     };
@@ -39,7 +39,7 @@ pub(super) fn acquire(core: &Core, target: usize, peer: &Peer, kind: LockKind) -
 /// Releases the lock of `target`. Everything before it is visible to whoever takes the lock next.
 #[inline]
 pub(super) fn release(core: &Core, target: usize, peer: &Peer, ticket: Ticket) -> Result<()> {
-    let failed = |e: TransportError| core.name(Error::transport("unlock", &e)).to_target(target);
+    let failed = |e: TransportError| core.name(Error::transport("unlock", &e)).with_target(target);
     if let Some(words) = core.lock_words("unlock", target, peer)? {
         words.lock().map_err(failed)?.release(ticket);
         return changed(core, "unlock", target, peer, words);
@@ -61,7 +61,7 @@ fn changed(
     peer: &Peer,
     words: &LockWords,
 ) -> Result<()> {
-    let failed = |e: TransportError| core.name(Error::transport(operation, &e)).to_target(target);
+    let failed = |e: TransportError| core.name(Error::transport(operation, &e)).with_target(target);
     if !words.changed().map_err(failed)? {
         return Ok(());
     }
@@ -102,7 +102,7 @@ fn wait_turn(
             break Ok(());
         }
         if let Err(error) = engine.check_wait("lock", &what, start.elapsed()) {
-            break Err(core.name(error).to_target(target));
+            break Err(core.name(error).with_target(target));
         }
         futex::sleep_on(word, seen, NAP);
     };

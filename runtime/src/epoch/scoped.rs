@@ -18,7 +18,7 @@ use crate::{Element, LockKind, Operation, Replace, Result, Sum, Window};
 /// Buffers that an operation borrows (`'env`) stay borrowed until the call that made the epoch returns:
 ///
 /// ```compile_fail,E0597
-/// # fn f(window: transom::Window<'static, u64>) -> transom::Result<()> {
+/// # fn f(window: transom::Window<u64>) -> transom::Result<()> {
 /// window.lock_all(|epoch| {
 ///     let edge = vec![1, 2, 3];
 ///     epoch.put(0, 0, &edge) // `edge` would be freed while the put still reads it
@@ -29,7 +29,7 @@ use crate::{Element, LockKind, Operation, Replace, Result, Sum, Window};
 /// An operation outside an epoch does not compile:
 ///
 /// ```compile_fail,E0599
-/// # fn f(window: transom::Window<'static, u64>) -> transom::Result<()> {
+/// # fn f(window: transom::Window<u64>) -> transom::Result<()> {
 /// window.put(0, 0, &[1])
 /// # }
 /// ```
@@ -37,10 +37,11 @@ use crate::{Element, LockKind, Operation, Replace, Result, Sum, Window};
 pub struct Epoch<'w, 'env, T> {
     access: &'w Access<'w>,
     // Invariant in 'env: a buffer's borrow must not be shortened.
-    _buffers: PhantomData<(&'env mut &'env (), fn(T) -> T)>,
+    _buffers: PhantomData<&'env mut &'env ()>,
+    _elements: PhantomData<T>,
 }
 
-impl<T: Element> Window<'_, T> {
+impl<T: Element> Window<T> {
     /// Locks `target`, runs `body` in an access epoch to it, completes all operations there and unlocks
     /// (`MPI_Win_lock`, `MPI_Win_unlock`, MPI-4.1 §12.5.3). The target does nothing for it. Locks are fair: ranks are
     /// served in the order in which they ask.
@@ -86,7 +87,7 @@ impl<T: Element> Window<'_, T> {
 /// Runs `body`, then completes the epoch whatever `body` returned. (If it panics, `access` is completed by its drop.)
 #[inline]
 fn within<'env, T, R>(access: &Access<'_>, body: impl FnOnce(&Epoch<'_, 'env, T>) -> Result<R>) -> Result<R> {
-    let result = body(&Epoch { access, _buffers: PhantomData });
+    let result = body(&Epoch { access, _buffers: PhantomData, _elements: PhantomData });
     let closed = access.close();
     let result = result?;
     closed.map(|()| result)

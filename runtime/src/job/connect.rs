@@ -1,6 +1,6 @@
 //! Start-up: opens transports, exchanges addresses, decides per peer which transport leads there.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use crate::ofi_tmp::Ofi;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use transom_transport::{RegionKey, Span, Transport, TransportError};
 use super::control::{CONTROL_BYTES, Control};
 use super::{Job, Member};
 use crate::bootstrap::Bootstrap;
-use crate::engine::{Engine, Routes};
+use crate::engine::{Engine, House, Routes};
 use crate::protocol::wire::Token;
 use crate::settings::Settings;
 use crate::{Class, Error, Result};
@@ -28,7 +28,7 @@ struct Card {
 type OfiCard = std::result::Result<Vec<u8>, String>;
 
 /// Joins the job of a bootstrap.
-pub(super) fn join(mut bootstrap: Box<dyn Bootstrap>, failure: Arc<OnceLock<Error>>) -> Result<Job> {
+pub(super) fn join(mut bootstrap: Box<dyn Bootstrap>, house: House) -> Result<Job> {
     let rank = bootstrap.rank();
     let name = |e: Error| e.at_rank(rank);
     let settings = Settings::from_env().map_err(name)?;
@@ -45,7 +45,7 @@ pub(super) fn join(mut bootstrap: Box<dyn Bootstrap>, failure: Arc<OnceLock<Erro
         Ok(shm) if shared => (shm.control, Some(shm.region)),
         _ => (Span::anonymous(CONTROL_BYTES).map_err(|e| Error::transport("init", &e)).map_err(name)?, None),
     };
-    let engine = Arc::new(Engine::new(rank, cards[0].token, settings, routes, failure).map_err(name)?);
+    let engine = Arc::new(Engine::new(rank, cards[0].token, settings, routes, house).map_err(name)?);
     let thread = engine.start_progress_thread()?;
     Ok(Job(Arc::new(Member {
         engine,

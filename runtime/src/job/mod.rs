@@ -97,5 +97,6 @@ impl Drop for Member {
             tracing::error!(%error, "the job did not end in good order");
         }
         self.stop();
+        self.engine.leave();
     }
 }

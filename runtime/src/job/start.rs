@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::{Job, connect};
 use crate::bootstrap::{self, Board, OnBoard};
+use crate::engine::House;
 use crate::{Class, Error, Result};
 
 /// Joins the job that this process was started for, by `transom run` or another PMI-1 launcher. Without a launcher it is
@@ -14,7 +15,7 @@ use crate::{Class, Error, Result};
 /// # Errors
 /// The environment is broken, a transport is missing, or a peer could not start.
 pub fn init() -> Result<Job> {
-    connect::join(bootstrap::from_env()?, Arc::default())
+    connect::join(bootstrap::from_env()?, House::default())
 }
 
 /// Runs `main` as a rank of the job, reports its error with the rank, and returns the exit code of the process.
@@ -87,12 +88,12 @@ pub fn local<R: Send>(ranks: usize, main: impl Fn(Job) -> Result<R> + Sync) -> R
             Ok(Ok(value)) => values.push(value),
             Ok(Err(error)) => {
                 failed = true;
-                let _ = board.failure.set(error);
+                let _ = board.house.failure.set(error);
             }
             Err(panic) => std::panic::resume_unwind(panic),
         }
     }
-    match board.failure.get() {
+    match board.house.failure.get() {
         Some(error) if failed => Err(error.clone()),
         _ => Ok(values),
     }
@@ -105,7 +106,7 @@ impl Drop for Alarm<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let error = Error::new(Class::Peer, "local", format!("rank {} panicked", self.1));
-            let _ = self.0.failure.set(error);
+            let _ = self.0.house.failure.set(error);
         }
     }
 }
@@ -113,7 +114,7 @@ impl Drop for Alarm<'_> {
 fn rank_of<R>(board: &Arc<Board>, rank: usize, main: &impl Fn(Job) -> Result<R>) -> Result<R> {
     let _alarm = Alarm(board, rank);
     let place = Box::new(OnBoard { board: board.clone(), rank });
-    let result = connect::join(place, board.failure.clone()).and_then(|job| {
+    let result = connect::join(place, board.house.clone()).and_then(|job| {
         let member = job.0.clone();
         let result = main(job).map_err(|e| e.at_rank(rank));
         if let Err(error) = &result {
@@ -123,7 +124,7 @@ fn rank_of<R>(board: &Arc<Board>, rank: usize, main: &impl Fn(Job) -> Result<R>)
         result
     });
     if let Err(error) = &result {
-        let _ = board.failure.set(error.clone());
+        let _ = board.house.failure.set(error.clone());
     }
     result
 }

@@ -28,9 +28,9 @@ fn failed(core: &Core, operation: &'static str, target: usize, error: &Transport
         TransportError::Range { offset, .. } => {
             let message =
                 format!("byte offset {offset} is not aligned to the element: atomics need aligned elements");
-            core.error(Class::Displacement, operation, message).to_target(target)
+            core.error(Class::Displacement, operation, message).with_target(target)
         }
-        _ => core.name(Error::transport(operation, error)).to_target(target),
+        _ => core.name(Error::transport(operation, error)).with_target(target),
     }
 }
 

@@ -42,7 +42,7 @@ pub(crate) fn complete(
         engine.await_reply(operation, target, request)?;
     }
     match state.take_error() {
-        Some(error) => Err(core.name(Error::transport(operation, &error)).to_target(target)),
+        Some(error) => Err(core.name(Error::transport(operation, &error)).with_target(target)),
         None => Ok(()),
     }
 }

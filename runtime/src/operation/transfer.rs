@@ -57,7 +57,7 @@ pub(crate) fn get_now(core: &Core, place: &Place<'_>, bytes: &mut [u8]) -> Resul
     }
     posted.and(awaited)?;
     match place.peer.state.take_error() {
-        Some(error) => Err(core.name(Error::transport("get", &error)).to_target(place.target)),
+        Some(error) => Err(core.name(Error::transport("get", &error)).with_target(place.target)),
         None => Ok(()),
     }
 }
@@ -142,14 +142,14 @@ fn post(
 }
 
 fn failed(core: &Core, operation: &'static str, target: usize, error: &TransportError) -> Error {
-    core.name(Error::transport(operation, error)).to_target(target)
+    core.name(Error::transport(operation, error)).with_target(target)
 }
 
 #[cold]
 fn gone(core: &Core, operation: &'static str, target: usize) -> Error {
     let message =
         "the target has freed this window: free windows with Window::free, which waits for all ranks";
-    core.error(Class::RmaRange, operation, message.into()).to_target(target)
+    core.error(Class::RmaRange, operation, message.into()).with_target(target)
 }
 
 /// Bytes of payload that a message to `target` takes.

@@ -55,7 +55,7 @@ impl Core {
         operation: &'static str,
         memory: Memory,
         options: WindowOptions,
-    ) -> Result<Arc<Self>> {
+    ) -> Result<Box<Self>> {
         let engine = &member.engine;
         let at = |e: Error| e.at_rank(engine.rank);
         let wish = wish::<T>(operation, &memory, options);
@@ -71,7 +71,7 @@ impl Core {
         let offers: std::result::Result<Vec<Offer>, Error> = exchange(member, &offer);
         let result = offers.and_then(|offers| peers(member, operation, &wishes, &offers));
         match (made, result) {
-            (Ok(made), Ok(peers)) => Ok(Arc::new(Self {
+            (Ok(made), Ok(peers)) => Ok(Box::new(Self {
                 member: member.clone(),
                 number: made.number,
                 exposure: made.exposure,

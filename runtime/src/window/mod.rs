@@ -7,6 +7,7 @@ mod peer;
 
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use transom_transport::{Region, Span};
@@ -19,17 +20,23 @@ use crate::collective::{self, Kind};
 use crate::engine::{Exposure, LockWords};
 use crate::epoch::{Epochs, Explicit};
 use crate::job::Member;
+use crate::memory::ExposedVec;
 use crate::protocol::wire;
 use crate::{Class, Element, Error, Job, NULL_RANK, Result};
+
+/// How long a window that goes waits for the agents of this node: they sleep in the kernel and answer in microseconds.
+const REVOKE_LIMIT: Duration = Duration::from_secs(2);
 
 /// Memory of elements `T` at each rank of a job, which every rank may access in epochs (MPI-4.1 §12.2).
 ///
 /// Each rank chooses its own length. A displacement counts the target's displacement units, by default one element.
-/// `'m` is how long the memory may be used: `'static` for memory that Transom allocated.
 #[derive(Debug)]
-pub struct Window<'m, T> {
-    pub(crate) core: Arc<Core>,
-    _memory: PhantomData<(&'m mut [T], fn(T) -> T)>,
+pub struct Window<T> {
+    /// Dropped first: after that no peer accesses the memory.
+    pub(crate) core: Box<Core>,
+    /// The user's memory, if the window owns it.
+    memory: Option<ExposedVec<T>>,
+    _elements: PhantomData<T>,
 }
 
 /// How a window is made.
@@ -60,7 +67,7 @@ impl Job {
     ///
     /// # Errors
     /// The same on all ranks: element types differ, no memory for it on some host, or registration fails somewhere.
-    pub fn allocate<T: Element>(&self, len: usize) -> Result<Window<'static, T>> {
+    pub fn allocate<T: Element>(&self, len: usize) -> Result<Window<T>> {
         self.allocate_with(len, WindowOptions::default())
     }
 
@@ -68,20 +75,17 @@ impl Job {
     ///
     /// # Errors
     /// As [`Job::allocate`]; a displacement unit of 0.
-    pub fn allocate_with<T: Element>(
-        &self,
-        len: usize,
-        options: WindowOptions,
-    ) -> Result<Window<'static, T>> {
+    pub fn allocate_with<T: Element>(&self, len: usize, options: WindowOptions) -> Result<Window<T>> {
         let core = Core::create::<T>(&self.0, "allocate", Memory::Allocate(len), options)?;
-        Ok(Window { core, _memory: PhantomData })
+        Ok(Window { core, memory: None, _elements: PhantomData })
     }
 
     /// A window over memory of the caller's (`MPI_Win_create`, MPI-4.1 §12.2.1). Collective; lengths may differ by rank.
+    /// [`Window::reclaim`] gives the memory back.
     ///
     /// # Errors
     /// As [`Job::allocate`].
-    pub fn create<'m, T: Element>(&self, memory: &'m mut [T]) -> Result<Window<'m, T>> {
+    pub fn create<T: Element>(&self, memory: Vec<T>) -> Result<Window<T>> {
         self.create_with(memory, WindowOptions::default())
     }
 
@@ -89,18 +93,44 @@ impl Job {
     ///
     /// # Errors
     /// As [`Job::allocate`]; a displacement unit of 0.
-    pub fn create_with<'m, T: Element>(
+    pub fn create_with<T: Element>(&self, memory: Vec<T>, options: WindowOptions) -> Result<Window<T>> {
+        let (memory, span) = ExposedVec::new(memory);
+        let core = Core::create::<T>(&self.0, "create", Memory::User(span), options)?;
+        Ok(Window { core, memory: Some(memory), _elements: PhantomData })
+    }
+
+    /// A window over memory that the caller only lends, for as long as `body` runs (`MPI_Win_create`, §12.2.1).
+    /// Collective, at the end, too, if `body` succeeds.
+    ///
+    /// ```
+    /// transom::local(2, |job| {
+    ///     let mut grid = [0.0f32; 4];
+    ///     job.create_scoped(&mut grid, |window| {
+    ///         window.fence(|epoch| epoch.put_value(1 - job.rank(), 3, 2.5))
+    ///     })?;
+    ///     assert_eq!(grid, [0.0, 0.0, 0.0, 2.5]);
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), transom::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Job::allocate`] and [`Window::free`], and those of `body`.
+    pub fn create_scoped<T: Element, R>(
         &self,
-        memory: &'m mut [T],
-        options: WindowOptions,
-    ) -> Result<Window<'m, T>> {
+        memory: &mut [T],
+        body: impl FnOnce(&Window<T>) -> Result<R>,
+    ) -> Result<R> {
         let memory = Memory::User(crate::memory::expose(memory));
-        let core = Core::create::<T>(&self.0, "create", memory, options)?;
-        Ok(Window { core, _memory: PhantomData })
+        let core = Core::create::<T>(&self.0, "create", memory, WindowOptions::default())?;
+        // Not given out, so it cannot outlive this call: its drop ends all access, after a panic, too.
+        let window = Window { core, memory: None, _elements: PhantomData };
+        let result = body(&window)?;
+        window.free().map(|()| result)
     }
 }
 
-impl<T: Element> Window<'_, T> {
+impl<T: Element> Window<T> {
     /// Elements at this rank.
     pub fn len(&self) -> usize {
         self.core.exposure.memory.len() / size_of::<T>()
@@ -145,6 +175,27 @@ impl<T: Element> Window<'_, T> {
     /// # Errors
     /// An epoch is open; a peer is gone or calls another collective.
     pub fn free(self) -> Result<()> {
+        self.finish()
+    }
+
+    /// Frees the window like [`Window::free`], and gives back the memory that it was created over; of an allocated window
+    /// a copy.
+    ///
+    /// # Errors
+    /// As [`Window::free`]; the memory is then freed, too.
+    pub fn reclaim(self) -> Result<Vec<T>> {
+        self.finish()?;
+        let Self { core, memory, .. } = self;
+        match memory {
+            Some(memory) => {
+                drop(core);
+                Ok(memory.take())
+            }
+            None => Local::new(core.own_memory()).to_vec(),
+        }
+    }
+
+    fn finish(&self) -> Result<()> {
         let core = &self.core;
         core.epochs.lock().check_none("free").map_err(|e| core.name(e))?;
         collective::barrier_as(&core.member.engine, Kind::Free).map_err(|e| core.name(e))
@@ -177,7 +228,7 @@ impl Core {
     fn no_such_rank(&self, operation: &'static str, target: usize) -> Error {
         let last = self.peers.len() - 1;
         self.error(Class::Rank, operation, format!("the job has ranks 0 to {last}, not {target}"))
-            .to_target(target)
+            .with_target(target)
     }
 
     /// Byte offset of an access of `bytes` bytes at `displacement`, if it is inside the target's window.
@@ -210,7 +261,7 @@ impl Core {
              unit {} bytes)",
             peer.bytes, peer.unit
         );
-        self.error(Class::RmaRange, operation, message).to_target(target)
+        self.error(Class::RmaRange, operation, message).with_target(target)
     }
 
     /// This rank's own lock.
@@ -228,11 +279,8 @@ impl Drop for Core {
     fn drop(&mut self) {
         let engine = &self.member.engine;
         engine.exposures.remove(self.number);
-        if self.of_user
-            && self.member.is_alive()
-            && let Err(error) = self.revoke()
-        {
-            tracing::error!(%error, "a peer may still access memory of a window that is gone");
+        if self.of_user {
+            self.revoke();
         }
         self.regions.lock().clear();
         self.member.control.close(self.number);
@@ -241,17 +289,34 @@ impl Drop for Core {
 
 impl Core {
     /// Makes sure that no rank of this node accesses the user's memory any more: their agents agree, whatever they
-    /// compute. (Over libfabric the end of the registration does the same.)
-    fn revoke(&self) -> Result<()> {
+    /// compute. (Over libfabric the end of the registration does the same.) Also in a job that has failed.
+    fn revoke(&self) {
         let engine = &self.member.engine;
-        let mut requests = Vec::new();
+        let mut waiting = Vec::new();
         for (rank, peer) in self.peers.iter().enumerate() {
             if rank != engine.rank && engine.routes.to(rank).name() == "shm" {
+                let (request, reply) = engine.requests.open();
                 let mut header = engine.header(wire::Kind::Revoke);
                 header.window = peer.number;
-                requests.push((rank, engine.request("free", rank, header, &[])?));
+                header.request = request;
+                engine.send_later(rank, &header, &[]);
+                waiting.push((rank, reply));
             }
         }
-        requests.iter().try_for_each(|(rank, request)| engine.await_reply("free", *rank, request))
+        let start = Instant::now();
+        while !waiting.is_empty() && start.elapsed() < REVOKE_LIMIT {
+            // A broken transport has been reported, and the others may still answer.
+            if !matches!(engine.poll(), Ok(found) if found > 0) {
+                std::thread::yield_now();
+            }
+            waiting.retain(|(rank, reply)| reply.outcome().is_none() && !engine.has_left(*rank));
+        }
+        if !waiting.is_empty() && self.member.is_alive() {
+            let ranks: Vec<usize> = waiting.iter().map(|(rank, _)| *rank).collect();
+            tracing::error!(
+                ?ranks,
+                "no answer: these ranks are stopped or gone, and must not touch freed memory"
+            );
+        }
     }
 }

@@ -43,7 +43,7 @@ impl Core {
             Remote { peer: target, len: memory.len(), direct: Some(memory), base: 0, key: 0 }
         } else {
             let attached = engine.routes.to(target).attach(target, &peer.key);
-            attached.map_err(|e| self.name(Error::transport(operation, &e)).to_target(target))?
+            attached.map_err(|e| self.name(Error::transport(operation, &e)).with_target(target))?
         };
         Ok(peer.remote.get_or_init(|| remote))
     }
@@ -74,7 +74,7 @@ impl Core {
             Some(self.own_lock().clone())
         } else {
             let found = self.member.control.lock_of(&engine.routes, target, peer.number);
-            found.map_err(|e| self.name(Error::transport(operation, &e)).to_target(target))?
+            found.map_err(|e| self.name(Error::transport(operation, &e)).with_target(target))?
         };
         Ok(peer.lock.get_or_init(|| words).as_ref())
     }
