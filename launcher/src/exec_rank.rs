@@ -50,12 +50,12 @@ impl Orders {
 /// Takes `PARENT CPU OPEN_FILES PMI_FD FILE NAME ARGS…` and becomes FILE.
 pub fn main(args: &[OsString]) -> ExitCode {
     let (Some(orders), Some(file), Some(name)) = (Orders::from_args(args), args.get(4), args.get(5)) else {
-        eprintln!("transom exec-rank: started by `transom agent`, not by people");
+        crate::tell("exec-rank is started by `transom agent`, not by people");
         return ExitCode::from(2);
     };
     prepare(&orders);
     let error = Command::new(file).arg0(name).args(&args[6..]).exec();
-    eprintln!("transom: cannot execute {}: {error}", Path::new(file).display());
+    crate::tell(&format!("cannot execute {}: {error}", Path::new(file).display()));
     ExitCode::from(if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 })
 }
 

@@ -1,13 +1,16 @@
 //! `transom info`: what this host has for jobs.
 
 use std::fs;
+use std::io::Write;
 
 use nix::sys::resource::{Resource, getrlimit};
 
 /// Prints the facts of this host, one a line.
 pub fn print_info() {
+    let mut out = std::io::stdout().lock();
     for (name, value) in host_facts() {
-        println!("{name:<18} {value}");
+        // Whoever reads this may have had enough (`| head -1`).
+        let _ = writeln!(out, "{name:<18} {value}");
     }
 }
 

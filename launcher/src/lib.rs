@@ -22,6 +22,12 @@ pub mod slurm;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+/// Says something to the user. A closed standard error is no reason to fail (`eprintln!` would panic).
+pub(crate) fn tell(message: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr(), "transom: {message}");
+}
+
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();

@@ -45,20 +45,36 @@ pub fn reap_any() -> Vec<(Pid, Status)> {
     }
 }
 
-/// All living descendants of this process.
-pub fn descendants() -> Vec<Pid> {
-    let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
+/// The living children of this process.
+pub fn children() -> Vec<Pid> {
+    let own = nix::unistd::getpid();
+    // Not every kernel has this file; it spares looking at every process of the host.
+    match std::fs::read_to_string(format!("/proc/{own}/task/{own}/children")) {
+        Ok(list) => list.split_whitespace().filter_map(|pid| pid.parse().ok()).map(Pid::from_raw).collect(),
+        Err(_) => processes_by_parent().remove(&own.as_raw()).unwrap_or_default(),
+    }
+}
+
+fn processes_by_parent() -> HashMap<i32, Vec<Pid>> {
+    let mut by_parent: HashMap<i32, Vec<Pid>> = HashMap::new();
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     for pid in entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok()) {
         if let Some(parent) = living_parent(pid) {
-            children.entry(parent).or_default().push(pid);
+            by_parent.entry(parent).or_default().push(Pid::from_raw(pid));
         }
     }
+    by_parent
+}
+
+/// All living descendants of this process, without `spared` and theirs.
+fn descendants(spared: &[Pid]) -> Vec<Pid> {
+    let mut by_parent = processes_by_parent();
     let mut found = Vec::new();
-    let mut next = vec![nix::unistd::getpid().as_raw()];
+    let mut next = vec![nix::unistd::getpid()];
     while let Some(pid) = next.pop() {
-        let of_pid = children.remove(&pid).unwrap_or_default();
-        found.extend(of_pid.iter().map(|pid| Pid::from_raw(*pid)));
+        let mut of_pid = by_parent.remove(&pid.as_raw()).unwrap_or_default();
+        of_pid.retain(|pid| !spared.contains(pid));
+        found.extend_from_slice(&of_pid);
         next.extend(of_pid);
     }
     found
@@ -76,11 +92,12 @@ fn living_parent(pid: i32) -> Option<i32> {
     (state != "Z" && state != "X").then_some(parent)
 }
 
-/// Kills every descendant, also those that made sessions of their own; false if some are left at the limit.
-pub fn kill_descendants(limit: Duration) -> bool {
+/// Kills every descendant, also those that made sessions of their own, but not `spared` and theirs; false if some
+/// are left at the limit.
+pub fn kill_descendants(limit: Duration, spared: &[Pid]) -> bool {
     let end = Instant::now() + limit;
     loop {
-        let alive = descendants();
+        let alive = descendants(spared);
         for pid in &alive {
             let _ = kill(*pid, Signal::SIGKILL);
         }

@@ -136,3 +136,13 @@ fn an_interrupt_at_any_moment() {
         job.assert_gone_within(SECOND);
     }
 }
+
+#[test]
+fn what_was_there_before_is_left_alone() {
+    let script = format!("sleep 77777 & exec {} run -n 2 true", common::TRANSOM);
+    let mut job = start(std::process::Command::new("sh").args(["-c", &script]));
+    assert_eq!(job.child.wait().unwrap().code(), Some(0));
+    let left = job.find("sleep 77777");
+    assert_eq!(left.len(), 1);
+    kill(Pid::from_raw(left[0]), Signal::SIGKILL).unwrap();
+}

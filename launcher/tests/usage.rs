@@ -62,6 +62,19 @@ fn help_and_version_are_no_errors() {
 }
 
 #[test]
+fn closed_streams_are_no_reason_to_panic() {
+    for (args, code) in
+        [("run nothing-like-it", 127), ("run -n 0 true", 2), ("run sh -c 'exit 3'", 3), ("info", 0)]
+    {
+        for streams in ["2>&-", ">&- 2>&-", "2>/dev/full", "<&- >/dev/full 2>/dev/full"] {
+            let script = format!("{} {args} {streams}", common::TRANSOM);
+            let out = common::output(std::process::Command::new("sh").args(["-c", &script]));
+            assert_eq!(out.status.code(), Some(code), "{script}");
+        }
+    }
+}
+
+#[test]
 fn hosts_that_cannot_be_reached() {
     let dir = tempfile::tempdir().unwrap();
     let mark = dir.path().join("started");

@@ -38,9 +38,9 @@ pub fn main() -> ExitCode {
     let _ = nix::sys::prctl::set_child_subreaper(true);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let result = runtime.and_then(|runtime| runtime.block_on(run()));
-    let all_gone = kill_descendants(Duration::from_secs(1));
+    let all_gone = kill_descendants(Duration::from_secs(1), &[]);
     if let Err(error) = result {
-        eprintln!("transom agent on {}: {error}", crate::process::host_name());
+        crate::tell(&format!("agent on {}: {error}", crate::process::host_name()));
         return ExitCode::FAILURE;
     }
     ExitCode::from(u8::from(!all_gone))

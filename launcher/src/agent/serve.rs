@@ -273,7 +273,7 @@ impl Agent {
         if ended_well && self.open_pipes > 0 {
             let _ = timeout(STRAGGLERS, self.drain(events)).await;
         }
-        kill_descendants(SILENCE);
+        kill_descendants(SILENCE, &[]);
         self.drain(events).await;
         self.say(ToLauncher::Done);
         self.pipes.shutdown().await;

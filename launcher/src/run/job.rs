@@ -1,9 +1,10 @@
 //! A job from start to end: the launcher's one loop.
 
-use std::io;
+use std::io::{self, IsTerminal};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use nix::unistd::Pid;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{Instant, sleep_until, timeout};
@@ -16,7 +17,7 @@ use super::report::{Failure, RankName, Unreachable};
 use super::signals;
 use crate::cli::RunArgs;
 use crate::frames::{Frame, Status, Stream, ToAgent, ToLauncher};
-use crate::process::{kill_descendants, reap_any};
+use crate::process::{children, kill_descendants, reap_any};
 
 /// Between SIGTERM and SIGKILL when the job has failed.
 const GRACE_MS: u64 = 100;
@@ -39,6 +40,8 @@ pub struct Job {
     args: RunArgs,
     plan: Plan,
     agents: Vec<Agent>,
+    /// Children that this process had before (a shell's background jobs, before it became this by `exec`).
+    spared: Vec<Pid>,
     running: Vec<bool>,
     phase: Phase,
     failure: Option<Failure>,
@@ -62,29 +65,34 @@ impl Job {
     pub async fn run(args: RunArgs, plan: Plan) -> io::Result<u8> {
         let (sender, mut events) = unbounded_channel();
         signals::listen(&sender)?;
+        let spared = children();
         if plan.hosts.iter().all(|(_, route)| *route == Route::Local) {
             // If an agent of this host is killed, what its ranks left behind comes here to be killed.
             let _ = nix::sys::prctl::set_child_subreaper(true);
         }
         let mut job = Self::new(args, plan, sender)?;
+        job.spared = spared;
         job.start_agents()?;
         job.until_ended(&mut events).await?;
         job.flush(&mut events).await;
         job.bury_agents().await?;
         let Some(failure) = job.failure else { return Ok(0) };
         if let Some(message) = failure.message(job.others) {
-            eprintln!("transom: {message}");
+            crate::tell(&message);
         }
         Ok(failure.code())
     }
 
     fn new(args: RunArgs, plan: Plan, events: UnboundedSender<Event>) -> io::Result<Self> {
-        let patience = Duration::from_millis(50);
+        // People wait for a prompt; a file or a pipe is better served with whole lines on a busy machine.
+        let at_terminal = io::stdout().is_terminal();
+        let patience = Duration::from_millis(if at_terminal { 50 } else { 250 });
         let connect_by = Instant::now() + args.connect_timeout;
         Ok(Self {
             lines: Lines::new(args.tag, plan.size, patience),
             running: vec![false; plan.size as usize],
             agents: Vec::new(),
+            spared: Vec::new(),
             phase: Phase::Connecting,
             failure: None,
             others: 0,
@@ -488,7 +496,7 @@ impl Job {
         let _ = timeout(patience, wait).await;
         self.agents.iter_mut().for_each(Agent::kill);
         if self.agents.iter().all(|agent| agent.route == Route::Local) {
-            kill_descendants(Duration::from_secs(1));
+            kill_descendants(Duration::from_secs(1), &self.spared);
         }
         Ok(())
     }

@@ -55,6 +55,6 @@ pub fn main(args: RunArgs) -> ExitCode {
 }
 
 fn refuse(message: &str) -> ExitCode {
-    eprintln!("transom: {message}");
+    crate::tell(message);
     ExitCode::from(USAGE)
 }
