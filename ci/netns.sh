@@ -36,6 +36,8 @@ for number in 1 2; do
     link=${links[number - 1]}
     ip -n "$namespace" link set "$link" name eth0
     ip -n "$namespace" address add "10.99.0.$number/24" dev eth0
+    # No IPv6 address of its own making: for its first second nothing can bind to it, and libfabric would try.
+    ip -n "$namespace" link set eth0 addrgenmode none
     ip -n "$namespace" link set lo up
     ip -n "$namespace" link set eth0 up
 done

@@ -417,7 +417,7 @@ impl Job {
         if !signals::ends_job(number) {
             self.broadcast(|| ToAgent::Signal(number));
             if number == nix::sys::signal::Signal::SIGTSTP as i32 {
-                signals::stop_self();
+                signals::stop_self_soon();
             }
             return;
         }

@@ -39,7 +39,10 @@ pub fn listen(events: &UnboundedSender<Event>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Stops this process, as the terminal asked; it goes on here after SIGCONT.
-pub fn stop_self() {
-    let _ = nix::sys::signal::kill(nix::unistd::getpid(), Signal::SIGSTOP);
+/// Stops this process, as the terminal asked, once the agents have been told; it goes on here after SIGCONT.
+pub fn stop_self_soon() {
+    tokio::spawn(async {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        let _ = nix::sys::signal::kill(nix::unistd::getpid(), Signal::SIGSTOP);
+    });
 }
