@@ -36,10 +36,18 @@ for number in 1 2; do
     link=${links[number - 1]}
     ip -n "$namespace" link set "$link" name eth0
     ip -n "$namespace" address add "10.99.0.$number/24" dev eth0
-    # No IPv6 address of its own making: for its first second nothing can bind to it, and libfabric would try.
-    ip -n "$namespace" link set eth0 addrgenmode none
     ip -n "$namespace" link set lo up
     ip -n "$namespace" link set eth0 up
+done
+
+# The kernel reports a new link as running up to a second late, and libfabric passes over links that are not.
+for host in h1 h2; do
+    for _ in $(seq 300); do
+        case $(ip -n "$prefix$host" -br link show dev eth0) in
+        *LOWER_UP*) break ;;
+        esac
+        sleep 0.01
+    done
 done
 
 # In the foreground, so that it has the terminal and its signals; the traps run when it has ended.
