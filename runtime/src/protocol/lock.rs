@@ -137,3 +137,90 @@ mod tests {
         });
     }
 }
+
+/// Every interleaving of three participants, with a bound on preemptions (loom's advice for more than two threads).
+#[cfg(test)]
+mod loom_tests {
+    use loom::sync::Arc;
+    use loom::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+    use super::*;
+
+    impl Word for AtomicU32 {
+        fn add_one(&self) -> u32 {
+            self.fetch_add(1, Ordering::SeqCst)
+        }
+
+        fn read(&self) -> u32 {
+            self.load(Ordering::SeqCst)
+        }
+
+        fn write(&self, value: u32) {
+            self.store(value, Ordering::SeqCst);
+        }
+    }
+
+    struct Shared {
+        words: [AtomicU32; 3],
+        readers: AtomicUsize,
+        writers: AtomicUsize,
+    }
+
+    fn participate(shared: &Shared, kind: LockKind) {
+        let [next, read, write] = &shared.words;
+        let lock = TicketLock { next, read, write };
+        let ticket = lock.draw(kind);
+        while !lock.try_enter(ticket) {
+            loom::thread::yield_now();
+        }
+        match kind {
+            LockKind::Exclusive => {
+                assert_eq!(shared.writers.fetch_add(1, Ordering::Relaxed), 0);
+                assert_eq!(shared.readers.load(Ordering::Relaxed), 0);
+                shared.writers.fetch_sub(1, Ordering::Relaxed);
+            }
+            LockKind::Shared => {
+                shared.readers.fetch_add(1, Ordering::Relaxed);
+                assert_eq!(shared.writers.load(Ordering::Relaxed), 0);
+                shared.readers.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+        lock.release(ticket);
+    }
+
+    fn model(kinds: [LockKind; 3]) {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(2);
+        builder.check(move || {
+            let shared = Arc::new(Shared {
+                words: std::array::from_fn(|_| AtomicU32::new(0)),
+                readers: AtomicUsize::new(0),
+                writers: AtomicUsize::new(0),
+            });
+            let threads: Vec<_> = kinds[1..]
+                .iter()
+                .map(|kind| {
+                    let (shared, kind) = (shared.clone(), *kind);
+                    loom::thread::spawn(move || participate(&shared, kind))
+                })
+                .collect();
+            participate(&shared, kinds[0]);
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+        });
+    }
+
+    #[test]
+    fn loom_three_writers_exclude_each_other() {
+        model([LockKind::Exclusive; 3]);
+    }
+
+    #[test]
+    fn loom_a_writer_excludes_two_readers() {
+        model([LockKind::Exclusive, LockKind::Shared, LockKind::Shared]);
+    }
+
+    #[test]
+    fn loom_two_writers_and_a_reader() {
+        model([LockKind::Shared, LockKind::Exclusive, LockKind::Exclusive]);
+    }
+}

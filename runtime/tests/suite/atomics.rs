@@ -1,0 +1,114 @@
+//! Accumulate, get_accumulate, fetch_and_op, compare_and_swap.
+
+use transom::*;
+
+/// Every rank applies `op` to elements of rank 0; the result does not depend on the order for the values chosen.
+fn check<T: Number + std::fmt::Debug, O: Operation<T>>(
+    job: &Job,
+    op: O,
+    value: fn(usize) -> T,
+) -> Result<()> {
+    const LEN: usize = 5;
+    for created in [false, true] {
+        let start = vec![value(1); LEN];
+        let window = if created { job.create(start.clone())? } else { job.allocate::<T>(LEN)? };
+        window.local().write(0, &start)?;
+        job.barrier()?;
+        let operands: Vec<T> = (0..LEN).map(|_| value(job.rank() + 2)).collect();
+        let mut old = [value(0); 2];
+        window.lock_all(|epoch| {
+            epoch.accumulate(0, 0, op, &operands[..2])?;
+            epoch.get_accumulate(0, 2, op, &operands[..2], &mut old)?;
+            epoch.fetch_op(0, 4, op, operands[0]).map(drop)
+        })?;
+        job.barrier()?;
+        if job.rank() == 0 {
+            let orders: Vec<T> = [false, true]
+                .map(|backwards| {
+                    let mut result = value(1);
+                    for i in 0..job.size() {
+                        let rank = if backwards { job.size() - 1 - i } else { i };
+                        result = T::reduce(O::OP, result, value(rank + 2));
+                    }
+                    result
+                })
+                .to_vec();
+            for element in window.local().to_vec()? {
+                // REPLACE keeps whichever came last.
+                let any = O::OP == ReduceOp::Replace && (0..job.size()).any(|r| element == value(r + 2));
+                assert!(any || orders.contains(&element), "{:?} on {:?}: {element:?}", O::OP, T::TYPE);
+            }
+        }
+        let fetched = window.lock_all(|epoch| epoch.fetch(0, 4))?;
+        job.barrier()?;
+        if job.rank() == 0 {
+            assert_eq!(fetched, window.local().get(4)?);
+        }
+        window.free()?;
+    }
+    Ok(())
+}
+
+pub fn every_operation_on_every_type(job: &Job) -> Result<()> {
+    macro_rules! all {
+        ($ops:tt: $($t:ty),*) => { $( all!(@ $t, $ops); )* };
+        (@ $t:ty, [$($op:ident),*]) => { $( check::<$t, _>(job, $op, |i| (i % 3) as $t)?; )* };
+    }
+    all!([Sum, Prod, Min, Max, Land, Lor, Lxor, Band, Bor, Bxor, Replace, NoOp]: i8, u8, i16, u16, i32, u32, i64, u64);
+    all!([Sum, Prod, Min, Max, Replace, NoOp]: f32, f64);
+    Ok(())
+}
+
+/// All kinds of updates to the same words from all ranks, the owner included: none is lost.
+pub fn mixed_updates_are_exact(job: &Job) -> Result<()> {
+    const ROUNDS: usize = 400;
+    for window in [job.allocate::<i32>(16)?, job.create(vec![0i32; 16])?] {
+        window.lock_all(|epoch| {
+            for round in 0..ROUNDS {
+                let target = round % job.size();
+                epoch.fetch_add(target, 0, 1)?;
+                epoch.accumulate(target, 0, Sum, &[1; 16])?;
+                epoch.get_accumulate(target, 0, Sum, &[1, 1], &mut [0, 0])?;
+                let mut old = epoch.fetch(target, 0)?;
+                loop {
+                    match epoch.compare_and_swap(target, 0, old, old + 1)? {
+                        now if now == old => break,
+                        now => old = now,
+                    }
+                }
+            }
+            epoch.flush_all()
+        })?;
+        job.barrier()?;
+        let visits = (ROUNDS / job.size() + usize::from(job.rank() < ROUNDS % job.size())) * job.size();
+        let mut expected = [visits as i32; 16];
+        expected[0] = 4 * visits as i32;
+        expected[1] = 2 * visits as i32;
+        assert_eq!(window.reclaim()?, expected);
+    }
+    Ok(())
+}
+
+pub fn large_accumulates_are_atomic(job: &Job) -> Result<()> {
+    const LEN: usize = 40_000;
+    for window in [job.allocate::<f64>(LEN)?, job.create(vec![0f64; LEN])?] {
+        let ones = vec![1.0; LEN];
+        for _ in 0..4 {
+            window.lock_all(|epoch| {
+                epoch.accumulate(0, 0, Sum, &ones)?;
+                for i in 0..50 {
+                    epoch.fetch_add(0, i * 700, 1.0)?;
+                }
+                Ok(())
+            })?;
+        }
+        job.barrier()?;
+        let memory = window.reclaim()?;
+        if job.rank() == 0 {
+            let times = 4.0 * job.size() as f64;
+            let expected = |i: usize| if i % 700 == 0 && i < 35_000 { 2.0 * times } else { times };
+            assert!(memory.iter().enumerate().all(|(i, x)| *x == expected(i)));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,72 @@
+//! What every job must be able to do, whatever its transport and however many ranks: each function is the program of one
+//! rank. Run inside one process by `jobs.rs` here, as processes under the launcher by its `jobs.rs`.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod atomics;
+mod errors;
+mod locks;
+mod oracle;
+mod passive;
+mod transfers;
+mod windows;
+
+use transom::{Job, Result};
+
+/// A rank's program.
+pub type Program = fn(&Job) -> Result<()>;
+
+/// Every program, by name.
+pub const PROGRAMS: &[(&str, Program)] = &[
+    ("ring_of_puts", transfers::ring_of_puts),
+    ("sizes_and_offsets", transfers::sizes_and_offsets),
+    ("put_flush_flag", transfers::put_flush_flag),
+    ("flush_orders_get_after_put", transfers::flush_orders_get_after_put),
+    ("target_itself_and_null_rank", transfers::target_itself_and_null_rank),
+    ("large_transfers", transfers::large_transfers),
+    ("every_operation_on_every_type", atomics::every_operation_on_every_type),
+    ("mixed_updates_are_exact", atomics::mixed_updates_are_exact),
+    ("large_accumulates_are_atomic", atomics::large_accumulates_are_atomic),
+    ("exclusive_lock_loses_no_update", locks::exclusive_lock_loses_no_update),
+    ("shared_and_exclusive_locks", locks::shared_and_exclusive_locks),
+    ("locks_of_several_targets", locks::locks_of_several_targets),
+    ("explicit_epochs", locks::explicit_epochs),
+    ("zero_size_and_uneven_windows", windows::zero_size_and_uneven_windows),
+    ("displacement_units", windows::displacement_units),
+    ("windows_of_users_memory", windows::windows_of_users_memory),
+    ("many_windows", windows::many_windows),
+    ("collectives", windows::collectives),
+    ("structs_as_elements", windows::structs_as_elements),
+    ("passive_target_computes", passive::passive_target_computes),
+    ("passive_target_computes_users_memory", passive::passive_target_computes_users_memory),
+    ("errors_before_anything_is_sent", errors::before_anything_is_sent),
+    ("errors_of_epochs", errors::of_epochs),
+    ("errors_of_creation_are_the_same_everywhere", errors::of_creation_are_the_same_everywhere),
+    ("an_early_end_releases_the_lock", errors::an_early_end_releases_the_lock),
+    ("random_programs_match_a_sequential_model", oracle::random_programs),
+];
+
+/// The neighbours of a rank in a ring.
+fn neighbours(job: &Job) -> (usize, usize) {
+    let (rank, size) = (job.rank(), job.size());
+    ((rank + size - 1) % size, (rank + 1) % size)
+}
+
+/// A small generator of pseudo-random numbers, the same on every machine (Vigna's splitmix64).
+#[derive(Debug, Clone)]
+pub struct Random(pub u64);
+
+impl Random {
+    /// The next number.
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `bound`.
+    pub fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound as u64) as usize
+    }
+}
