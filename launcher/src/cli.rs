@@ -26,9 +26,6 @@ pub enum Command {
     Run(RunArgs),
     /// Say what this host has for jobs: processors, memory, limits
     Info,
-    /// (started by `run` on each host)
-    #[command(hide = true)]
-    Agent,
 }
 
 /// Where ranks may run on a host.
@@ -98,7 +95,6 @@ pub fn main(args: Vec<OsString>) -> ExitCode {
             crate::info::print_info();
             ExitCode::SUCCESS
         }
-        Ok(Cli { command: Command::Agent }) => crate::agent::main(),
         Err(error) => {
             let _ = error.print();
             ExitCode::from(if error.use_stderr() { USAGE } else { 0 })

@@ -34,7 +34,7 @@ pub fn main() -> ExitCode {
     // The two hidden commands come first: they are started once a host and once a rank, and must be quick.
     match args.get(1).and_then(|arg| arg.to_str()) {
         Some("exec-rank") => exec_rank::main(&args[2..]),
-        Some("agent") => agent::main(),
+        Some("agent") => agent::main(&args[2..]),
         _ => cli::main(args),
     }
 }

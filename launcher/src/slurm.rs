@@ -91,7 +91,7 @@ pub fn agent_command(host: &str, exe: &std::path::Path, binds_cpus: bool) -> Com
         // The agent's own ranks share all processors of the allocation; without the plugin srun would warn.
         command.arg("--cpu-bind=none");
     }
-    command.arg("--").arg(exe).arg("agent");
+    command.arg("--").arg(exe).args(["agent", "keep"]);
     // What the batch script asked for its own steps must not change this one (labels would break the frames).
     for name in [
         "LABELIO",

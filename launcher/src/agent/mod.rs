@@ -8,14 +8,17 @@ pub mod pmi_server;
 mod ranks;
 mod serve;
 
+use std::ffi::OsString;
 use std::os::fd::AsFd;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::time::Duration;
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::getpid;
 use tokio::sync::mpsc::{Receiver, Sender, UnboundedSender, channel, unbounded_channel};
 use transom_pmi::wire::WireError;
 
-use crate::frames::{Frame, FrameReader, MAGIC, ToAgent, ToLauncher, write_frames};
+use crate::frames::{Frame, FrameReader, MAGIC, Status, ToAgent, ToLauncher, write_frames};
 use crate::nonblocking::Nonblocking;
 use crate::process::kill_descendants;
 
@@ -32,8 +35,32 @@ pub enum Event {
     OutputEnd,
 }
 
-/// Runs the agent of this host.
-pub fn main() -> ExitCode {
+/// Runs the agent of this host; with the argument `keep`, below a keeper.
+pub fn main(args: &[OsString]) -> ExitCode {
+    if args.first().is_some_and(|arg| arg == "keep") { keep() } else { serve_host() }
+}
+
+/// The agent's parent on another host: if the agent is killed, what its ranks left behind comes here and ends too.
+/// (On its own host the launcher does that.)
+fn keep() -> ExitCode {
+    let _ = nix::sys::prctl::set_child_subreaper(true);
+    let status = std::env::current_exe().and_then(|exe| Command::new(exe).arg("agent").status());
+    kill_descendants(Duration::from_secs(1), &[]);
+    match status.map(Status::from) {
+        Ok(Status::Code(code)) => ExitCode::from(u8::try_from(code).unwrap_or(1)),
+        Ok(Status::Signal { number, .. }) => {
+            // End as it did, so that the launcher's message is right.
+            let _ = Signal::try_from(number).map(|signal| kill(getpid(), signal));
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            crate::tell(&format!("agent on {}: {error}", crate::process::host_name()));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn serve_host() -> ExitCode {
     // Orphans of ranks become this process's children, and cannot escape.
     let _ = nix::sys::prctl::set_child_subreaper(true);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

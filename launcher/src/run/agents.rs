@@ -172,5 +172,7 @@ fn command(route: &Route, host: &str, exe: &Path, connect_timeout: Duration) -> 
 /// For any login shell: the same file as here if the host has it, else `transom` from its PATH.
 fn shell_command(exe: &Path) -> String {
     let exe = exe.to_string_lossy().replace(['\'', '\n'], "?");
-    format!("exec sh -c 'if [ -x \"$0\" ]; then exec \"$0\" agent; else exec transom agent; fi' '{exe}'")
+    format!(
+        "exec sh -c 'if [ -x \"$0\" ]; then exec \"$0\" agent keep; else exec transom agent keep; fi' '{exe}'"
+    )
 }

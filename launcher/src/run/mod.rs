@@ -1,6 +1,8 @@
 //! `transom run`: starts an agent on each host, and sees the job through to one exit code.
 
 mod agents;
+mod ending;
+mod events;
 mod job;
 mod output;
 mod plan;

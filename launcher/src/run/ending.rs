@@ -1,0 +1,170 @@
+//! How a job ends: the first failure, the agents' ends, the last output.
+
+use std::io;
+use std::time::Duration;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::time::{Instant, timeout};
+
+use super::Event;
+use super::agents::Agent;
+use super::job::{ENDING, Job, Phase};
+use super::plan::Route;
+use super::report::{Failure, Unreachable};
+use super::signals;
+use crate::frames::{Frame, ToAgent};
+use crate::process::{kill_descendants, reap_any};
+
+/// Between SIGTERM and SIGKILL when the job has failed.
+const GRACE_MS: u64 = 100;
+/// From the first sign that an agent is gone until it is given up without the second.
+const LOST: Duration = Duration::from_millis(300);
+
+impl Job {
+    pub(super) fn connect_timed_out(&mut self) {
+        let Some(agent) = self.agents.iter().find(|agent| !agent.ready) else { return };
+        let why = Unreachable::Silence(self.args.connect_timeout);
+        let (host, route) = (agent.block.host.clone(), agent.route.clone());
+        self.fail(Failure::Unreachable { host, route, why }, 0);
+    }
+
+    pub(super) fn give_up(&mut self) {
+        if self.unwritten > 0 {
+            // Not the agents are slow, but whoever reads this command's output.
+            self.give_up_at = Some(Instant::now() + ENDING);
+            return;
+        }
+        for agent in self.agents.iter_mut().filter(|agent| !agent.is_over()) {
+            agent.kill();
+            agent.eof = true;
+        }
+    }
+
+    /// Takes note of a failure, if it is the first, and ends the job. `culprits` of the running ranks are to blame.
+    pub(super) fn fail(&mut self, failure: Failure, culprits: usize) {
+        // Ranks that die of the signal that ends the job, or in time after it, have not failed.
+        let of_signal = matches!(self.failure, Some(Failure::Signal(_))) && self.phase == Phase::Running;
+        if of_signal && matches!(failure, Failure::Rank(..)) {
+            return;
+        }
+        if self.failure.is_none() && self.phase != Phase::Ending {
+            self.others = self.running.iter().filter(|running| **running).count().saturating_sub(culprits);
+            self.failure = Some(failure);
+        }
+        if self.phase != Phase::Ending {
+            self.end(GRACE_MS);
+        }
+    }
+
+    pub(super) fn end(&mut self, grace_ms: u64) {
+        self.phase = Phase::Ending;
+        self.time_out_at = None;
+        self.give_up_at = Some(Instant::now() + ENDING);
+        for agent in &mut self.agents {
+            if agent.hello {
+                agent.send(Frame::Message(ToAgent::End { grace_ms }));
+            } else {
+                // Nothing runs there, and ssh may sit in a connect for minutes.
+                agent.kill();
+                agent.eof = true;
+            }
+        }
+    }
+
+    pub(super) fn poll_agents(&mut self) {
+        let known: Vec<usize> = (0..self.agents.len()).filter(|i| self.agents[*i].status.is_some()).collect();
+        self.agents.iter_mut().for_each(Agent::poll);
+        for (pid, status) in reap_any() {
+            if let Some(agent) = self.agents.iter_mut().find(|agent| agent.pid() == pid) {
+                agent.status.get_or_insert(status);
+            }
+        }
+        for index in 0..self.agents.len() {
+            if self.agents[index].status.is_some() && !known.contains(&index) {
+                self.check_lost(index, None);
+            }
+        }
+    }
+
+    /// An agent's end shows twice, at its channel and at its process; the message can say more after both.
+    pub(super) fn check_lost(&mut self, index: usize, error: Option<io::Error>) {
+        let agent = &mut self.agents[index];
+        if agent.done {
+            return;
+        }
+        if error.is_some() || agent.eof && agent.status.is_some() {
+            self.lost(index, error);
+        } else if agent.lost_at.is_none() {
+            agent.lost_at = Some(Instant::now() + LOST);
+        }
+    }
+
+    pub(super) fn lost(&mut self, index: usize, error: Option<io::Error>) {
+        let agent = &mut self.agents[index];
+        agent.lost_at = None;
+        agent.eof = true;
+        agent.hang_up();
+        if agent.done {
+            return;
+        }
+        let (host, status, ready) = (agent.block.host.clone(), agent.status, agent.ready);
+        let error = error.map(|error| error.to_string());
+        if !ready {
+            let why = error.map_or(Unreachable::Ended(status), Unreachable::Nonsense);
+            let route = agent.route.clone();
+            return self.fail(Failure::Unreachable { host, route, why }, 0);
+        }
+        let (first, count) = (agent.block.first as usize, agent.block.count);
+        let own = &mut self.running[first..first + count as usize];
+        let ranks = u32::try_from(own.iter().filter(|running| **running).count()).unwrap_or(count);
+        own.fill(false);
+        self.fail(Failure::AgentLost { host, ranks, status, error }, 0);
+    }
+
+    /// Writes what is left, for as long as that takes; one more signal ends it.
+    pub(super) async fn flush(&mut self, events: &mut UnboundedReceiver<Event>) {
+        for (stream, bytes) in self.lines.flush(std::time::Instant::now(), true) {
+            self.write(stream, bytes, 0, 0);
+        }
+        if self.writer.take().is_none() || self.abandoned {
+            return;
+        }
+        while let Some(event) = events.recv().await {
+            match event {
+                Event::WriterDone => return,
+                Event::Signal(number) if signals::ends_job(number) => {
+                    self.failure.get_or_insert(Failure::Signal(number));
+                    return;
+                }
+                Event::OutputClosed(error) => {
+                    self.failure.get_or_insert(Failure::Output(error));
+                    return;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Waits for the processes of the agents, and kills those that do not end.
+    pub(super) async fn bury_agents(&mut self) -> io::Result<()> {
+        let mut children = signal(SignalKind::child())?;
+        let patience = if self.abandoned { Duration::ZERO } else { Duration::from_secs(2) };
+        self.agents.iter_mut().for_each(Agent::hang_up);
+        let wait = async {
+            loop {
+                self.agents.iter_mut().for_each(Agent::poll);
+                if self.agents.iter().all(|agent| agent.status.is_some()) {
+                    return;
+                }
+                children.recv().await;
+            }
+        };
+        let _ = timeout(patience, wait).await;
+        self.agents.iter_mut().for_each(Agent::kill);
+        if self.agents.iter().all(|agent| agent.route == Route::Local) {
+            kill_descendants(Duration::from_secs(1), &self.spared);
+        }
+        Ok(())
+    }
+}

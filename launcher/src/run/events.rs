@@ -1,0 +1,192 @@
+//! What the launcher does when it hears of something.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::Event;
+use super::job::{ENDING, Job, Phase};
+use super::output::Chunk;
+use super::report::{Failure, RankName};
+use super::signals;
+use crate::frames::{Frame, Pairs, Status, Stream, ToAgent, ToLauncher};
+
+/// Between a signal that asks for the end and SIGKILL.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+impl Job {
+    pub(super) fn event(&mut self, event: Event) {
+        if self.give_up_at.is_some() {
+            self.give_up_at = Some(Instant::now() + ENDING);
+        }
+        match event {
+            Event::Agent(index, Frame::Message(message)) => self.message(index, message),
+            Event::Agent(index, Frame::Data { rank, stream, bytes }) => {
+                let out = self.lines.push(rank, stream, &bytes, std::time::Instant::now());
+                self.write(stream, out, index, u32::try_from(bytes.len()).unwrap_or(0));
+            }
+            Event::AgentEof(index, error) => {
+                self.agents[index].eof = true;
+                self.check_lost(index, error);
+            }
+            Event::Signal(number) => self.signal(number),
+            Event::Stdin(bytes) => self.agents[0].send(Frame::Data { rank: 0, stream: Stream::In, bytes }),
+            Event::StdinEof => self.agents[0].send(Frame::Message(ToAgent::StdinEof)),
+            Event::Written(index, credit) => {
+                self.unwritten = self.unwritten.saturating_sub(1);
+                self.give_credit(index, credit);
+            }
+            Event::OutputClosed(error) => {
+                self.writer = None;
+                self.unwritten = 0;
+                self.fail(Failure::Output(error), 0);
+            }
+            Event::WriterDone => {}
+        }
+    }
+
+    pub(super) fn message(&mut self, index: usize, message: ToLauncher) {
+        match message {
+            ToLauncher::Hello { version } => self.hello(index, &version),
+            ToLauncher::Ready => {
+                self.agents[index].ready = true;
+                if self.phase == Phase::Connecting && self.agents.iter().all(|agent| agent.ready) {
+                    self.go();
+                }
+            }
+            ToLauncher::CannotStart { message, code } => {
+                let host = self.agents[index].block.host.clone();
+                self.fail(Failure::CannotStart { host, message, code }, 0);
+            }
+            ToLauncher::InputCredit(bytes) => {
+                if let Some(credit) = &self.stdin_credit {
+                    let _ = credit.send(bytes);
+                }
+            }
+            ToLauncher::FenceEnter(pairs) => self.fence(index, pairs),
+            ToLauncher::FenceBroken { rank } => self.fail(Failure::Fence(rank), 0),
+            ToLauncher::Abort { rank, pid, code } => {
+                self.fail(Failure::Abort(self.name(index, rank, pid), code), 1);
+            }
+            ToLauncher::RankExit { rank, pid, status, unfinished } => {
+                self.rank_exit(self.name(index, rank, pid), status, unfinished);
+            }
+            ToLauncher::Done => {
+                let agent = &mut self.agents[index];
+                agent.done = true;
+                agent.hang_up();
+            }
+        }
+    }
+
+    pub(super) fn hello(&mut self, index: usize, version: &str) {
+        let own = env!("CARGO_PKG_VERSION");
+        let agent = &mut self.agents[index];
+        agent.hello = true;
+        if version != own {
+            let host = agent.block.host.clone();
+            let message = format!("has transom {version}, and this is transom {own}");
+            self.fail(Failure::CannotStart { host, message, code: 2 }, 0);
+        } else if let Some(spec) = self.plan.spec(index) {
+            agent.send(Frame::Message(ToAgent::Prepare(Box::new(spec))));
+        }
+    }
+
+    pub(super) fn go(&mut self) {
+        self.phase = Phase::Running;
+        self.running.fill(true);
+        self.broadcast(|| ToAgent::Go);
+        self.stdin_credit = super::stdin::start_reader(self.events.clone()).ok();
+    }
+
+    pub(super) fn broadcast(&self, message: impl Fn() -> ToAgent) {
+        self.agents
+            .iter()
+            .filter(|agent| !agent.is_over())
+            .for_each(|agent| agent.send(Frame::Message(message())));
+    }
+
+    pub(super) fn name(&self, index: usize, rank: u32, pid: i32) -> RankName {
+        RankName { rank, pid, host: self.agents[index].block.host.clone() }
+    }
+
+    pub(super) fn ranks_running(&self) -> Vec<u32> {
+        (0..self.plan.size).filter(|rank| self.running[*rank as usize]).collect()
+    }
+
+    pub(super) fn fence(&mut self, index: usize, pairs: Pairs) {
+        self.agents[index].fence = Some(pairs);
+        if self.agents.iter().all(|agent| agent.fence.is_some()) {
+            let all: Vec<_> =
+                self.agents.iter_mut().filter_map(|agent| agent.fence.take()).flatten().collect();
+            self.broadcast(|| ToAgent::Fence(all.clone()));
+        } else {
+            self.check_fence();
+        }
+    }
+
+    /// A host whose ranks all wait in a fence, while a rank of another host has ended, waits for ever.
+    pub(super) fn check_fence(&mut self) {
+        let waiting = self.agents.iter().any(|agent| agent.fence.is_some());
+        let ended = self.running.iter().position(|running| !running);
+        if let (Phase::Running, true, Some(rank)) = (self.phase, waiting, ended) {
+            self.fail(Failure::Fence(u32::try_from(rank).unwrap_or(u32::MAX)), 0);
+        }
+    }
+
+    pub(super) fn rank_exit(&mut self, rank: RankName, status: Status, unfinished: bool) {
+        if let Some(running) = self.running.get_mut(rank.rank as usize) {
+            *running = false;
+        }
+        if status != Status::Code(0) || unfinished {
+            self.fail(Failure::Rank(rank, status), 0);
+        } else {
+            self.check_fence();
+        }
+        if self.phase == Phase::Running && !self.running.contains(&true) {
+            self.end(0);
+        }
+    }
+
+    pub(super) fn signal(&mut self, number: i32) {
+        if !signals::ends_job(number) {
+            self.broadcast(|| ToAgent::Signal(number));
+            if number == nix::sys::signal::Signal::SIGTSTP as i32 {
+                signals::stop_self_soon();
+            }
+            return;
+        }
+        let again = matches!(self.failure, Some(Failure::Signal(_)));
+        match self.phase {
+            Phase::Ending if again => self.abandoned = true,
+            Phase::Running if !again => {
+                self.failure = Some(Failure::Signal(number));
+                self.broadcast(|| ToAgent::Signal(number));
+                self.kill_at = Some(Instant::now() + PATIENCE);
+            }
+            _ => {
+                self.failure.get_or_insert(Failure::Signal(number));
+                self.end(0);
+            }
+        }
+    }
+
+    pub(super) fn write(&mut self, stream: Stream, bytes: Vec<u8>, agent: usize, credit: u32) {
+        if bytes.is_empty() {
+            return self.give_credit(agent, credit);
+        }
+        let chunk = Chunk { stream, bytes, agent, credit };
+        let sent = self.writer.as_ref().is_some_and(|writer| writer.send(chunk).is_ok());
+        if sent {
+            self.unwritten += 1;
+        } else {
+            self.give_credit(agent, credit);
+        }
+    }
+
+    pub(super) fn give_credit(&self, agent: usize, credit: u32) {
+        if credit > 0 {
+            self.agents[agent].send(Frame::Message(ToAgent::OutputCredit(credit)));
+        }
+    }
+}
