@@ -109,10 +109,6 @@ impl Endpoint {
             let why = "the address vector or a queue belongs to another domain";
             return Err(FabricError::refused("fi_ep_bind", EINVAL, why));
         }
-        if info.mr_mode() & crate::flags::mr::ENDPOINT != 0 {
-            let why = "regions bound to endpoints (FI_MR_ENDPOINT) are not supported";
-            return Err(FabricError::refused("fi_endpoint", EINVAL, why));
-        }
         domain.fabric().check_offer("fi_endpoint", info)?;
         let mut ep = null_mut();
         // SAFETY: fi_endpoint(3): an open domain, and an info that outlives the call.
@@ -508,6 +504,10 @@ impl Endpoint {
 
     fn as_ptr(&self) -> *mut fid_ep {
         self.handle.as_ptr()
+    }
+
+    pub(crate) fn fid(&self) -> *mut sys::fid {
+        self.handle.fid()
     }
 
     #[inline]

@@ -68,6 +68,6 @@ pub mod mr {
     pub const MMU_NOTIFY: i32 = libfabric_sys::FI_MR_MMU_NOTIFY as i32;
     /// Regions for which remote events are wanted must be enabled.
     pub const RMA_EVENT: i32 = libfabric_sys::FI_MR_RMA_EVENT as i32;
-    /// Regions must be bound to an endpoint. Not supported by this crate.
+    /// Regions must be bound to an endpoint: [`crate::MemoryRegion::enable_on`].
     pub const ENDPOINT: i32 = libfabric_sys::FI_MR_ENDPOINT as i32;
 }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use libfabric_sys::{self as sys, fid_mr};
 
-use crate::error::check;
+use crate::error::{EINVAL, check};
 use crate::handle::Handle;
-use crate::{Domain, FabricError};
+use crate::{Domain, Endpoint, FabricError};
 
 /// What libfabric calls `desc`: proof that a local buffer is registered, for providers that ask for it
 /// ([`crate::flags::mr::LOCAL`]).
@@ -33,7 +33,7 @@ unsafe impl Sync for Descriptor {}
 #[derive(Debug)]
 pub struct MemoryRegion {
     handle: Handle<fid_mr>,
-    _domain: Arc<Domain>,
+    domain: Arc<Domain>,
 }
 
 impl MemoryRegion {
@@ -71,7 +71,22 @@ impl MemoryRegion {
         check(library, "fi_mr_reg", returned)?;
         // SAFETY: just opened, and closed by nothing else.
         let handle = unsafe { Handle::new(library, "memory region", mr)? };
-        Ok(MemoryRegion { handle, _domain: Arc::clone(domain) })
+        Ok(MemoryRegion { handle, domain: Arc::clone(domain) })
+    }
+
+    /// Makes the region accessible through an endpoint of its domain; needed with [`crate::flags::mr::ENDPOINT`], and
+    /// only then. The key is the region's only after this. The region is to be dropped before the endpoint.
+    pub fn enable_on(&self, endpoint: &Endpoint) -> Result<(), FabricError> {
+        if !Arc::ptr_eq(endpoint.domain(), &self.domain) {
+            return Err(FabricError::refused("fi_mr_bind", EINVAL, "the endpoint belongs to another domain"));
+        }
+        let library = self.handle.library();
+        // SAFETY: fi_mr(3): an open region that is not enabled yet, and an open endpoint of its domain.
+        let returned = unsafe { sys::fi_mr_bind(self.handle.as_ptr(), endpoint.fid(), 0) };
+        check(library, "fi_mr_bind", returned)?;
+        // SAFETY: fi_mr(3): open and bound.
+        let returned = unsafe { sys::fi_mr_enable(self.handle.as_ptr()) };
+        check(library, "fi_mr_enable", returned).map(drop)
     }
 
     /// The key that a peer needs. All ones if it is longer than 64 bits ([`crate::flags::mr::RAW`]).
