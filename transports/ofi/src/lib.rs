@@ -1,1 +1,39 @@
-//! libfabric transport.
+//! libfabric transport: puts and gets as remote memory access of a provider, messages as its sends.
+//!
+//! One endpoint per rank. All of libfabric's objects of a rank are behind one lock, which lets the provider leave its own
+//! locks out (`FI_THREAD_DOMAIN`); messages are handed out without it.
+//!
+//! - A put is posted with `FI_DELIVERY_COMPLETE`: its completion means that the bytes are in the target's memory.
+//! - Nothing is left to the provider's promises of progress: `FI_PROGRESS_MANUAL`, and the runtime's own thread sleeps
+//!   on the completion queue's descriptor.
+//! - Keys of regions are random numbers of 64 bits where the provider lets us choose them.
+//!
+//! `TRANSOM_OFI_INTERFACE` names the network interface to listen on, or begins its address (`eth1`, `10.1.`); see
+//! [`Options`] for the rest.
+
+mod buffers;
+mod interface;
+mod operations;
+mod port;
+mod progress;
+mod provider;
+mod region;
+mod setup;
+mod transport;
+mod wire;
+
+pub use transport::Ofi;
+
+/// How to open the transport.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Ranks in the job.
+    pub ranks: usize,
+    /// Provider to use; by default the first that can.
+    pub provider: Option<String>,
+    /// All ranks are on this host: listen on the loopback address only.
+    pub loopback: bool,
+}
+
+/// The transport's name.
+pub(crate) const NAME: &str = "ofi";

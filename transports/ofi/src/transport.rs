@@ -1,0 +1,293 @@
+//! The transport itself.
+
+use std::fmt;
+use std::os::fd::AsRawFd;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use libfabric::flags;
+use parking_lot::Mutex;
+use transom_transport::{
+    Armed, Capabilities, Event, Posted, Region, RegionKey, Remote, Span, Transport, TransportError,
+    TransportResult, WaitFd,
+};
+use zerocopy::FromBytes;
+
+use crate::buffers::Buffers;
+use crate::port::{Access, Port};
+use crate::progress::Found;
+use crate::region::OfiRegion;
+use crate::wire::{self, Key};
+use crate::{NAME, Options, provider, setup};
+
+/// Most bytes of one put or get.
+const MAX_TRANSFER: usize = 1 << 30;
+/// How long a transport that is dropped goes on with messages that it has accepted.
+const LINGER: Duration = Duration::from_millis(500);
+
+/// libfabric, as one rank uses it.
+#[derive(Debug)]
+pub struct Ofi {
+    shared: Arc<Shared>,
+    provider: String,
+    address: Vec<u8>,
+    capabilities: Capabilities,
+    wait_fd: WaitFd,
+}
+
+/// What regions refer to as well.
+pub(crate) struct Shared {
+    pub port: Mutex<Port>,
+    /// The port's, for messages that are handed out without its lock.
+    inbox: Arc<Buffers>,
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").finish_non_exhaustive()
+    }
+}
+
+impl Ofi {
+    /// The transport of one rank.
+    pub fn new(options: Options) -> TransportResult<Self> {
+        let info = setup::find(&options)?;
+        let port = setup::open(&info, options.ranks)?;
+        let name = port
+            .endpoint()?
+            .name()
+            .map_err(|e| TransportError::System { operation: "fi_getname", reason: e.to_string() })?;
+        let Some(wait_fd) = port.queue.wait_fd().map(|fd| fd.as_raw_fd()) else {
+            let reason = format!("provider {} has no descriptor to sleep on", info.provider());
+            return Err(TransportError::Unavailable { transport: NAME, reason });
+        };
+        Ok(Self {
+            address: wire::encode_address(&info.provider(), &name)?,
+            capabilities: Capabilities {
+                max_message: setup::max_message(&info),
+                max_transfer: MAX_TRANSFER.min(info.max_message_size()),
+                rma: true,
+                cpu_atomics: false,
+                provider: format!("{}, {}", info.provider(), provider::version(info.library())),
+            },
+            provider: info.provider(),
+            wait_fd,
+            shared: Arc::new(Shared { inbox: port.inbox.buffers.clone(), port: Mutex::new(port) }),
+        })
+    }
+
+    /// Checks and posts a put or a get.
+    ///
+    /// # Safety
+    /// The local buffer is the provider's until the completion, or until the port is closed.
+    unsafe fn access(&self, remote: &Remote, offset: usize, access: Access) -> TransportResult<Posted> {
+        let len = access.len;
+        if offset > remote.len || len > remote.len - offset {
+            return Err(TransportError::Range { offset, bytes: len, len: remote.len });
+        }
+        if len > self.capabilities.max_transfer {
+            return Err(TransportError::Range { offset: 0, bytes: len, len: self.capabilities.max_transfer });
+        }
+        if len == 0 {
+            return Ok(Posted::Complete);
+        }
+        // SAFETY: the caller's promise.
+        let taken = unsafe { self.shared.port.lock().access(&access)? };
+        Ok(if taken { Posted::Pending } else { Posted::Again })
+    }
+
+    /// Reads the completion queue; `None` if that brought nothing for the caller.
+    fn poll(&self) -> TransportResult<Option<Vec<Found>>> {
+        let mut port = self.shared.port.lock();
+        port.poll()?;
+        Ok(if port.found.is_empty() { None } else { Some(std::mem::take(&mut port.found)) })
+    }
+
+    /// Gives back the buffers of messages that were handed out, and the list.
+    fn give_back(&self, mut found: Vec<Found>) -> TransportResult<()> {
+        let mut port = self.shared.port.lock();
+        for event in found.drain(..) {
+            if let Found::Message { buffer, .. } = event
+                && port.endpoint.is_some()
+            {
+                port.receive_into(buffer)?;
+            }
+        }
+        if port.found.is_empty() {
+            port.found = found;
+        }
+        Ok(())
+    }
+}
+
+impl Transport for Ofi {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    fn address(&self) -> Vec<u8> {
+        self.address.clone()
+    }
+
+    fn reaches(&self, address: &[u8]) -> bool {
+        wire::decode_address(address).is_some_and(|(provider, _)| provider == self.provider)
+    }
+
+    fn connect(&self, peer: usize, address: &[u8]) -> TransportResult<()> {
+        let Some((provider, name)) = wire::decode_address(address) else {
+            return Err(TransportError::Malformed { peer, what: "libfabric address" });
+        };
+        if provider != self.provider {
+            let reason = format!(
+                "it uses provider {provider}, this rank {} (TRANSOM_OFI_PROVIDER sets one for all)",
+                self.provider
+            );
+            return Err(TransportError::Peer { peer, reason });
+        }
+        self.shared.port.lock().connect(peer, name)
+    }
+
+    fn allocate(&self, _bytes: usize) -> TransportResult<Option<Span>> {
+        Ok(None)
+    }
+
+    fn register(&self, memory: &Span) -> TransportResult<Box<dyn Region>> {
+        let mut region = OfiRegion {
+            key: Key { base: 0, len: memory.len() as u64, key: 0 },
+            registration: None,
+            shared: Weak::new(),
+            _memory: memory.clone(),
+        };
+        if !memory.is_empty() {
+            let mut port = self.shared.port.lock();
+            let access = flags::REMOTE_READ | flags::REMOTE_WRITE;
+            // SAFETY: the span stays valid while the region holds it, and the region ends the registration before it
+            // lets go of the span; spans give out no references to their bytes.
+            let registration = unsafe { port.register(memory.address() as *mut u8, memory.len(), access)? };
+            if port.traits.virtual_addresses {
+                region.key.base = memory.address() as u64;
+            }
+            region.key.key = registration.key();
+            region.registration = Some(port.regions.insert(registration));
+            region.shared = Arc::downgrade(&self.shared);
+        }
+        Ok(Box::new(region))
+    }
+
+    fn attach(&self, peer: usize, key: &RegionKey) -> TransportResult<Remote> {
+        let malformed = TransportError::Malformed { peer, what: "libfabric region key" };
+        let Ok(key) = Key::read_from_bytes(&key.0) else { return Err(malformed) };
+        let Ok(len) = usize::try_from(key.len) else { return Err(malformed) };
+        if key.base.checked_add(key.len).is_none() {
+            return Err(malformed);
+        }
+        Ok(Remote { peer, len, direct: None, base: key.base, key: key.key })
+    }
+
+    unsafe fn put(
+        &self,
+        remote: &Remote,
+        offset: usize,
+        local: *const u8,
+        len: usize,
+        context: u64,
+    ) -> TransportResult<Posted> {
+        let place = place(remote, offset);
+        let access =
+            Access { write: true, peer: remote.peer, remote: place, local: local.cast_mut(), len, context };
+        // SAFETY: the promise of this method's caller is that of `access`.
+        unsafe { self.access(remote, offset, access) }
+    }
+
+    unsafe fn get(
+        &self,
+        remote: &Remote,
+        offset: usize,
+        local: *mut u8,
+        len: usize,
+        context: u64,
+    ) -> TransportResult<Posted> {
+        let place = place(remote, offset);
+        let access = Access { write: false, peer: remote.peer, remote: place, local, len, context };
+        // SAFETY: as in `put`.
+        unsafe { self.access(remote, offset, access) }
+    }
+
+    fn message(&self, peer: usize, header: &[u8], payload: &[u8]) -> TransportResult<Posted> {
+        let len = header.len() + payload.len();
+        if len > self.capabilities.max_message {
+            return Err(TransportError::Range { offset: 0, bytes: len, len: self.capabilities.max_message });
+        }
+        let taken = self.shared.port.lock().send(peer, header, payload)?;
+        Ok(if taken { Posted::Complete } else { Posted::Again })
+    }
+
+    fn progress(&self, sink: &mut dyn FnMut(Event<'_>)) -> TransportResult<usize> {
+        let Some(mut found) = self.poll()? else { return Ok(0) };
+        let count = found.len();
+        for event in &mut found {
+            match event {
+                Found::Message { buffer, len } => {
+                    // SAFETY: the provider gave the buffer back, and gets it again in `give_back` only.
+                    sink(Event::Message(unsafe { self.shared.inbox.bytes(*buffer, *len) }));
+                }
+                Found::Complete(completion) => {
+                    let result = std::mem::replace(&mut completion.result, Ok(()));
+                    let context = completion.context;
+                    sink(Event::Complete(transom_transport::Completion { context, result }));
+                }
+            }
+        }
+        self.give_back(found)?;
+        Ok(count)
+    }
+
+    fn abandon(&self) {
+        self.shared.port.lock().close();
+    }
+
+    fn wait_fd(&self) -> WaitFd {
+        self.wait_fd
+    }
+
+    fn arm(&self) -> TransportResult<Armed> {
+        let port = self.shared.port.lock();
+        port.endpoint()?;
+        if !port.inbox.waiting.is_empty() {
+            return Ok(Armed::Ready);
+        }
+        match port.fabric.try_wait(&[&port.queue]) {
+            Ok(true) => Ok(Armed::Sleep),
+            Ok(false) => Ok(Armed::Ready),
+            Err(e) => Err(TransportError::System { operation: "fi_trywait", reason: e.to_string() }),
+        }
+    }
+
+    fn disarm(&self, _readable: bool) {
+        // The provider takes its signal back when it is next asked whether one may sleep (fi_poll(3)).
+    }
+}
+
+/// A place in a peer's region, as libfabric names it.
+fn place(remote: &Remote, offset: usize) -> libfabric::Remote {
+    libfabric::Remote { address: remote.base.wrapping_add(offset as u64), key: remote.key }
+}
+
+impl Drop for Ofi {
+    fn drop(&mut self) {
+        let start = Instant::now();
+        while start.elapsed() < LINGER {
+            let mut port = self.shared.port.lock();
+            let polled = port.poll();
+            port.found.clear();
+            if polled.is_err() || port.outbox.peers.iter().all(Option::is_none) {
+                break;
+            }
+        }
+        self.shared.port.lock().close();
+    }
+}
