@@ -138,11 +138,11 @@ mod tests {
     }
 }
 
-/// Every interleaving of three participants, with a bound on preemptions (loom's advice for more than two threads).
+/// Three participants under a model checker: sequentially consistent interleavings, at random and by priorities (PCT).
 #[cfg(test)]
-mod loom_tests {
-    use loom::sync::Arc;
-    use loom::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+mod shuttle_tests {
+    use shuttle::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+    use shuttle::sync::{Arc, Condvar, Mutex};
 
     use super::*;
 
@@ -164,15 +164,20 @@ mod loom_tests {
         words: [AtomicU32; 3],
         readers: AtomicUsize,
         writers: AtomicUsize,
+        sleep: Mutex<()>,
+        wake: Condvar,
     }
 
     fn participate(shared: &Shared, kind: LockKind) {
         let [next, read, write] = &shared.words;
         let lock = TicketLock { next, read, write };
         let ticket = lock.draw(kind);
+        let mut asleep = shared.sleep.lock().unwrap();
         while !lock.try_enter(ticket) {
-            loom::thread::yield_now();
+            asleep = shared.wake.wait(asleep).unwrap();
         }
+        drop(asleep);
+        changed(shared);
         match kind {
             LockKind::Exclusive => {
                 assert_eq!(shared.writers.fetch_add(1, Ordering::Relaxed), 0);
@@ -186,41 +191,50 @@ mod loom_tests {
             }
         }
         lock.release(ticket);
+        changed(shared);
+    }
+
+    /// Wakes those whose turn it may be, as the futex does.
+    fn changed(shared: &Shared) {
+        let _asleep = shared.sleep.lock().unwrap();
+        shared.wake.notify_all();
     }
 
     fn model(kinds: [LockKind; 3]) {
-        let mut builder = loom::model::Builder::new();
-        builder.preemption_bound = Some(2);
-        builder.check(move || {
+        let run = move || {
             let shared = Arc::new(Shared {
                 words: std::array::from_fn(|_| AtomicU32::new(0)),
                 readers: AtomicUsize::new(0),
                 writers: AtomicUsize::new(0),
+                sleep: Mutex::new(()),
+                wake: Condvar::new(),
             });
             let threads: Vec<_> = kinds[1..]
                 .iter()
                 .map(|kind| {
                     let (shared, kind) = (shared.clone(), *kind);
-                    loom::thread::spawn(move || participate(&shared, kind))
+                    shuttle::thread::spawn(move || participate(&shared, kind))
                 })
                 .collect();
             participate(&shared, kinds[0]);
             threads.into_iter().for_each(|thread| thread.join().unwrap());
-        });
+        };
+        shuttle::check_random(run, 4_000);
+        shuttle::check_pct(run, 4_000, 3);
     }
 
     #[test]
-    fn loom_three_writers_exclude_each_other() {
+    fn shuttle_three_writers_exclude_each_other() {
         model([LockKind::Exclusive; 3]);
     }
 
     #[test]
-    fn loom_a_writer_excludes_two_readers() {
+    fn shuttle_a_writer_excludes_two_readers() {
         model([LockKind::Exclusive, LockKind::Shared, LockKind::Shared]);
     }
 
     #[test]
-    fn loom_two_writers_and_a_reader() {
+    fn shuttle_two_writers_and_a_reader() {
         model([LockKind::Shared, LockKind::Exclusive, LockKind::Exclusive]);
     }
 }
