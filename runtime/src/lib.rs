@@ -38,7 +38,6 @@
 //! do. Nothing is sent when arguments are wrong.
 
 #![deny(unsafe_code)]
-mod ofi_tmp;
 
 mod bootstrap;
 mod collective;

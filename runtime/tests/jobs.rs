@@ -51,3 +51,8 @@ fn run(transport: &str) {
 fn suite_over_shm() {
     run("shm");
 }
+
+#[test]
+fn suite_over_ofi() {
+    run("ofi");
+}

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::ofi_tmp::Ofi;
 use serde::{Deserialize, Serialize};
+use transom_ofi::Ofi;
 use transom_shm::Shm;
 use transom_transport::{RegionKey, Span, Transport, TransportError};
 
