@@ -1,1 +1,75 @@
 //! The tests that every transport passes.
+//!
+//! A transport's crate instantiates them with [`conformance_tests!`], which makes a `#[test]` of each. Every test gets
+//! three ranks in this process, connected to each other and to themselves, and a bounded time.
+
+// Tests say what is wrong by panicking.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+pub mod hostile;
+pub mod messages;
+pub mod sleeping;
+pub mod transfers;
+
+mod random;
+mod rank;
+mod ranks;
+mod watchdog;
+
+pub use random::Random;
+pub use rank::{Rank, Sleeper};
+pub use ranks::{PATIENCE, Ranks};
+pub use watchdog::{run, within};
+
+use std::sync::Arc;
+
+use transom_transport::Transport;
+
+/// Opens so many ranks, not connected yet; gives nothing if that is not possible here and the tests are to be skipped.
+pub type Open = fn(usize) -> Option<Vec<Arc<dyn Transport>>>;
+
+/// A transport to test.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject {
+    /// Opens ranks.
+    pub open: Open,
+    /// It refuses accesses with wrong keys and outside of regions. (Shared memory leaves that to the kernel, which asks
+    /// only whose process it is.)
+    pub checks_keys: bool,
+    /// Calls fail after it was abandoned. (Where nothing is ever under way, abandoning does nothing.)
+    pub abandons: bool,
+}
+
+/// Makes a `#[test]` of every test here, for one [`Subject`].
+#[macro_export]
+macro_rules! conformance_tests {
+    ($subject:expr) => {
+        $crate::conformance_tests!($subject; messages:
+            every_size_arrives_in_order, a_flood_loses_nothing, the_sink_may_send, two_threads_send,
+            to_itself, too_long_is_refused
+        );
+        $crate::conformance_tests!($subject; transfers:
+            round_trips_to_allocated_memory, round_trips_to_user_memory, complete_means_visible, many_outstanding,
+            two_threads_put, sixty_four_mebibytes, nothing_to_transfer
+        );
+        $crate::conformance_tests!($subject; sleeping:
+            wakes_for_messages, wakes_for_transfers, wakes_while_others_send, idle_is_quiet,
+            a_first_message_finds_a_sleeper
+        );
+        $crate::conformance_tests!($subject; hostile:
+            outside_is_refused_here, outside_is_refused_there, wrong_keys_are_refused, freed_regions_are_refused,
+            malformed_addresses, malformed_keys, strange_ranks, abandoned_buffers_stay_untouched,
+            a_peer_that_vanishes
+        );
+    };
+    ($subject:expr; $module:ident: $($test:ident),*) => {
+        mod $module {
+            $(
+                #[test]
+                fn $test() {
+                    $crate::run(stringify!($module::$test), $subject, $crate::$module::$test);
+                }
+            )*
+        }
+    };
+}

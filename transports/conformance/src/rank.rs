@@ -1,0 +1,182 @@
+//! One rank: a transport with somebody who polls it.
+
+use std::collections::{HashMap, VecDeque};
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use parking_lot::Mutex;
+use transom_transport::{Armed, Event, Posted, Region, Remote, Span, Transport, TransportResult};
+
+/// One rank.
+#[derive(Debug)]
+pub struct Rank {
+    /// Its transport.
+    pub transport: Arc<dyn Transport>,
+    /// What arrived.
+    pub messages: Mutex<VecDeque<Vec<u8>>>,
+    done: Mutex<HashMap<u64, TransportResult<()>>>,
+    polling: Mutex<()>,
+    contexts: AtomicU64,
+}
+
+impl Rank {
+    pub(crate) fn new(transport: Arc<dyn Transport>) -> Self {
+        Self {
+            transport,
+            messages: Mutex::default(),
+            done: Mutex::default(),
+            polling: Mutex::default(),
+            contexts: AtomicU64::new(1),
+        }
+    }
+
+    /// Makes progress, unless another thread does; returns how much there was.
+    pub fn poll(&self) -> usize {
+        self.poll_into(&mut |message| self.messages.lock().push_back(message.to_vec())).unwrap()
+    }
+
+    /// Makes progress, and hands messages to `sink`.
+    pub fn poll_into(&self, sink: &mut dyn FnMut(&[u8])) -> TransportResult<usize> {
+        let Some(_polling) = self.polling.try_lock() else { return Ok(0) };
+        let mut found = 0;
+        let returned = self.transport.progress(&mut |event| {
+            found += 1;
+            match event {
+                Event::Message(message) => sink(message),
+                Event::Complete(completion) => {
+                    let before = self.done.lock().insert(completion.context, completion.result);
+                    assert!(before.is_none(), "context {} completed twice", completion.context);
+                }
+            }
+        })?;
+        assert_eq!(returned, found, "progress miscounts");
+        Ok(found)
+    }
+
+    /// Sends if there is room.
+    pub fn try_send(&self, to: usize, header: &[u8], payload: &[u8]) -> bool {
+        self.transport.message(to, header, payload).unwrap() == Posted::Complete
+    }
+
+    fn context(&self) -> u64 {
+        self.contexts.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// `None`: not taken. `Some(None)`: done. Else its context.
+    ///
+    /// # Safety
+    /// `data` stays until the end.
+    pub unsafe fn try_put(
+        &self,
+        remote: &Remote,
+        offset: usize,
+        data: &[u8],
+    ) -> TransportResult<Option<Option<u64>>> {
+        if let Some(direct) = &remote.direct {
+            return direct.copy_in(offset, data).map(|()| Some(None));
+        }
+        let context = self.context();
+        // SAFETY: the caller's promise.
+        let posted = unsafe { self.transport.put(remote, offset, data.as_ptr(), data.len(), context)? };
+        Ok(started(posted, context))
+    }
+
+    /// As [`Rank::try_put`].
+    ///
+    /// # Safety
+    /// `data` stays until the end, and is not used before.
+    pub unsafe fn try_get(
+        &self,
+        remote: &Remote,
+        offset: usize,
+        data: &mut [u8],
+    ) -> TransportResult<Option<Option<u64>>> {
+        if let Some(direct) = &remote.direct {
+            return direct.copy_out(offset, data).map(|()| Some(None));
+        }
+        let context = self.context();
+        // SAFETY: the caller's promise.
+        let posted = unsafe { self.transport.get(remote, offset, data.as_mut_ptr(), data.len(), context)? };
+        Ok(started(posted, context))
+    }
+
+    /// The result of an operation that has ended.
+    pub fn ended(&self, started: Option<u64>) -> Option<TransportResult<()>> {
+        match started {
+            None => Some(Ok(())),
+            Some(context) => self.done.lock().remove(&context),
+        }
+    }
+
+    /// Zeroed memory as the transport allocates it, or of this process.
+    pub fn allocate(&self, bytes: usize) -> Span {
+        self.transport.allocate(bytes).unwrap().unwrap_or_else(|| Span::anonymous(bytes).unwrap())
+    }
+
+    /// Exposes memory to a peer.
+    pub fn expose(&self, rank: usize, memory: &Span, to: &Rank) -> (Box<dyn Region>, Remote) {
+        let region = self.transport.register(memory).unwrap();
+        let remote = to.transport.attach(rank, &region.key()).unwrap();
+        assert_eq!((remote.peer, remote.len), (rank, memory.len()));
+        (region, remote)
+    }
+
+    /// Sleeps until something arrives or the time is over; returns whether it slept in vain.
+    pub fn sleep(&self, time: Duration) -> bool {
+        let armed = self.transport.arm().unwrap();
+        let mut readable = true;
+        if armed == Armed::Sleep {
+            // SAFETY: the transport keeps its descriptor open while it lives, and `self` holds it.
+            let fd = unsafe { BorrowedFd::borrow_raw(self.transport.wait_fd()) };
+            let mut fds = [PollFd::new(fd, PollFlags::POLLIN)];
+            readable = poll(&mut fds, PollTimeout::try_from(time).unwrap()).unwrap() > 0;
+        }
+        self.transport.disarm(readable && armed == Armed::Sleep);
+        !readable
+    }
+}
+
+fn started(posted: Posted, context: u64) -> Option<Option<u64>> {
+    match posted {
+        Posted::Again => None,
+        Posted::Complete => Some(None),
+        Posted::Pending => Some(Some(context)),
+    }
+}
+
+/// A thread that polls a rank, asleep in the kernel while there is nothing: a target that makes no other call.
+#[derive(Debug)]
+pub struct Sleeper {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Sleeper {
+    /// Starts it.
+    pub fn start(rank: &Arc<Rank>) -> Self {
+        let (stop, rank) = (Arc::new(AtomicBool::new(false)), rank.clone());
+        let stopped = stop.clone();
+        let thread = std::thread::spawn(move || {
+            while !stopped.load(Ordering::Relaxed) {
+                if rank.poll() == 0 {
+                    rank.sleep(Duration::from_millis(100));
+                }
+            }
+        });
+        Self { stop, thread: Some(thread) }
+    }
+}
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let result = self.thread.take().map(JoinHandle::join);
+        if matches!(result, Some(Err(_))) && !std::thread::panicking() {
+            panic!("the sleeping rank failed");
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! What every transport must do, on shared memory: several ranks in one process.
+
+use std::sync::Arc;
+
+use transom_conformance::{Subject, conformance_tests};
+use transom_shm::Shm;
+use transom_transport::Transport;
+
+/// `/proc` is there wherever tests run.
+#[allow(clippy::panic)]
+fn open(ranks: usize) -> Option<Vec<Arc<dyn Transport>>> {
+    let transport = |_| match Shm::new(ranks) {
+        Ok(shm) => Arc::new(shm) as Arc<dyn Transport>,
+        Err(error) => panic!("{error}"),
+    };
+    Some((0..ranks).map(transport).collect())
+}
+
+const SHM: Subject = Subject { open, checks_keys: false, abandons: false };
+
+conformance_tests!(super::SHM);
