@@ -15,7 +15,10 @@ use crate::port::{BATCH, Inbox, Outbox, Port, Traits};
 use crate::{NAME, Options, provider};
 
 /// Most bytes of a message.
-pub(crate) const MAX_MESSAGE: usize = 32 * 1024;
+const MAX_MESSAGE: usize = 16 * 1024;
+/// Up to this size the provider ofi_rxm sends a message in one piece; what is longer it splits, and then (1.17) lets
+/// later messages overtake. Its default is [`MAX_MESSAGE`].
+const RXM_ONE_PIECE: &str = "FI_OFI_RXM_BUFFER_SIZE";
 /// Messages on their way out, and room for messages coming in. A provider with less room for receives gets fewer.
 const SENDS: usize = 64;
 const RECEIVES: usize = 64;
@@ -47,7 +50,8 @@ pub(crate) fn open(info: &Info, ranks: usize) -> TransportResult<Port> {
 
 /// Most bytes of a message on this provider.
 pub(crate) fn max_message(info: &Info) -> usize {
-    MAX_MESSAGE.min(info.max_message_size())
+    let set = std::env::var(RXM_ONE_PIECE).ok().and_then(|size| size.trim().parse().ok());
+    MAX_MESSAGE.min(info.max_message_size()).min(set.unwrap_or(usize::MAX))
 }
 
 fn objects(
