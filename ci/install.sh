@@ -1,0 +1,33 @@
+#!/bin/bash
+# install.sh: what the tests need beside a Rust toolchain. As root it installs what is missing, else it says what is.
+set -euo pipefail
+
+# command or file that shows it is there -> Debian package
+needs=(
+    "lib:libfabric.so.1 libfabric1"
+    "cmd:cc gcc"
+    "cmd:ip iproute2"
+    "cmd:slurmctld slurm-wlm"
+    "cmd:munged munge"
+)
+PATH=$PATH:/usr/sbin:/sbin
+
+missing=()
+for need in "${needs[@]}"; do
+    read -r what package <<<"$need"
+    case $what in
+    cmd:*) command -v "${what#cmd:}" >/dev/null || missing+=("$package") ;;
+    lib:*) /sbin/ldconfig -p | grep -q "${what#lib:}" || missing+=("$package") ;;
+    esac
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+    echo "missing: ${missing[*]} (Debian's names). Without them the tests that need them are skipped." >&2
+    [ -z "${CI:-}" ] || exit 1
+    exit 0
+fi
+echo "installing: ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -qq
+apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null

@@ -1,0 +1,44 @@
+#!/bin/bash
+# main-job.sh [DIR]: the README's programs, with 4 ranks, over shared memory, over libfabric, and across two network
+# namespaces: the same counts as a sequential count, the same field as a single rank's. DIR holds the binaries.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+bin=$(cd "${1:-target/release}" && pwd)
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+passed=0
+
+check() { # name expected-file actual-file
+    cmp -s "$2" "$3" || { echo "FAILED: $1"; diff "$2" "$3" | head -5; exit 1; }
+    echo "ok: $1"
+    passed=$((passed + 1))
+}
+
+cat ci/data/*.txt | LC_ALL=C tr -cs 'A-Za-z' '\n' | LC_ALL=C tr 'A-Z' 'a-z' | LC_ALL=C sort | LC_ALL=C uniq -c |
+    awk 'NF == 2 { print $1 "\t" $2 }' | LC_ALL=C sort -t "$(printf '\t')" -k1,1nr -k2,2 >"$out/expected.tsv"
+"$bin/transom" run -n 1 heat 200 150 100 -o "$out/1.png" --field "$out/expected.raw" >/dev/null
+
+try() { # name launcher-arguments...
+    local name=$1
+    shift
+    "$@" -n 4 wordcount --tsv ci/data/*.txt >"$out/counts.tsv"
+    check "wordcount, 4 ranks, $name" "$out/expected.tsv" "$out/counts.tsv"
+    "$@" -n 4 heat 200 150 100 -o "$out/4.png" --field "$out/field.raw" >/dev/null
+    check "heat, 4 ranks, $name" "$out/expected.raw" "$out/field.raw"
+    check "heat's picture, 4 ranks, $name" "$out/1.png" "$out/4.png"
+}
+
+TRANSOM_TRANSPORT=shm try "shared memory" "$bin/transom" run
+if "$bin/transom" info 2>/dev/null | grep -qi "libfabric.*not"; then
+    [ -z "${CI:-}" ] || exit 1
+    echo "skipped: libfabric is missing"
+else
+    TRANSOM_TRANSPORT=ofi try "libfabric" "$bin/transom" run
+    if [ "$(id -u)" = 0 ] && command -v ip >/dev/null; then
+        try "two namespaces" ci/netns.sh "$bin/transom" run --rsh "$PWD/ci/netns-rsh" --hosts h1,h2
+    else
+        [ -z "${CI:-}" ] || exit 1
+        echo "skipped: namespaces need root and iproute2"
+    fi
+fi
+echo "$passed passed, 0 failed"

@@ -1,0 +1,30 @@
+#!/bin/bash
+# test.sh: every test, on this machine. Each step is a command that can be run alone.
+#
+# With CI set nothing may be skipped; without it, tests that need root, libfabric or Slurm say that they are skipped.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+step() {
+    echo "=== $*"
+    local start=$SECONDS
+    "$@"
+    echo "=== done in $((SECONDS - start)) s: $*"
+}
+
+step ci/install.sh
+step cargo fmt --all --check
+step cargo clippy --workspace --all-targets --quiet
+step cargo doc --workspace --no-deps --quiet
+step ci/licences.sh
+step cargo test --workspace --quiet
+step cargo build --workspace --release --quiet
+step ci/main-job.sh target/release
+if [ "$(id -u)" = 0 ] && command -v slurmctld >/dev/null; then
+    step ci/slurm/run.sh target/release
+else
+    [ -z "${CI:-}" ] || { echo "CI must be able to start Slurm (root, slurm-wlm, munge)"; exit 1; }
+    echo "skipped: ci/slurm/run.sh (needs root, slurm-wlm and munge)"
+fi
+step ci/mpiexec.sh target/release
+echo "all tests passed"
