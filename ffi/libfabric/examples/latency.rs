@@ -141,6 +141,8 @@ fn print(times: &[f64], tcp: &[f64], name: &str) {
 // The target.
 
 fn target(settings: &Settings) -> Outcome<()> {
+    // SAFETY: prctl(2): this option takes a signal number. A target without an origin would spin for ever.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
     settings.pin(1)?;
     let listener = TcpListener::bind(("127.0.0.1", 0))?;
     println!("{}", listener.local_addr()?.port());

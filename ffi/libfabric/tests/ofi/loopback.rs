@@ -14,7 +14,7 @@ const REMOTE_ACCESS: u64 = flags::REMOTE_READ | flags::REMOTE_WRITE;
 
 fn start(caps: u64) -> Option<[Side; 2]> {
     let library = support::library()?;
-    Some(pair(&offer(library, &loopback(caps))))
+    Some(pair(&offer(library, &loopback(caps))?))
 }
 
 /// Registers memory at a side and says where its peer finds it.

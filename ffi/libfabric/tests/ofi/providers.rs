@@ -7,14 +7,15 @@ use libfabric::{EndpointType, Hints, Progress, Threading, flags};
 fn the_list_of_offers_names_providers() {
     let Some(library) = support::library() else { return };
     let offers = Hints { endpoint_type: None, threading: None, ..Hints::default() }.query(library).unwrap();
-    assert!(offers.iter().any(|offer| offer.provider() == "tcp"));
+    assert!(offers.iter().any(|offer| offer.provider().starts_with("tcp")));
     assert!(offers.iter().all(|offer| !offer.provider().is_empty() && !offer.fabric_name().is_empty()));
 }
 
 #[test]
 fn an_offer_tells_what_the_provider_does() {
     let Some(library) = support::library() else { return };
-    let offer = support::offer(library, &support::loopback(flags::MSG | flags::RMA));
+    let hints = support::loopback(flags::MSG | flags::RMA);
+    let Some(offer) = support::offer(library, &hints) else { return };
     assert_eq!(offer.provider(), "tcp;ofi_rxm");
     assert_eq!(offer.endpoint_type(), EndpointType::Rdm);
     assert_eq!(offer.threading(), Threading::Safe);
@@ -32,7 +33,8 @@ fn progress_is_as_asked_for() {
     let Some(library) = support::library() else { return };
     for progress in [Progress::Auto, Progress::Manual] {
         let hints = Hints { data_progress: Some(progress), ..support::loopback(flags::MSG | flags::RMA) };
-        assert_eq!(support::offer(library, &hints).data_progress(), progress);
+        let Some(offer) = support::offer(library, &hints) else { return };
+        assert_eq!(offer.data_progress(), progress);
     }
 }
 

@@ -31,9 +31,14 @@ pub fn loopback(caps: u64) -> Hints {
     }
 }
 
-/// The first offer.
-pub fn offer(library: &'static Library, hints: &Hints) -> Info {
-    hints.query(library).unwrap().into_iter().next().expect("tcp;ofi_rxm is part of every libfabric")
+/// The first offer; or nothing, as for the library.
+pub fn offer(library: &'static Library, hints: &Hints) -> Option<Info> {
+    let first = hints.query(library).unwrap().into_iter().next();
+    if first.is_none() {
+        assert!(env::var_os("TRANSOM_CI_REQUIRE_OFI").is_none(), "nobody offers {hints:?}");
+        println!("skipped: {} does not offer {:?}", library.path().display(), hints.provider);
+    }
+    first
 }
 
 /// An endpoint that knows its peer.
