@@ -33,6 +33,12 @@ pub const SETTINGS: &[Setting] = &[
         meaning: "libfabric provider, as fi_info names it (tcp;ofi_rxm, psm3, ...)",
     },
     Setting {
+        name: "TRANSOM_OFI_INTERFACE",
+        kind: "name or address",
+        default: "the first that is up and not the loopback",
+        meaning: "network interface that libfabric's tcp uses (eth0, or the start of an address)",
+    },
+    Setting {
         name: "TRANSOM_LIBFABRIC",
         kind: "path",
         default: "libfabric.so.1",

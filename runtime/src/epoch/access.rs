@@ -32,6 +32,9 @@ pub(super) struct Access<'w> {
     covers: Covers,
     /// The target whose lock is known to be held: the fast way past `held`.
     covered: Cell<usize>,
+    /// The lock that [`Covers::One`] holds.
+    ticket: Cell<Option<Ticket>>,
+    /// The locks that [`Covers::Locked`] has taken so far.
     held: RefCell<BTreeMap<usize, Ticket>>,
     /// Stores to mapped memory were made since the last flush.
     dirty: Cell<bool>,
@@ -49,6 +52,7 @@ impl<'w> Access<'w> {
             core,
             covers,
             covered: Cell::new(NOBODY),
+            ticket: Cell::new(None),
             held: RefCell::default(),
             dirty: Cell::new(false),
             touched: RefCell::default(),
@@ -64,7 +68,7 @@ impl<'w> Access<'w> {
         let access = Self::open(core, Covers::One(target));
         if let Some(peer) = peer {
             match lock::acquire(core, target, peer, kind) {
-                Ok(ticket) => drop(access.held.borrow_mut().insert(target, ticket)),
+                Ok(ticket) => access.ticket.set(Some(ticket)),
                 Err(error) => {
                     access.forget();
                     return Err(error);
@@ -285,6 +289,7 @@ impl<'w> Access<'w> {
     }
 
     /// Completes everything and releases every lock.
+    #[inline]
     pub fn close(&self) -> Result<()> {
         if self.closed.replace(true) {
             return Ok(());
@@ -305,8 +310,13 @@ impl<'w> Access<'w> {
         if self.covers == Covers::Fenced {
             self.flush_stores();
         }
-        for (target, ticket) in self.held.take() {
+        if let (Covers::One(target), Some(ticket)) = (self.covers, self.ticket.take()) {
             result = result.and(lock::release(self.core, target, &self.core.peers[target], ticket));
+        }
+        if self.covers == Covers::Locked {
+            for (target, ticket) in self.held.take() {
+                result = result.and(lock::release(self.core, target, &self.core.peers[target], ticket));
+            }
         }
         self.forget();
         result
