@@ -24,8 +24,29 @@ pub struct Cli {
 pub enum Command {
     /// Start a program as the ranks of one job, and end with its exit code
     Run(RunArgs),
-    /// Say what this host has for jobs: processors, memory, limits
-    Info,
+    /// Say what this host (or others) has for jobs: limits, shared memory, network, atomics, settings
+    Info(InfoArgs),
+}
+
+/// The flags of `transom info`.
+#[derive(Debug, Default, clap::Args)]
+pub struct InfoArgs {
+    /// Hosts to ask, separated by commas, one after the other [default: this one]
+    #[arg(long, value_name = "HOST,…", conflicts_with = "hostfile")]
+    pub hosts: Option<String>,
+    /// File of hosts to ask, as for `transom run`
+    #[arg(long, value_name = "FILE")]
+    pub hostfile: Option<PathBuf>,
+    /// Command that runs a command line on another host, as for `transom run`
+    #[arg(long, value_name = "CMD")]
+    pub rsh: Option<String>,
+    /// Seconds to wait for ssh to connect
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    pub connect_timeout: Duration,
+    /// Show what this libfabric provider does of each atomic operation; may be given several times [default: the
+    /// provider that a job would use]
+    #[arg(long, value_name = "PROVIDER")]
+    pub atomics: Vec<String>,
 }
 
 /// Where ranks may run on a host.
@@ -91,10 +112,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 pub fn main(args: Vec<OsString>) -> ExitCode {
     match Cli::try_parse_from(args) {
         Ok(Cli { command: Command::Run(args) }) => crate::run::main(args),
-        Ok(Cli { command: Command::Info }) => {
-            crate::info::print_info();
-            ExitCode::SUCCESS
-        }
+        Ok(Cli { command: Command::Info(args) }) => crate::info::main(&args),
         Err(error) => {
             let _ = error.print();
             ExitCode::from(if error.use_stderr() { USAGE } else { 0 })

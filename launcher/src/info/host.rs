@@ -1,34 +1,23 @@
-//! `transom info`: what this host has for jobs.
+//! What this host has: processors, memory, limits.
 
 use std::fs;
-use std::io::Write;
 
 use nix::sys::resource::{Resource, getrlimit};
-
-/// Prints the facts of this host, one a line.
-pub fn print_info() {
-    let mut out = std::io::stdout().lock();
-    for (name, value) in host_facts() {
-        // Whoever reads this may have had enough (`| head -1`).
-        let _ = writeln!(out, "{name:<18} {value}");
-    }
-}
 
 /// The facts of this host, as name and value.
 pub fn host_facts() -> Vec<(&'static str, String)> {
     vec![
-        ("host", crate::process::host_name()),
+        ("name", crate::process::host_name()),
         ("kernel", kernel()),
         ("processors", processors()),
         ("memory", memory()),
         ("huge pages", huge_pages()),
         ("lockable memory", limit(Resource::RLIMIT_MEMLOCK, true)),
         ("open files", limit(Resource::RLIMIT_NOFILE, false)),
-        ("cross-memory copy", cross_memory()),
     ]
 }
 
-fn read(path: &str) -> Option<String> {
+pub(super) fn read(path: &str) -> Option<String> {
     fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
 }
 
@@ -88,17 +77,8 @@ fn limit(resource: Resource, in_bytes: bool) -> String {
     }
 }
 
-/// `process_vm_readv` between the processes of one user, as Yama allows it.
-fn cross_memory() -> String {
-    match read("/proc/sys/kernel/yama/ptrace_scope").as_deref() {
-        None => "allowed (no Yama in this kernel)".to_owned(),
-        Some("0") => "allowed (ptrace_scope 0)".to_owned(),
-        Some("1") => "between parent and child only (ptrace_scope 1)".to_owned(),
-        Some(other) => format!("for administrators only, or not at all (ptrace_scope {other})"),
-    }
-}
-
-fn bytes(count: u64) -> String {
+/// A number of bytes, for people.
+pub(super) fn bytes(count: u64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut unit = 0;
     let mut value = count as f64;

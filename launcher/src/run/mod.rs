@@ -5,7 +5,7 @@ mod ending;
 mod events;
 mod job;
 mod output;
-mod plan;
+pub(crate) mod plan;
 mod report;
 mod signals;
 mod stdin;

@@ -103,7 +103,8 @@ fn find_hosts(args: &RunArgs) -> Result<(Vec<Host>, Routes, Option<u32>), String
     Ok((vec![here], Box::new(|_| Route::Local), None))
 }
 
-fn route_to(host: &str, rsh: Option<&[String]>) -> Route {
+/// The way to a host outside of Slurm.
+pub(crate) fn route_to(host: &str, rsh: Option<&[String]>) -> Route {
     match rsh {
         Some(words) => Route::Rsh(words.to_vec()),
         None if hosts::is_local(host) => Route::Local,
@@ -111,7 +112,8 @@ fn route_to(host: &str, rsh: Option<&[String]>) -> Route {
     }
 }
 
-fn words(command: &str) -> Result<Vec<String>, String> {
+/// A command as words.
+pub(crate) fn words(command: &str) -> Result<Vec<String>, String> {
     let words: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
     if words.is_empty() { Err("--rsh: no command in it".to_owned()) } else { Ok(words) }
 }

@@ -1,0 +1,142 @@
+//! What libfabric offers, and what a job would use of it.
+
+use libfabric::{Hints, Info, Library, flags};
+use transom_ofi::{Ofi, Options};
+use transom_transport::Transport;
+
+use super::host::{bytes, read};
+use super::page::Page;
+
+/// libfabric, where there is one.
+pub struct Fabric {
+    /// The library.
+    pub library: &'static Library,
+    /// The provider that a job on several hosts would use, or else one on this host alone; none if neither can.
+    pub chosen: Option<String>,
+}
+
+/// Prints the section.
+pub fn print(page: &mut Page) -> Option<Fabric> {
+    let mut facts = vec![("RDMA devices", rdma_devices())];
+    let library = match Library::open() {
+        Ok(library) => library,
+        Err(error) => {
+            facts.push(("libfabric", format!("{error}.")));
+            facts.push(("so", "jobs run on one host only, over shared memory".into()));
+            page.facts(facts);
+            return None;
+        }
+    };
+    facts.push(("libfabric", format!("{} ({})", version(library.version()), path(library).display())));
+    let offers = offers(library);
+    if let Err(error) = &offers {
+        facts.push(("providers", error.clone()));
+    }
+    let (one, several) = (choice(true), choice(false));
+    facts.push(("job on several hosts", words(&several)));
+    facts.push(("job on one host", words(&one)));
+    page.facts(facts);
+    providers(page, &offers.unwrap_or_default());
+    let chosen = several.or(one).ok().map(|provider| match provider.split_once(", libfabric") {
+        Some((name, _)) => name.to_owned(),
+        None => provider,
+    });
+    Some(Fabric { library, chosen })
+}
+
+/// A version as `fi_version` gives it.
+fn version(version: u32) -> String {
+    format!("{}.{}", version >> 16, version & 0xffff)
+}
+
+/// The file behind the name that was opened.
+fn path(library: &Library) -> std::path::PathBuf {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let mapped = maps.lines().filter_map(|line| line.split_once('/')).map(|(_, path)| format!("/{path}"));
+    let mut files = mapped.filter(|path| path.rsplit('/').next().is_some_and(|n| n.starts_with("libfabric")));
+    files.next().map_or_else(|| library.path().to_owned(), Into::into)
+}
+
+/// Opens the transport as a rank does, which is the only way to know.
+fn choice(loopback: bool) -> Result<String, String> {
+    let provider = std::env::var("TRANSOM_OFI_PROVIDER").ok();
+    Ofi::new(Options { ranks: 2, provider, loopback })
+        .map(|ofi| ofi.capabilities().provider.clone())
+        .map_err(|e| e.to_string())
+}
+
+fn words(choice: &Result<String, String>) -> String {
+    match choice {
+        Ok(provider) => provider.clone(),
+        Err(error) => format!("CANNOT COMMUNICATE: {error}"),
+    }
+}
+
+fn offers(library: &'static Library) -> Result<Vec<Info>, String> {
+    let hints = Hints {
+        caps: flags::MSG | flags::RMA,
+        mode: flags::CONTEXT | flags::CONTEXT2,
+        mr_mode: MODES.iter().fold(0, |all, (bit, _)| all | bit),
+        threading: None,
+        ..Hints::default()
+    };
+    hints.query(library).map_err(|e| e.to_string())
+}
+
+const MODES: [(i32, &str); 5] = [
+    (flags::mr::LOCAL, "local"),
+    (flags::mr::VIRT_ADDR, "virt_addr"),
+    (flags::mr::ALLOCATED, "allocated"),
+    (flags::mr::PROV_KEY, "prov_key"),
+    (flags::mr::ENDPOINT, "endpoint"),
+];
+
+fn providers(page: &mut Page, offers: &[Info]) {
+    if offers.is_empty() {
+        page.paragraph("\nNo provider has reliable datagrams, messages and remote memory access.");
+        return;
+    }
+    page.paragraph("\nProviders with reliable datagrams, messages and remote memory access:");
+    let mut rows: Vec<([String; 4], Vec<String>)> = Vec::new();
+    for info in offers {
+        let asks: Vec<&str> =
+            MODES.iter().filter(|(bit, _)| info.mr_mode() & bit != 0).map(|(_, name)| *name).collect();
+        let largest = match info.max_message_size() {
+            size if size >= 1 << 60 => "any".into(),
+            size => bytes(size as u64),
+        };
+        let asks = if asks.is_empty() { "nothing".into() } else { asks.join(" ") };
+        let row = [info.provider(), info.domain_name(), asks, largest];
+        let address = info.source_address().map(|address| address.ip().to_string());
+        // Providers offer once for each address, and more often where they differ in what is not shown here.
+        match rows.iter_mut().find(|(other, _)| *other == row) {
+            Some((_, addresses)) => addresses.extend(address.filter(|a| !addresses.contains(a))),
+            None => rows.push((row, address.into_iter().collect())),
+        }
+    }
+    let mut table = page.table();
+    table.add_row(["provider", "domain", "registration asks for", "largest", "addresses"]);
+    for ([provider, domain, asks, largest], addresses) in rows {
+        table.add_row([provider, domain, asks, largest, addresses.join(", ")]);
+    }
+    page.add(&table);
+}
+
+fn rdma_devices() -> String {
+    let directory = "/sys/class/infiniband";
+    let Ok(entries) = std::fs::read_dir(directory) else {
+        return format!("none ({directory} does not exist)");
+    };
+    let mut devices: Vec<String> = entries
+        .flatten()
+        .map(|entry| {
+            let fact = |name: &str| read(&format!("{}/{name}", entry.path().display())).unwrap_or_default();
+            // "4: ACTIVE"
+            let state = fact("ports/1/state").split(": ").last().unwrap_or_default().to_lowercase();
+            let (link, rate) = (fact("ports/1/link_layer"), fact("ports/1/rate"));
+            format!("{} ({link}, {rate}, {state})", entry.file_name().to_string_lossy())
+        })
+        .collect();
+    devices.sort();
+    if devices.is_empty() { format!("none (nothing in {directory})") } else { devices.join(", ") }
+}

@@ -1,0 +1,80 @@
+//! Every setting, with its value here.
+
+use std::env;
+
+use transom::settings::{SETTINGS, Setting};
+
+use super::page::Page;
+
+/// The launcher's own.
+const RSH: Setting = Setting {
+    name: "TRANSOM_RSH",
+    kind: "command",
+    default: "ssh",
+    meaning: "how run and info start something on another host; called as COMMAND HOST COMMANDLINE",
+};
+
+/// Variables that the launcher sets for ranks, and tests for themselves.
+const NO_SETTINGS: [&str; 6] = [
+    "TRANSOM_HOST_COUNT",
+    "TRANSOM_LOCAL_RANK",
+    "TRANSOM_LOCAL_SIZE",
+    "TRANSOM_TERMINAL_WIDTH",
+    "TRANSOM_NETNS",
+    "TRANSOM_TEST_",
+];
+
+/// Whether a job may use a transport.
+pub fn names_transport(name: &str) -> bool {
+    env::var("TRANSOM_TRANSPORT").map_or(true, |list| list.split(',').any(|word| word.trim() == name))
+}
+
+/// Prints the section.
+pub fn print(page: &mut Page) {
+    let all: Vec<&Setting> = SETTINGS.iter().chain([&RSH]).collect();
+    let mut facts = Vec::new();
+    for setting in &all {
+        let (mark, value) = match env::var_os(setting.name) {
+            None => ("", setting.default.to_owned()),
+            Some(set) => {
+                let wrong = wrong(setting, set.to_str()).map(|why| format!(" <- INVALID: {why}"));
+                let value = format!(
+                    "{}{}  (default: {})",
+                    set.to_string_lossy(),
+                    wrong.unwrap_or_default(),
+                    setting.default
+                );
+                ("* ", value)
+            }
+        };
+        facts.push((
+            format!("{mark}{}", setting.name),
+            format!("{value}\n[{}] {}", setting.kind, setting.meaning),
+        ));
+    }
+    page.facts(facts);
+    page.paragraph("* set here; the others have their defaults. Ranks get the environment of `transom run`.");
+    let known = |name: &str| {
+        all.iter().any(|s| s.name == name) || NO_SETTINGS.iter().any(|other| name.starts_with(other))
+    };
+    for (name, _) in env::vars_os() {
+        let name = name.to_string_lossy();
+        if name.starts_with("TRANSOM_") && !known(&name) {
+            page.paragraph(&format!("{name} is set, and this version has no such setting: misspelt?"));
+        }
+    }
+}
+
+/// Why the runtime would refuse a value.
+fn wrong(setting: &Setting, value: Option<&str>) -> Option<&'static str> {
+    let Some(value) = value else { return Some("no text") };
+    match setting.kind {
+        "microseconds" | "seconds" => value.trim().parse::<u64>().is_err().then_some("not a whole number"),
+        "list of shm, ofi" => value
+            .split(',')
+            .any(|name| !["shm", "ofi"].contains(&name.trim()))
+            .then_some("known are shm and ofi"),
+        "command" => value.trim().is_empty().then_some("no command"),
+        _ => None,
+    }
+}
