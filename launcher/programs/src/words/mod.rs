@@ -58,7 +58,8 @@ impl<'i> Words<'i> {
 
     /// How many bytes of the part are done.
     pub fn consumed(&self) -> u64 {
-        self.finished + self.reader.as_ref().map_or(0, |(reader, begin)| reader.position().saturating_sub(*begin))
+        self.finished
+            + self.reader.as_ref().map_or(0, |(reader, begin)| reader.position().saturating_sub(*begin))
     }
 
     /// Opens the next file of the part, if none is open.

@@ -5,6 +5,9 @@ use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
+/// Bytes read behind a part, which mostly hold the end of its last word.
+const TAIL: u64 = 64;
+
 /// Bytes that can be read from any place.
 pub trait Source {
     /// Reads some bytes at `offset`; none at the end.
@@ -127,7 +130,9 @@ impl<S: Source> PartReader<S> {
         self.done = 0;
         let old = self.buffer.len();
         let offset = self.base + old as u64;
-        let wanted = (self.chunk.max(old) as u64).min(self.len.saturating_sub(offset)) as usize;
+        // Behind the part only the rest of its last word is of interest.
+        let ahead = self.end.saturating_sub(offset).saturating_add(TAIL).max(old as u64);
+        let wanted = (self.chunk.max(old) as u64).min(ahead).min(self.len.saturating_sub(offset)) as usize;
         if wanted == 0 {
             return Ok(0);
         }
@@ -135,10 +140,7 @@ impl<S: Source> PartReader<S> {
         let count = self.source.read_some(offset, &mut self.buffer[old..])?;
         self.buffer.truncate(old + count);
         if count == 0 {
-            return Err(io::Error::new(
-                io::ErrorKind::UnexpectedEof,
-                "it became shorter while it was read",
-            ));
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it became shorter while it was read"));
         }
         self.buffer[old..].make_ascii_lowercase();
         Ok(count)
