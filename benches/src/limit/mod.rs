@@ -1,0 +1,109 @@
+//! Limits: what the same two processes do without a runtime in between.
+
+mod attach;
+mod line;
+pub mod memory;
+mod tcp;
+
+use std::time::Duration;
+
+use transom::Job;
+
+use crate::Options;
+use attach::Attach;
+use line::Line;
+use memory::Memory;
+pub use tcp::Exchange;
+use tcp::Tcp;
+
+/// What a figure is compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// A plain 8-byte store.
+    Store,
+    /// A store and one locked instruction, which orders it before every later load.
+    LockedStore,
+    /// An uncontended atomic addition.
+    AtomicAdd,
+    /// Two of them.
+    TwoAtomicAdds,
+    /// A copy of so many bytes in private memory.
+    Copy(usize),
+    /// An addition of so many bytes of doubles, in a plain loop.
+    AddLoop(usize),
+    /// `process_vm_writev` of so many bytes.
+    AttachWrite(usize),
+    /// `process_vm_readv` of so many bytes.
+    AttachRead(usize),
+    /// A cache line that goes to the other rank's core and back.
+    Line,
+    /// Messages to the other rank, and its answer, over raw TCP.
+    Tcp(Exchange),
+}
+
+impl Limit {
+    /// For the table.
+    pub fn name(self) -> String {
+        match self {
+            Self::Store => "store".into(),
+            Self::LockedStore => "store + locked instruction".into(),
+            Self::AtomicAdd => "lock xadd".into(),
+            Self::TwoAtomicAdds => "2 × lock xadd".into(),
+            Self::Copy(_) => "memcpy".into(),
+            Self::AddLoop(_) => "plain f64 loop".into(),
+            Self::AttachWrite(_) => "process_vm_writev".into(),
+            Self::AttachRead(_) => "process_vm_readv".into(),
+            Self::Line => "cache line there and back".into(),
+            Self::Tcp(exchange) => exchange.name(),
+        }
+    }
+}
+
+/// All that measuring limits needs. Both ranks have one, and call [`Limits::sample`] with the same arguments.
+#[derive(Debug)]
+pub struct Limits {
+    origin: bool,
+    memory: Memory,
+    attach: Attach,
+    line: Line,
+    tcp: Tcp,
+}
+
+impl Limits {
+    /// Connects the two ranks. Collective. `bytes` is the size of the largest transfer.
+    ///
+    /// # Errors
+    /// No memory, or no TCP connection between the ranks.
+    pub fn new(job: &Job, options: &Options, bytes: usize) -> anyhow::Result<Self> {
+        Ok(Self {
+            origin: job.rank() == 0,
+            memory: Memory::new(bytes)?,
+            attach: Attach::new(job, bytes)?,
+            line: Line::new(job)?,
+            tcp: Tcp::connect(job, options.address)?,
+        })
+    }
+
+    /// Time of `count` operations, at rank 0. Rank 1 does its part.
+    ///
+    /// # Errors
+    /// A system call failed.
+    pub fn sample(&mut self, limit: Limit, count: u64) -> anyhow::Result<Duration> {
+        match limit {
+            Limit::Line => self.line.sample(self.origin, count),
+            Limit::Tcp(exchange) => self.tcp.sample(self.origin, exchange, count),
+            _ if !self.origin => Ok(Duration::ZERO),
+            Limit::AttachWrite(bytes) => self.attach.write(bytes, count),
+            Limit::AttachRead(bytes) => self.attach.read(bytes, count),
+            _ => Ok(self.memory.sample(limit, count)),
+        }
+    }
+
+    /// Frees what is shared. Collective.
+    ///
+    /// # Errors
+    /// As [`transom::Window::free`].
+    pub fn free(self) -> transom::Result<()> {
+        self.line.free()
+    }
+}

@@ -1,0 +1,135 @@
+//! The limit of a transport over TCP: a raw socket between the same two processes. Both spin on it, like the fastest
+//! runtime would, so that no wake-up of the kernel is in the figure.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use transom::Job;
+
+/// How long a side waits for the other.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Polls between two looks at the clock; then the core is offered to somebody else, who may be the other rank.
+const POLLS: u32 = 1000;
+
+/// What one operation sends there and back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exchange {
+    /// Messages to the other rank, each a system call.
+    pub messages: usize,
+    /// Bytes of each.
+    pub out: usize,
+    /// Bytes of the answer.
+    pub back: usize,
+}
+
+impl Exchange {
+    /// 8 bytes there and back.
+    pub const ROUND_TRIP: Self = Self { messages: 1, out: 8, back: 8 };
+
+    /// For the table.
+    pub fn name(self) -> String {
+        match self {
+            Self::ROUND_TRIP => "TCP round trip".into(),
+            Self { messages: 1, out: 8, .. } => "TCP: ask, data back".into(),
+            Self { messages: 1, back, .. } => format!("TCP: data, {back} B back"),
+            Self { messages, back, .. } => format!("TCP: {messages} writes, {back} B back"),
+        }
+    }
+}
+
+/// A connection between the two ranks.
+#[derive(Debug)]
+pub struct Tcp {
+    stream: TcpStream,
+    buffer: Vec<u8>,
+}
+
+impl Tcp {
+    /// Collective. Rank 0 reaches rank 1 at `address`.
+    pub fn connect(job: &Job, address: IpAddr) -> anyhow::Result<Self> {
+        let mut port = [0u16];
+        let any: IpAddr =
+            if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+        let at = if address.is_loopback() { address } else { any };
+        let stream = if job.rank() == 1 {
+            let listener = TcpListener::bind((at, 0)).context("listening for the raw TCP limit")?;
+            port[0] = listener.local_addr()?.port();
+            job.broadcast(1, &mut port)?;
+            listener.accept()?.0
+        } else {
+            job.broadcast(1, &mut port)?;
+            TcpStream::connect((address, port[0]))
+                .with_context(|| format!("rank 1 at {address} for the raw TCP limit (--address)"))?
+        };
+        stream.set_nodelay(true)?;
+        stream.set_nonblocking(true)?;
+        Ok(Self { stream, buffer: Vec::new() })
+    }
+
+    /// `count` exchanges; to be called by both ranks.
+    pub fn sample(&mut self, origin: bool, exchange: Exchange, count: u64) -> anyhow::Result<Duration> {
+        self.buffer.resize(exchange.out.max(exchange.back), 0);
+        let mut start = Instant::now();
+        // One more, to meet.
+        for round in 0..=count {
+            if origin {
+                (0..exchange.messages).try_for_each(|_| self.send(exchange.out))?;
+                self.receive(exchange.back)?;
+            } else {
+                (0..exchange.messages).try_for_each(|_| self.receive(exchange.out))?;
+                self.send(exchange.back)?;
+            }
+            if round == 0 {
+                start = Instant::now();
+            }
+        }
+        Ok(start.elapsed())
+    }
+
+    fn send(&mut self, bytes: usize) -> anyhow::Result<()> {
+        let mut rest = &self.buffer[..bytes];
+        let mut stream = &self.stream;
+        spin(|| {
+            let sent = stream.write(rest)?;
+            rest = &rest[sent..];
+            Ok(rest.is_empty())
+        })
+    }
+
+    fn receive(&mut self, bytes: usize) -> anyhow::Result<()> {
+        let mut rest = &mut self.buffer[..bytes];
+        let mut stream = &self.stream;
+        spin(|| {
+            let got = stream.read(rest)?;
+            if got == 0 {
+                return Err(ErrorKind::UnexpectedEof.into());
+            }
+            rest = &mut std::mem::take(&mut rest)[got..];
+            Ok(rest.is_empty())
+        })
+    }
+}
+
+/// Repeats `step` until it is done.
+fn spin(mut step: impl FnMut() -> std::io::Result<bool>) -> anyhow::Result<()> {
+    let mut since: Option<Instant> = None;
+    let mut polls = 0u32;
+    loop {
+        match step() {
+            Ok(true) => return Ok(()),
+            Ok(false) => since = None,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => polls += 1,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error).context("the raw TCP connection"),
+        }
+        if polls == POLLS {
+            polls = 0;
+            if since.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
+                bail!("the other rank does not answer on the raw TCP connection");
+            }
+            std::thread::yield_now();
+        }
+    }
+}

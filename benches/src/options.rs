@@ -1,0 +1,68 @@
+//! Options of `rma-bench`.
+
+use std::net::IpAddr;
+
+use clap::{Parser, ValueEnum};
+
+/// One-sided communication between two ranks, beside its limits.
+///
+/// Run as `transom run -n 2 rma-bench`. Rank 0 measures; rank 1 only waits, computes, or takes part in measuring a limit.
+/// TRANSOM_TRANSPORT=ofi measures libfabric instead of shared memory.
+#[derive(Debug, Clone, Parser)]
+#[command(name = "rma-bench", version)]
+pub struct Options {
+    /// Passive progress: time each operation while the target computes without a call to the runtime.
+    #[arg(long)]
+    pub passive: bool,
+
+    /// Comma-separated values, all times in nanoseconds.
+    #[arg(long)]
+    pub csv: bool,
+
+    /// A few iterations only: the figures mean nothing.
+    #[arg(long)]
+    pub quick: bool,
+
+    /// Only windows of this kind.
+    #[arg(long, value_enum)]
+    pub window: Option<Kind>,
+
+    /// Only operations whose name contains this.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub only: String,
+
+    /// Rank 1's address, as rank 0 reaches it, for the raw TCP limit.
+    #[arg(long, value_name = "IP", default_value = "127.0.0.1")]
+    pub address: IpAddr,
+}
+
+impl Options {
+    /// The kinds of windows to measure.
+    pub fn kinds(&self) -> Vec<Kind> {
+        self.window.map_or_else(|| vec![Kind::Allocated, Kind::Created], |kind| vec![kind])
+    }
+
+    /// Whether an operation of this name is measured.
+    pub fn wants(&self, name: &str) -> bool {
+        name.contains(&self.only)
+    }
+}
+
+/// Whose memory a window is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Kind {
+    /// Allocated by the runtime, which ranks of one node map.
+    Allocated,
+    /// The user's own.
+    Created,
+}
+
+impl Kind {
+    /// For the table.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Allocated => "allocated",
+            Self::Created => "created",
+        }
+    }
+}
