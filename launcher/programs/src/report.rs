@@ -78,7 +78,7 @@ fn operations(run: &Run, seconds: f64) -> Table {
 /// A table with some columns aligned to the right.
 fn table<const N: usize>(header: [&str; N], right: [usize; 3]) -> Table {
     let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_header(header);
+    table.load_preset(presets::UTF8_FULL_CONDENSED).set_header(header);
     for column in right {
         if let Some(column) = table.column_mut(column) {
             column.set_cell_alignment(CellAlignment::Right);
