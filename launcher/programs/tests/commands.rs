@@ -108,7 +108,7 @@ fn heat_refuses() {
     refused(HEAT, &["0", "5", "5", "-o", picture], 2, "invalid value '0'");
     refused(HEAT, &["5", "70000", "5", "-o", picture], 2, "invalid value '70000'");
     refused(HEAT, &["5", "5", "-1", "-o", picture], 2, "invalid value '-1'");
-    refused(HEAT, &["5", "5", "5"], 2, "--output");
+    refused(HEAT, &["5", "5", "5"], 2, "arguments were not provided");
     refused(HEAT, &["5", "5", "5", "-o", nowhere], 1, nowhere);
     refused(HEAT, &["5", "5", "5", "-o", dir.path().to_str().unwrap()], 1, "cannot write");
     refused(HEAT, &["5", "5", "5", "-o", picture, "--field", nowhere], 1, nowhere);
