@@ -63,7 +63,7 @@ fn help_and_version() {
 
 #[test]
 fn a_reader_that_goes_away() {
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ci/data/GPL-3");
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ci/data/GPL-3.txt");
     let mut child = Command::new(WORDCOUNT)
         .arg("--tsv")
         .arg(data)
