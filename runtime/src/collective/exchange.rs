@@ -1,7 +1,7 @@
 //! One collective's transfers between ranks, split into messages and matched by sequence number.
 
 use crate::engine::Engine;
-use crate::protocol::matching::Key;
+use crate::protocol::matching::{Key, Mismatch};
 use crate::protocol::wire::{HEADER_BYTES, Kind as Message};
 use crate::{Class, Error, Result};
 
@@ -85,15 +85,16 @@ impl<'a> Exchange<'a> {
         self.engine.wait_until(self.operation(), &what, None, || {
             match self.engine.matching.lock().take(key, self.kind as u8) {
                 Ok(bytes) => bytes.map(Ok),
-                Err(other) => Some(Err(self.mismatch(peer, other))),
+                Err(other) => Some(Err(self.mismatch(other))),
             }
         })
     }
 
-    fn mismatch(&self, peer: usize, other: u8) -> Error {
+    fn mismatch(&self, other: Mismatch) -> Error {
         let message = format!(
-            "rank {peer} is in {} while this rank is in {}: all ranks must call the same collectives in the same order",
-            Kind::name(other),
+            "rank {} is in {} while this rank is in {}: all ranks must call the same collectives in the same order",
+            other.source,
+            Kind::name(other.collective),
             self.operation()
         );
         Error::new(Class::Collective, self.operation(), message).at_rank(self.engine.rank)
@@ -103,5 +104,11 @@ impl<'a> Exchange<'a> {
     pub fn malformed(&self, peer: usize, error: &dyn std::fmt::Display) -> Error {
         let message = format!("what rank {peer} sent makes no sense: {error}");
         Error::new(Class::Collective, self.operation(), message).at_rank(self.engine.rank)
+    }
+}
+
+impl Drop for Exchange<'_> {
+    fn drop(&mut self) {
+        self.engine.matching.lock().finish(self.sequence);
     }
 }

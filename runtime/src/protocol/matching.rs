@@ -15,14 +15,26 @@ pub struct Key {
 
 #[derive(Debug)]
 struct Transfer {
-    collective: u8,
     data: Vec<u8>,
     received: usize,
 }
 
+/// Another rank is in another collective than this one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mismatch {
+    /// The other rank.
+    pub source: usize,
+    /// The collective that it is in.
+    pub collective: u8,
+}
+
 /// Transfers by key, complete or growing.
 #[derive(Debug, Default)]
-pub struct Matching(HashMap<Key, Transfer>);
+pub struct Matching {
+    transfers: HashMap<Key, Transfer>,
+    /// For each collective under way, by number: which one it is, for the first rank that sent something.
+    collectives: HashMap<u64, Mismatch>,
+}
 
 impl Matching {
     /// Largest transfer that a peer may announce: protects against a malformed length.
@@ -33,12 +45,10 @@ impl Matching {
         if total > Self::MAX || start.checked_add(part.len() as u64).is_none_or(|end| end > total) {
             return false;
         }
-        let transfer = self.0.entry(key).or_insert_with(|| Transfer {
-            collective,
-            data: vec![0; total as usize],
-            received: 0,
-        });
-        if transfer.data.len() as u64 != total || transfer.collective != collective {
+        self.collectives.entry(key.sequence).or_insert(Mismatch { source: key.source, collective });
+        let new = || Transfer { data: vec![0; total as usize], received: 0 };
+        let transfer = self.transfers.entry(key).or_insert_with(new);
+        if transfer.data.len() as u64 != total {
             return false;
         }
         transfer.data[start as usize..start as usize + part.len()].copy_from_slice(part);
@@ -46,15 +56,22 @@ impl Matching {
         true
     }
 
-    /// Takes a transfer that is complete. `Err` names the collective that the source is in, if it is another.
-    pub fn take(&mut self, key: Key, collective: u8) -> Result<Option<Vec<u8>>, u8> {
-        match self.0.get(&key) {
-            Some(transfer) if transfer.collective != collective => Err(transfer.collective),
-            Some(transfer) if transfer.received >= transfer.data.len() => {
-                Ok(self.0.remove(&key).map(|transfer| transfer.data))
-            }
-            _ => Ok(None),
+    /// Takes a transfer that is complete, in a rank that is in `collective`.
+    pub fn take(&mut self, key: Key, collective: u8) -> Result<Option<Vec<u8>>, Mismatch> {
+        match self.collectives.get(&key.sequence) {
+            Some(other) if other.collective != collective => return Err(*other),
+            Some(_) => {}
+            None => return Ok(None),
         }
+        if self.transfers.get(&key).is_none_or(|transfer| transfer.received < transfer.data.len()) {
+            return Ok(None);
+        }
+        Ok(self.transfers.remove(&key).map(|transfer| transfer.data))
+    }
+
+    /// This rank is through with a collective: all that others send in it has been taken.
+    pub fn finish(&mut self, sequence: u64) {
+        self.collectives.remove(&sequence);
     }
 }
 
@@ -70,7 +87,8 @@ mod tests {
         assert!(matching.arrived(KEY, 3, 4, 2, b"cd"));
         assert_eq!(matching.take(KEY, 3), Ok(None));
         assert!(matching.arrived(KEY, 3, 4, 0, b"ab"));
-        assert_eq!(matching.take(KEY, 4), Err(3));
+        let elsewhere = Key { source: 5, round: 9, ..KEY };
+        assert_eq!(matching.take(elsewhere, 4), Err(Mismatch { source: 1, collective: 3 }));
         assert_eq!(matching.take(KEY, 3), Ok(Some(b"abcd".to_vec())));
         assert_eq!(matching.take(KEY, 3), Ok(None));
     }
