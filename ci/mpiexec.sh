@@ -1,0 +1,40 @@
+#!/bin/bash
+# mpiexec.sh [DIR]: jobs started by MPICH's mpiexec. DIR holds the binary wordcount.
+#
+# TRANSOM_MPIEXEC names an mpiexec; otherwise MPICH is installed from PyPI into target/mpich, once.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+bin=$(cd "${1:-target/release}" && pwd)
+[ -x "$bin/wordcount" ] || { echo "mpiexec.sh: no wordcount in $bin" >&2; exit 2; }
+mpiexec=${TRANSOM_MPIEXEC:-target/mpich/bin/mpiexec}
+if ! [ -x "$mpiexec" ]; then
+    python3 -m venv target/mpich
+    target/mpich/bin/pip install --quiet --disable-pip-version-check mpich==5.0.2
+fi
+
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+files=(ci/data/*.txt)
+ci/count.sh "${files[@]}" >"$out/expected"
+passed=0
+failed=0
+check() { # name command…
+    local name=$1 start=$SECONDS
+    shift
+    if timeout 60 "$@" >"$out/stdout" 2>"$out/stderr" </dev/null && cmp "$out/expected" "$out/stdout" >&2; then
+        echo "ok      $name ($((SECONDS - start)) s)"
+        passed=$((passed + 1))
+    else
+        echo "FAILED  $name"
+        head -n 20 "$out/stderr" | sed 's/^/        /'
+        failed=$((failed + 1))
+    fi
+}
+for transport in shm ofi; do
+    export TRANSOM_TRANSPORT=$transport
+    check "mpiexec, 4 ranks, $transport" "$mpiexec" -n 4 "$bin/wordcount" --tsv "${files[@]}"
+    check "mpiexec -pmi-port, 4 ranks, $transport" "$mpiexec" -pmi-port -n 4 "$bin/wordcount" --tsv "${files[@]}"
+done
+check "mpiexec, 1 rank" "$mpiexec" -n 1 "$bin/wordcount" --tsv "${files[@]}"
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]

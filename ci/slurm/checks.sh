@@ -1,0 +1,119 @@
+#!/bin/bash
+# checks.sh DIR: run by run.sh inside the cluster. One line a check.
+set -uo pipefail
+bin=$1
+export PATH=$bin:$PATH
+out=/run/slurm/out
+mkdir -p $out
+passed=0
+failed=0
+files=("$PWD"/ci/data/*.txt)
+ci/count.sh "${files[@]}" >$out/expected
+
+begin() { start=$(date +%s%N); }
+check() { # name command…: passes if the command succeeds
+    local name=$1
+    shift
+    local status=0
+    "$@" >$out/why 2>&1 || status=$?
+    local ms=$((($(date +%s%N) - start) / 1000000))
+    if [ $status = 0 ]; then
+        echo "ok      $name ($ms ms)"
+        passed=$((passed + 1))
+    else
+        echo "FAILED  $name ($ms ms)"
+        head -n 20 $out/why $out/stdout $out/stderr 2>/dev/null | sed 's/^/        /'
+        failed=$((failed + 1))
+    fi
+    begin
+}
+
+# A batch job's end, as Slurm tells it (`sbatch --wait` asks far less often).
+submit() { job=$(sbatch --parsable --output=$out/stdout --error=$out/stderr "$@") || job=; }
+state() { scontrol show job "$job" 2>/dev/null | sed -n 's/.*JobState=\([A-Z_]*\).*/\1/p'; }
+wait_until() { # seconds pattern: whether the job's state comes to be that
+    local end=$((SECONDS + $1))
+    until [[ $(state) =~ ^($2)$ ]]; do
+        [ $SECONDS -lt $end ] || { echo "job $job is $(state) after $1 s"; return 1; }
+        sleep 0.05
+    done
+}
+finish() { wait_until 60 'COMPLETED|FAILED|CANCELLED|TIMEOUT|NODE_FAIL'; }
+completed() { [ "$(state)" = COMPLETED ] && cmp $out/expected $out/stdout; }
+failed_with() { # exit-code text
+    scontrol show job "$job" | grep -q "ExitCode=$1:0" && grep -q -- "$2" $out/stderr || {
+        scontrol show job "$job" | grep ExitCode
+        false
+    }
+}
+# All namespaces are below this script's, so that its /proc has all of the nodes' processes.
+alive() { # pattern: command lines of living processes that match
+    local file line
+    for file in /proc/[0-9]*/cmdline; do
+        { line=$(tr '\0' ' ' <"$file"); } 2>/dev/null || continue
+        if [[ $line =~ $1 ]]; then
+            echo "$line"
+        fi
+    done
+}
+gone() { # pattern: whether nothing like it is left within a second
+    for _ in $(seq 20); do
+        alive "$1" >$out/left
+        [ -s $out/left ] || return 0
+        sleep 0.05
+    done
+    cat $out/left
+    return 1
+}
+nothing_left() { gone '(^|/)(wordcount|sleep 98765|transom (run|agent|exec-rank)|slurmstepd)'; }
+
+begin
+submit launcher/slurm/transom.sbatch wordcount --tsv "${files[@]}"
+finish
+check "sbatch transom.sbatch, 2 nodes, 4 ranks: same counts as coreutils" completed
+check "it leaves nothing" nothing_left
+
+submit launcher/slurm/transom.sbatch wordcount "${files[@]}"
+finish
+check "its ranks are on both nodes and talk over ofi" grep -Eq 'ofi' $out/stdout
+
+TRANSOM_TRANSPORT=shm submit launcher/slurm/transom.sbatch wordcount --tsv "${files[@]}"
+finish
+check "shared memory alone does not reach the other node" \
+    failed_with 1 'ranks are on several hosts, and TRANSOM_TRANSPORT does not name ofi'
+
+submit launcher/slurm/transom.sbatch sh -c '[ $PMI_RANK != 3 ] || exit 7; exec sleep 98765'
+finish
+check "a rank that fails: its code, its name, its node" failed_with 7 'rank 3 (pid [0-9]*) on host n2'
+check "it leaves nothing" nothing_left
+
+submit launcher/slurm/transom.sbatch sleep 98765
+running() { [ "$(alive '^sleep 98765' | wc -l)" = 4 ]; }
+for _ in $(seq 200); do
+    running && break
+    sleep 0.05
+done
+check "four ranks run" running
+scancel "$job"
+finish
+check "scancel ends a job" test "$(state)" = CANCELLED
+check "it leaves nothing" nothing_left
+
+srun --quiet --mpi=pmi2 -K -N2 -n4 timeout 60 wordcount --tsv "${files[@]}" >$out/stdout 2>$out/stderr </dev/null
+check "srun --mpi=pmi2: same counts as coreutils" cmp $out/expected $out/stdout
+srun --quiet --mpi=pmi2 -K -N2 -n4 timeout 60 wordcount "${files[@]}" >$out/stdout 2>$out/stderr </dev/null
+check "its ranks talk over ofi" grep -Eq 'ofi' $out/stdout
+TRANSOM_TRANSPORT=shm srun --quiet --mpi=pmi2 -K -N2 -n4 timeout 60 wordcount --tsv "${files[@]}" >$out/stdout 2>$out/stderr </dev/null
+check "without ofi they say why they cannot" grep -q 'TRANSOM_TRANSPORT does not name ofi' $out/stderr
+srun --quiet --mpi=pmi2 -K -N2 -n4 --job-name=endless sh -c 'wordcount --tsv "$@" >/dev/null; exec sleep 98765' sh "${files[@]}" >$out/stdout 2>$out/stderr </dev/null &
+for _ in $(seq 400); do
+    running && break
+    sleep 0.05
+done
+check "four ranks run under srun" running
+scancel --name=endless
+wait $!
+check "scancel leaves nothing" nothing_left
+
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]
