@@ -3,6 +3,7 @@
 //! The same everywhere and always: only additions, multiplications, divisions and comparisons of doubles, no functions
 //! whose results differ by library.
 
+use std::f64::consts::FRAC_1_SQRT_2;
 use std::ops::Range;
 
 use super::Plate;
@@ -26,15 +27,18 @@ pub(super) fn paint(plate: Plate, rows: Range<usize>) -> (Vec<f64>, Vec<f64>) {
     (field, rates)
 }
 
-/// Directions of the bars, as points on a half circle with whole sides: 5² + 12² = 13² and 3² + 4² = 5².
+/// Cosine and sine of an eighth of the half circle.
+const EIGHTH: (f64, f64) = (0.923_879_532_511_286_7, 0.382_683_432_365_089_8);
+
+/// Directions of the bars.
 const BARS: [(f64, f64); 7] = [
-    (-12.0 / 13.0, 5.0 / 13.0),
-    (-0.8, 0.6),
-    (-5.0 / 13.0, 12.0 / 13.0),
+    (-EIGHTH.0, EIGHTH.1),
+    (-FRAC_1_SQRT_2, FRAC_1_SQRT_2),
+    (-EIGHTH.1, EIGHTH.0),
     (0.0, 1.0),
-    (5.0 / 13.0, 12.0 / 13.0),
-    (0.8, 0.6),
-    (12.0 / 13.0, 5.0 / 13.0),
+    (EIGHTH.1, EIGHTH.0),
+    (FRAC_1_SQRT_2, FRAC_1_SQRT_2),
+    EIGHTH,
 ];
 
 /// The temperature that a cell is held at, if it is part of a shape.
@@ -61,7 +65,8 @@ fn fanlight(right: f64, up: f64) -> Option<f64> {
     if right.abs() <= 0.812 && up.abs() <= 0.012 {
         return Some(1.0);
     }
-    let between = distance > 0.22 * 0.22 && distance < 0.8 * 0.8;
+    // Bars end before the rings: cells held at less would be dark spots in these.
+    let between = distance > 0.27 * 0.27 && distance < 0.75 * 0.75;
     let on_bar = |(east, north): &(f64, f64)| {
         (right * north - up * east).abs() <= 0.006 && right * east + up * north > 0.0
     };

@@ -27,7 +27,7 @@ impl Progress {
 
     /// Progress in steps.
     pub fn steps(total: u64) -> Self {
-        Self::new(total, "{wide_bar} step {pos}/{len}, {per_sec}, {eta} left")
+        Self::new(total, "{wide_bar} step {pos}/{len}, {eta} left")
     }
 
     fn new(total: u64, template: &str) -> Self {
