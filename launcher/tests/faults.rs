@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use common::{Ended, Job};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use traffic::{everybody, is_rank, memory_files, random, ranks, start_ranks};
+use traffic::{ENDING, everybody, is_rank, memory_files, random, ranks, start_ranks};
 
 const SECOND: Duration = Duration::from_secs(1);
 /// Seconds of traffic for jobs that shall not end by themselves.
@@ -69,7 +69,7 @@ impl Scene {
         let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let seconds = if moment == Moment::End { 0.05 } else { LONG };
         let job = start_ranks(transport, seconds, |command| {
-            command.env("TMPDIR", directory.path());
+            command.env("TMPDIR", directory.path()).env(ENDING, directory.path().join("ending"));
         });
         Self { job, transport, moment, directory, files, memory: HashSet::new() }
     }
@@ -77,15 +77,21 @@ impl Scene {
     /// Waits for the moment; the ranks that are there then.
     fn wait(&mut self) -> Vec<(u32, i32)> {
         let begin = Instant::now();
-        while ranks(&self.job).is_empty() && self.moment != Moment::End {
-            assert!(begin.elapsed() < 20 * SECOND, "no rank is started");
-        }
-        let (from, below) = match self.moment {
-            Moment::Start => (0, 60),
-            Moment::Middle => (100, 400),
-            Moment::End => (60, 250),
+        let ending = self.directory.path().join("ending");
+        let reached = || match self.moment {
+            Moment::End => ending.exists(),
+            _ => !ranks(&self.job).is_empty(),
         };
-        std::thread::sleep(Duration::from_millis(from + random(below)));
+        while !reached() {
+            assert!(begin.elapsed() < 20 * SECOND, "{:?}: does not come to it", self.moment);
+        }
+        // Microseconds: from creating windows to leaving the job a rank takes milliseconds.
+        let (from, below) = match self.moment {
+            Moment::Start => (0, 60_000),
+            Moment::Middle => (100_000, 400_000),
+            Moment::End => (0, 12_000),
+        };
+        std::thread::sleep(Duration::from_micros(from + random(below)));
         let ranks = ranks(&self.job);
         self.memory = memory_files(ranks.iter().map(|(_, pid)| *pid));
         let shares = self.transport == "shm" && self.moment == Moment::Middle;
@@ -95,6 +101,7 @@ impl Scene {
 
     /// The job has ended: nothing is left of it.
     fn check(directory: &tempfile::TempDir, files: &BTreeSet<PathBuf>, memory: &HashSet<(u64, u64)>) {
+        let _ = std::fs::remove_file(directory.path().join("ending"));
         let temporary: Vec<_> = std::fs::read_dir(directory.path()).unwrap().flatten().collect();
         assert!(temporary.is_empty(), "temporary files: {temporary:?}");
         let new: Vec<_> = shared_files().difference(files).cloned().collect();
@@ -123,7 +130,7 @@ fn kill_ranks(transport: &'static str) {
     }
     let _alone = alone();
     let mut times = Vec::new();
-    let mut in_time = 0;
+    let (mut in_time, mut at_end) = (0, 0);
     for round in 0..kills().div_ceil(2) {
         let mut scene = Scene::new(transport, round);
         let ranks = scene.wait();
@@ -139,6 +146,7 @@ fn kill_ranks(transport: &'static str) {
         match (victim, ended.code, moment) {
             (Some(victim), 137, _) => {
                 in_time += 1;
+                at_end += usize::from(moment == Moment::End);
                 assert_blames(&ended, victim);
                 times.push(took);
             }
@@ -149,6 +157,7 @@ fn kill_ranks(transport: &'static str) {
         Scene::check(&directory, &files, &memory);
     }
     assert!(in_time >= kills() / 4, "{in_time} kills came in time");
+    eprintln!("{at_end} kills came in time at the end");
     report(&format!("a rank, {transport}"), times);
 }
 

@@ -13,6 +13,8 @@ use crate::common::{Job, start, transom};
 
 /// What the ranks are to do: seconds of traffic.
 const SECONDS: &str = "TRANSOM_TEST_SECONDS";
+/// File that rank 0 makes when its traffic ends.
+pub const ENDING: &str = "TRANSOM_TEST_ENDING";
 const BLOCK: usize = 1000;
 
 /// The ranks of a job: this test program again. Does nothing unless it is a rank.
@@ -67,6 +69,9 @@ fn traffic(time: Duration) -> transom::Result<u64> {
         round += 1;
         // Nobody puts the next block before all have looked at this one.
         job.barrier()?;
+    }
+    if let Some(file) = std::env::var_os(ENDING).filter(|_| rank == 0) {
+        std::fs::write(file, "").unwrap();
     }
     let local = window.local();
     let mine: Vec<u64> = local.to_vec()?[..SUMMED + 1].to_vec();
