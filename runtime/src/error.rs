@@ -38,6 +38,8 @@ pub enum Class {
     Transport,
     /// `MPI_ERR_OTHER`: the system said no.
     System,
+    /// An error of the program's own.
+    Other,
 }
 
 impl Class {
@@ -59,6 +61,7 @@ impl Class {
             Self::Launch => "launch",
             Self::Transport => "transport",
             Self::System => "MPI_ERR_OTHER",
+            Self::Other => "program",
         }
     }
 }
@@ -99,6 +102,11 @@ impl Error {
             _ => Class::System,
         };
         Self::new(class, operation, error.to_string())
+    }
+
+    /// An error of the program's own, to be returned from an epoch or a rank: `operation` says what it did.
+    pub fn other(operation: &'static str, message: impl Into<String>) -> Self {
+        Self::new(Class::Other, operation, message)
     }
 
     pub(crate) fn at_rank(mut self, rank: usize) -> Self {

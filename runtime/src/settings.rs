@@ -99,7 +99,9 @@ fn transports(value: Option<&str>) -> Result<(bool, bool)> {
             "shm" => shm = true,
             "ofi" => ofi = true,
             _ => {
-                return Err(invalid("TRANSOM_TRANSPORT", format!("names {name:?}; known are shm and ofi")));
+                let hint = if name == "tcp" { " (libfabric, over tcp where there is no better)" } else { "" };
+                let what = format!("names {name:?}; known are shm and ofi{hint}");
+                return Err(invalid("TRANSOM_TRANSPORT", what));
             }
         }
     }

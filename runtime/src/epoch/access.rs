@@ -30,8 +30,10 @@ pub(super) enum Covers {
 pub(super) struct Access<'w> {
     core: &'w Core,
     covers: Covers,
-    /// The target whose lock is known to be held: the fast way past `held`.
+    /// The target of the last access, which is covered.
     covered: Cell<usize>,
+    /// A bit per rank whose lock [`Covers::Locked`] has taken.
+    taken: Box<[Cell<u64>]>,
     /// The lock that [`Covers::One`] holds.
     ticket: Cell<Option<Ticket>>,
     /// The locks that [`Covers::Locked`] has taken so far.
@@ -52,6 +54,12 @@ impl<'w> Access<'w> {
             core,
             covers,
             covered: Cell::new(NOBODY),
+            taken: if covers == Covers::Locked {
+                vec![Cell::new(0); core.peers.len().div_ceil(64)]
+            } else {
+                vec![]
+            }
+            .into(),
             ticket: Cell::new(None),
             held: RefCell::default(),
             dirty: Cell::new(false),
@@ -102,12 +110,18 @@ impl<'w> Access<'w> {
     ) -> Result<Option<Place<'w>>> {
         let core = self.core;
         let Some(peer) = core.target(operation, target)? else { return Ok(None) };
-        if self.covered.get() != target {
+        if self.covered.get() != target && !self.is_taken(target) {
             self.cover(operation, target, peer)?;
         }
         let offset = core.locate(operation, target, peer, displacement, bytes)?;
         let remote = core.remote(operation, target, peer)?;
         Ok(Some(Place { target, peer, remote, offset }))
+    }
+
+    /// Whether the lock of `target` has been taken in an epoch to all ranks.
+    #[inline]
+    fn is_taken(&self, target: usize) -> bool {
+        self.taken.get(target / 64).is_some_and(|bits| bits.get() & (1 << (target % 64)) != 0)
     }
 
     /// Makes sure that `target` is covered.
@@ -119,11 +133,13 @@ impl<'w> Access<'w> {
                     format!("the epoch covers rank {locked} only: lock rank {target}, or use lock_all");
                 return Err(self.core.error(Class::RmaSync, operation, message).with_target(target));
             }
-            Covers::Locked if !self.held.borrow().contains_key(&target) => {
+            Covers::Locked => {
                 let ticket = lock::acquire(self.core, target, peer, LockKind::Shared)?;
                 self.held.borrow_mut().insert(target, ticket);
+                let bits = &self.taken[target / 64];
+                bits.set(bits.get() | 1 << (target % 64));
             }
-            Covers::Locked | Covers::Fenced => {}
+            Covers::Fenced => {}
         }
         self.covered.set(target);
         Ok(())
