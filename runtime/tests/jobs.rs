@@ -3,6 +3,8 @@
 //! A transport is chosen by environment variable, which a test cannot change for itself: so each test runs this
 //! executable again as a child, with a time limit.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
 use std::process::Command;
 use std::time::{Duration, Instant};
 

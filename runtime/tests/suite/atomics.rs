@@ -106,7 +106,7 @@ pub fn large_accumulates_are_atomic(job: &Job) -> Result<()> {
         let memory = window.reclaim()?;
         if job.rank() == 0 {
             let times = 4.0 * job.size() as f64;
-            let expected = |i: usize| if i % 700 == 0 && i < 35_000 { 2.0 * times } else { times };
+            let expected = |i: usize| if i.is_multiple_of(700) && i < 35_000 { 2.0 * times } else { times };
             assert!(memory.iter().enumerate().all(|(i, x)| *x == expected(i)));
         }
     }
