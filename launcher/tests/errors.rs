@@ -11,8 +11,11 @@ use transom::{Job, LockKind, Result};
 /// What the ranks are to do; without it `rank_program` is an empty test.
 const ROLE: &str = "TRANSOM_TEST_ROLE";
 
+/// A rank's program.
+type Program = fn(&Job) -> Result<()>;
+
 /// What one rank does wrong, and what its message must say.
-const MISTAKES: &[(&str, fn(&Job) -> Result<()>, &str)] = &[
+const MISTAKES: &[(&str, Program, &str)] = &[
     ("displacement", displacement, "MPI_ERR_RMA_RANGE"),
     ("rank", rank, "the job has ranks 0 to 3, not 4"),
     ("no epoch", no_epoch, "no access epoch to this rank is open"),
