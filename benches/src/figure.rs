@@ -114,9 +114,8 @@ impl Figure {
             Operation::LockPut => Limit::TwoAtomicAdds,
             Operation::FencePut => Limit::Line,
             Operation::Accumulate(bytes) => Limit::AddLoop(bytes),
-            Operation::Put(bytes) | Operation::Get(bytes) | Operation::Puts { bytes, .. } => {
-                Limit::Copy(bytes)
-            }
+            Operation::Put(bytes) | Operation::Puts { bytes, .. } => Limit::Copy(bytes),
+            Operation::Get(bytes) => Limit::CopyBack(bytes),
         }
     }
 

@@ -42,6 +42,7 @@ impl Memory {
             Limit::AtomicAdd => time(count, || self.add()),
             Limit::TwoAtomicAdds => time(2 * count, || self.add()),
             Limit::Copy(bytes) => time(count, || self.copy(bytes)),
+            Limit::CopyBack(bytes) => time(count, || self.copy_back(bytes)),
             Limit::AddLoop(bytes) => time(count, || self.add_doubles(bytes)),
             _ => Duration::ZERO,
         }
@@ -66,11 +67,18 @@ impl Memory {
         store_load_fence();
     }
 
-    /// One copy of `bytes`.
+    /// One copy of `bytes` to the mapping.
     #[inline]
     pub fn copy(&mut self, bytes: usize) {
         self.target[..bytes].copy_from_slice(black_box(&self.source[..bytes]));
         black_box(&mut self.target);
+    }
+
+    /// One copy of `bytes` from the mapping. Unlike the mapping, the heap's memory begins 16 bytes after a page, which
+    /// makes stores to it slower.
+    fn copy_back(&mut self, bytes: usize) {
+        self.source[..bytes].copy_from_slice(black_box(&self.target[..bytes]));
+        black_box(&mut self.source);
     }
 
     /// One addition of `bytes` of doubles.

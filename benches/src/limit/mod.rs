@@ -27,8 +27,10 @@ pub enum Limit {
     AtomicAdd,
     /// Two of them.
     TwoAtomicAdds,
-    /// A copy of so many bytes in private memory.
+    /// A copy of so many bytes from the heap to a mapping, both private.
     Copy(usize),
+    /// A copy the other way.
+    CopyBack(usize),
     /// An addition of so many bytes of doubles, in a plain loop.
     AddLoop(usize),
     /// `process_vm_writev` of so many bytes.
@@ -49,7 +51,7 @@ impl Limit {
             Self::LockedStore => "store + locked instruction".into(),
             Self::AtomicAdd => "lock xadd".into(),
             Self::TwoAtomicAdds => "2 × lock xadd".into(),
-            Self::Copy(_) => "memcpy".into(),
+            Self::Copy(_) | Self::CopyBack(_) => "memcpy".into(),
             Self::AddLoop(_) => "plain f64 loop".into(),
             Self::AttachWrite(_) => "process_vm_writev".into(),
             Self::AttachRead(_) => "process_vm_readv".into(),

@@ -11,7 +11,7 @@ use transom::Job;
 /// How long a side waits for the other.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Polls between two looks at the clock; then the core is offered to somebody else, who may be the other rank.
-const POLLS: u32 = 1000;
+const POLLS: u32 = 100;
 
 /// What one operation sends there and back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
