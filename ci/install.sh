@@ -9,6 +9,7 @@ needs=(
     "cmd:ip iproute2"
     "cmd:slurmctld slurm-wlm"
     "cmd:munged munge"
+    "py:venv python3-venv"
 )
 PATH=$PATH:/usr/sbin:/sbin
 
@@ -17,6 +18,7 @@ for need in "${needs[@]}"; do
     read -r what package <<<"$need"
     case $what in
     cmd:*) command -v "${what#cmd:}" >/dev/null || missing+=("$package") ;;
+    py:*) python3 -c "import ${what#py:}, ensurepip" 2>/dev/null || missing+=("$package") ;;
     lib:*) /sbin/ldconfig -p | grep -q "${what#lib:}" || missing+=("$package") ;;
     esac
 done

@@ -14,8 +14,7 @@ check() { # name expected-file actual-file
     passed=$((passed + 1))
 }
 
-cat ci/data/*.txt | LC_ALL=C tr -cs 'A-Za-z' '\n' | LC_ALL=C tr 'A-Z' 'a-z' | LC_ALL=C sort | LC_ALL=C uniq -c |
-    awk 'NF == 2 { print $1 "\t" $2 }' | LC_ALL=C sort -t "$(printf '\t')" -k1,1nr -k2,2 >"$out/expected.tsv"
+ci/count.sh ci/data/*.txt >"$out/expected.tsv"
 "$bin/transom" run -n 1 heat 200 150 100 -o "$out/1.png" --field "$out/expected.raw" >/dev/null
 
 try() { # name launcher-arguments...
@@ -29,7 +28,7 @@ try() { # name launcher-arguments...
 }
 
 TRANSOM_TRANSPORT=shm try "shared memory" "$bin/transom" run
-if "$bin/transom" info 2>/dev/null | grep -qi "libfabric.*not"; then
+if "$bin/transom" info | grep -q "no libfabric:"; then
     [ -z "${CI:-}" ] || exit 1
     echo "skipped: libfabric is missing"
 else
