@@ -13,16 +13,19 @@
 
 mod buffers;
 mod interface;
+mod ofi;
 mod operations;
 mod port;
+mod posting;
 mod progress;
 mod provider;
 mod region;
 mod setup;
 mod transport;
+mod wait;
 mod wire;
 
-pub use transport::Ofi;
+pub use ofi::Ofi;
 
 /// How to open the transport.
 #[derive(Debug, Clone)]

@@ -5,7 +5,7 @@ use std::sync::Weak;
 use transom_transport::{Region, RegionKey, Span};
 use zerocopy::IntoBytes;
 
-use crate::transport::Shared;
+use crate::ofi::Shared;
 use crate::wire::Key;
 
 /// Ends the registration when dropped, before it lets the memory go.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use libfabric::{
     AddressVector, Completion, CompletionQueue, Descriptor, Domain, Endpoint, EndpointOptions, Fabric,
-    FabricError, Info, Library, QueueOptions, Wait, flags,
+    FabricError, Info, Library, QueueOptions, flags,
 };
 use slab::Slab;
 use transom_transport::{TransportError, TransportResult};
@@ -12,6 +12,7 @@ use transom_transport::{TransportError, TransportResult};
 use crate::buffers::Buffers;
 use crate::operations::Operations;
 use crate::port::{BATCH, Inbox, Outbox, Port, Traits};
+use crate::wait::Wait;
 use crate::{NAME, Options, provider};
 
 /// Most bytes of a message.
@@ -22,6 +23,8 @@ const RXM_ONE_PIECE: &str = "FI_OFI_RXM_BUFFER_SIZE";
 /// Messages on their way out, and room for messages coming in. A provider with less room for receives gets fewer.
 const SENDS: usize = 64;
 const RECEIVES: usize = 64;
+/// `FI_ADDR_STR` of fi_getinfo(3).
+const ADDRESSES_AS_TEXT: u32 = 9;
 /// Completions the queue has room for.
 const QUEUE: usize = 8192;
 
@@ -63,7 +66,10 @@ fn objects(
     let fabric = Fabric::open(info)?;
     // SAFETY: everything of this domain is in one `Port`, which is used and dropped under one lock.
     let domain = unsafe { Domain::open_serialised(&fabric, info)? };
-    let queue = CompletionQueue::open(&domain, &QueueOptions { size: QUEUE, wait: Wait::Fd })?;
+    let queue = CompletionQueue::open(&domain, &QueueOptions { size: QUEUE, wait: libfabric::Wait::Fd })
+        .or_else(|_| {
+            CompletionQueue::open(&domain, &QueueOptions { size: QUEUE, ..QueueOptions::default() })
+        })?;
     let addresses = AddressVector::open(&domain, info, ranks)?;
     let endpoint = Endpoint::open(&domain, info, &addresses, &queue, &queue, &EndpointOptions::default())?;
     let port = || {
@@ -88,10 +94,11 @@ fn objects(
             inbox,
             peers: (0..ranks).map(|_| None).collect(),
             addresses,
-            queue,
             fabric,
             domain,
             traits: traits(info),
+            wait: Wait::new(&queue)?,
+            queue,
             entries: [Completion::EMPTY; BATCH],
             found: Vec::new(),
         })
@@ -107,6 +114,7 @@ fn traits(info: &Info) -> Traits {
         local: mode & flags::mr::LOCAL != 0,
         virtual_addresses: mode & flags::mr::VIRT_ADDR != 0,
         key_mask: (mode & flags::mr::PROV_KEY == 0).then_some(u64::MAX >> (64 - key_bits)),
+        fixed_addresses: info.address_format() != ADDRESSES_AS_TEXT,
         bound: mode & flags::mr::ENDPOINT != 0,
     }
 }

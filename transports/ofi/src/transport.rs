@@ -1,124 +1,20 @@
-//! The transport itself.
+//! The seam's methods.
 
-use std::fmt;
-use std::os::fd::AsRawFd;
 use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
 
 use libfabric::flags;
-use parking_lot::Mutex;
 use transom_transport::{
     Armed, Capabilities, Event, Posted, Region, RegionKey, Remote, Span, Transport, TransportError,
     TransportResult, WaitFd,
 };
 use zerocopy::FromBytes;
 
-use crate::buffers::Buffers;
-use crate::port::{Access, Port};
+use crate::port::Port;
+use crate::posting::Access;
 use crate::progress::Found;
 use crate::region::OfiRegion;
 use crate::wire::{self, Key};
-use crate::{NAME, Options, provider, setup};
-
-/// Most bytes of one put or get.
-const MAX_TRANSFER: usize = 1 << 30;
-/// How long a transport that is dropped goes on with messages that it has accepted.
-const LINGER: Duration = Duration::from_millis(500);
-
-/// libfabric, as one rank uses it.
-#[derive(Debug)]
-pub struct Ofi {
-    shared: Arc<Shared>,
-    provider: String,
-    address: Vec<u8>,
-    capabilities: Capabilities,
-    wait_fd: WaitFd,
-}
-
-/// What regions refer to as well.
-pub(crate) struct Shared {
-    pub port: Mutex<Port>,
-    /// The port's, for messages that are handed out without its lock.
-    inbox: Arc<Buffers>,
-}
-
-impl fmt::Debug for Shared {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared").finish_non_exhaustive()
-    }
-}
-
-impl Ofi {
-    /// The transport of one rank.
-    pub fn new(options: Options) -> TransportResult<Self> {
-        let info = setup::find(&options)?;
-        let port = setup::open(&info, options.ranks)?;
-        let name = port
-            .endpoint()?
-            .name()
-            .map_err(|e| TransportError::System { operation: "fi_getname", reason: e.to_string() })?;
-        let Some(wait_fd) = port.queue.wait_fd().map(|fd| fd.as_raw_fd()) else {
-            let reason = format!("provider {} has no descriptor to sleep on", info.provider());
-            return Err(TransportError::Unavailable { transport: NAME, reason });
-        };
-        Ok(Self {
-            address: wire::encode_address(&info.provider(), &name)?,
-            capabilities: Capabilities {
-                max_message: setup::max_message(&info),
-                max_transfer: MAX_TRANSFER.min(info.max_message_size()),
-                rma: true,
-                cpu_atomics: false,
-                provider: format!("{}, {}", info.provider(), provider::version(info.library())),
-            },
-            provider: info.provider(),
-            wait_fd,
-            shared: Arc::new(Shared { inbox: port.inbox.buffers.clone(), port: Mutex::new(port) }),
-        })
-    }
-
-    /// Checks and posts a put or a get.
-    ///
-    /// # Safety
-    /// The local buffer is the provider's until the completion, or until the port is closed.
-    unsafe fn access(&self, remote: &Remote, offset: usize, access: Access) -> TransportResult<Posted> {
-        let len = access.len;
-        if offset > remote.len || len > remote.len - offset {
-            return Err(TransportError::Range { offset, bytes: len, len: remote.len });
-        }
-        if len > self.capabilities.max_transfer {
-            return Err(TransportError::Range { offset: 0, bytes: len, len: self.capabilities.max_transfer });
-        }
-        if len == 0 {
-            return Ok(Posted::Complete);
-        }
-        // SAFETY: the caller's promise.
-        let taken = unsafe { self.shared.port.lock().access(&access)? };
-        Ok(if taken { Posted::Pending } else { Posted::Again })
-    }
-
-    /// Reads the completion queue; `None` if that brought nothing for the caller.
-    fn poll(&self) -> TransportResult<Option<Vec<Found>>> {
-        let mut port = self.shared.port.lock();
-        port.poll()?;
-        Ok(if port.found.is_empty() { None } else { Some(std::mem::take(&mut port.found)) })
-    }
-
-    /// Gives back the buffers of messages that were handed out, and the list.
-    fn give_back(&self, mut found: Vec<Found>) -> TransportResult<()> {
-        let mut port = self.shared.port.lock();
-        for event in found.drain(..) {
-            if let Found::Message { buffer, .. } = event
-                && port.endpoint.is_some()
-            {
-                port.receive_into(buffer)?;
-            }
-        }
-        if port.found.is_empty() {
-            port.found = found;
-        }
-        Ok(())
-    }
-}
+use crate::{NAME, Ofi};
 
 impl Transport for Ofi {
     fn name(&self) -> &'static str {
@@ -255,39 +151,21 @@ impl Transport for Ofi {
     }
 
     fn arm(&self) -> TransportResult<Armed> {
-        let port = self.shared.port.lock();
+        let mut port = self.shared.port.lock();
         port.endpoint()?;
         if !port.inbox.waiting.is_empty() {
             return Ok(Armed::Ready);
         }
-        match port.fabric.try_wait(&[&port.queue]) {
-            Ok(true) => Ok(Armed::Sleep),
-            Ok(false) => Ok(Armed::Ready),
-            Err(e) => Err(TransportError::System { operation: "fi_trywait", reason: e.to_string() }),
-        }
+        let Port { wait, fabric, queue, .. } = &mut *port;
+        Ok(if wait.arm(fabric, queue)? { Armed::Sleep } else { Armed::Ready })
     }
 
     fn disarm(&self, _readable: bool) {
-        // The provider takes its signal back when it is next asked whether one may sleep (fi_poll(3)).
+        self.shared.port.lock().wait.disarm();
     }
 }
 
 /// A place in a peer's region, as libfabric names it.
 fn place(remote: &Remote, offset: usize) -> libfabric::Remote {
     libfabric::Remote { address: remote.base.wrapping_add(offset as u64), key: remote.key }
-}
-
-impl Drop for Ofi {
-    fn drop(&mut self) {
-        let start = Instant::now();
-        while start.elapsed() < LINGER {
-            let mut port = self.shared.port.lock();
-            let polled = port.poll();
-            port.found.clear();
-            if polled.is_err() || port.outbox.peers.iter().all(Option::is_none) {
-                break;
-            }
-        }
-        self.shared.port.lock().close();
-    }
 }
