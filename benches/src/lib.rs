@@ -15,7 +15,7 @@ pub mod passive;
 pub mod report;
 pub mod samples;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use transom::Job;
 
 pub use options::Options;
@@ -30,6 +30,9 @@ pub fn run(job: &Job, options: &Options) -> anyhow::Result<String> {
             "rma-bench measures between two ranks, but this job has {}: transom run -n 2 rma-bench",
             job.size()
         );
+    }
+    if !options.unbound {
+        machine::bind(job.rank()).context("binding to a core (--unbound does without)")?;
     }
     if options.passive { passive::run(job, options) } else { figure::run(job, options) }
 }

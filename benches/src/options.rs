@@ -31,6 +31,10 @@ pub struct Options {
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub only: String,
 
+    /// Let the system move ranks between cores. By default each is bound to one; its progress thread never is.
+    #[arg(long)]
+    pub unbound: bool,
+
     /// Rank 1's address, as rank 0 reaches it, for the raw TCP limit.
     #[arg(long, value_name = "IP", default_value = "127.0.0.1")]
     pub address: IpAddr,
