@@ -16,6 +16,7 @@
 mod bindings;
 mod inline;
 mod library;
+mod signals;
 
 pub use bindings::*;
 pub use inline::*;

@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use crate::signals::Handlers;
 use crate::{API_VERSION, fi_fabric_attr, fi_info, fi_major, fi_minor, fid_fabric};
 
 /// Names the library file to open, in place of [`SONAME`].
@@ -96,7 +97,9 @@ impl Library {
 
     /// Opens one file (or, without a slash, what the dynamic linker finds under that name).
     pub fn load(path: &Path) -> Result<Library, OpenError> {
+        let handlers = Handlers::remember();
         let handle = Handle::open(path)?;
+        drop(handlers);
         // SAFETY: fi_version(3) has this signature in every release and may be called at any time.
         let version = unsafe {
             let fi_version: unsafe extern "C" fn() -> u32 = handle.function(c"fi_version", c"FABRIC_1.0")?;

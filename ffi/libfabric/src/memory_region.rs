@@ -75,13 +75,17 @@ impl MemoryRegion {
     }
 
     /// Makes the region accessible through an endpoint of its domain; needed with [`crate::flags::mr::ENDPOINT`], and
-    /// only then. The key is the region's only after this. The region is to be dropped before the endpoint.
-    pub fn enable_on(&self, endpoint: &Endpoint) -> Result<(), FabricError> {
+    /// only then. The key is the region's only after this.
+    ///
+    /// # Safety
+    /// Called at most once, and the region is dropped before the endpoint (`fi_mr(3)`).
+    pub unsafe fn enable_on(&self, endpoint: &Endpoint) -> Result<(), FabricError> {
         if !Arc::ptr_eq(endpoint.domain(), &self.domain) {
             return Err(FabricError::refused("fi_mr_bind", EINVAL, "the endpoint belongs to another domain"));
         }
         let library = self.handle.library();
-        // SAFETY: fi_mr(3): an open region that is not enabled yet, and an open endpoint of its domain.
+        // SAFETY: fi_mr(3): an open region that is not enabled yet (the caller's promise), and an open endpoint of its
+        // domain.
         let returned = unsafe { sys::fi_mr_bind(self.handle.as_ptr(), endpoint.fid(), 0) };
         check(library, "fi_mr_bind", returned)?;
         // SAFETY: fi_mr(3): open and bound.
