@@ -142,7 +142,8 @@ impl Port {
             }
         };
         if self.traits.bound {
-            region.enable_on(endpoint).map_err(refused)?;
+            // SAFETY: new, so not enabled yet; `close` drops all regions before the endpoint.
+            unsafe { region.enable_on(endpoint) }.map_err(refused)?;
         }
         Ok(region)
     }
