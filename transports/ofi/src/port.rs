@@ -69,7 +69,7 @@ pub(crate) struct Inbox {
 
 #[derive(Debug)]
 pub(crate) struct Port {
-    // Dropped in this order: regions before the endpoint that they may be bound to, that before the memory it uses.
+    /// What peers may access.
     pub regions: Slab<MemoryRegion>,
     /// Until abandoned.
     pub endpoint: Option<Endpoint>,
@@ -151,9 +151,23 @@ impl Port {
     /// Closes the endpoint and all registrations: no memory is touched by the provider any more.
     pub fn close(&mut self) {
         self.regions.clear();
+        if self.traits.bound {
+            self.end_local_registrations();
+        }
         self.endpoint = None;
+        self.end_local_registrations();
+    }
+
+    /// Of buffers that the endpoint may still use, if it is open.
+    fn end_local_registrations(&mut self) {
         self.operations.clear();
         self.registrations.clear();
+    }
+}
+
+impl Drop for Port {
+    fn drop(&mut self) {
+        self.close();
     }
 }
 
