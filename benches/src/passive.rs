@@ -19,6 +19,10 @@ const OPERATIONS: [(&str, Operation); 6] = [
     ("accumulate 1 MiB f64, flush", Operation::Accumulate(1 << 20)),
 ];
 
+/// Time between two operations: a target's progress thread shares a core with its computation here, and a flood of requests
+/// would measure how the scheduler shares a core between two busy threads.
+const PAUSE: Duration = Duration::from_millis(2);
+
 /// Times of one operation, each measured alone.
 #[derive(Debug)]
 pub struct Passive {
@@ -64,6 +68,7 @@ fn on(job: &Job, options: &Options, kind: Kind, compute: Duration) -> anyhow::Re
         for (row, operation) in &mut rows {
             let began = Instant::now();
             while began.elapsed() < part && start.elapsed() < compute.mul_f64(0.9) && row.count < 1000 {
+                std::thread::sleep(PAUSE);
                 row.later.push(Duration::from_nanos(once(&mut windows, *operation)? as u64), 1);
                 row.count += 1;
             }

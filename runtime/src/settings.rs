@@ -47,7 +47,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "TRANSOM_SPIN",
         kind: "microseconds",
-        default: "200, or 20 where ranks outnumber cores",
+        default: "5000, or 20 where ranks outnumber cores",
         meaning: "how long a blocked call polls before it sleeps in the kernel",
     },
     Setting {

@@ -9,13 +9,13 @@ use std::os::fd::{AsFd, BorrowedFd, RawFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::time::TimeSpec;
 use parking_lot::{Condvar, Mutex};
-use transom_transport::Armed;
+use transom_transport::{Armed, latency};
 
 use super::Engine;
 use crate::settings::Settings;
@@ -23,8 +23,10 @@ use crate::{Class, Error, Result, memory};
 
 /// How long the progress thread looks away while callers poll.
 const NAP: Duration = Duration::from_micros(250);
+/// How long the progress thread polls after the last traffic: it may be taking the core from a computation.
+const LINGER: Duration = Duration::from_micros(0);
 /// Polling time where ranks have a core each, and where they share.
-const SPIN: Duration = Duration::from_micros(200);
+const SPIN: Duration = Duration::from_millis(5);
 const SPIN_SHARED: Duration = Duration::from_micros(20);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,8 +133,8 @@ impl Progress {
 }
 
 impl Inside<'_> {
-    /// Sleeps until something is found that `seen` does not count, or for `time`.
-    pub fn sleep(&self, engine: &Engine, seen: u64, time: Duration) {
+    /// Sleeps until something is found that `seen` does not count, or for `time`. Returns whether there was traffic.
+    pub fn sleep(&self, engine: &Engine, seen: u64, time: Duration) -> bool {
         let progress = self.0;
         progress.listeners.fetch_add(1, Ordering::SeqCst);
         let mut state = progress.state.lock();
@@ -141,26 +143,29 @@ impl Inside<'_> {
             // It has seen no traffic since this caller came: take its place, so that a message wakes us directly.
             let _ = progress.poke.write(1);
         }
+        let mut traffic = true;
         if progress.events() == seen {
             if state.watcher == Watcher::Nobody {
                 state.watcher = Watcher::Caller;
                 drop(state);
-                watch(engine, Some(time));
+                traffic = watch(engine, Some(time));
                 state = progress.state.lock();
                 state.watcher = Watcher::Nobody;
             } else {
                 progress.listen(&mut state, Some(time));
+                traffic = progress.events() != seen;
             }
         }
         state.sleeping -= 1;
         drop(state);
         progress.listeners.fetch_sub(1, Ordering::SeqCst);
         progress.changed.notify_all();
+        traffic
     }
 }
 
-/// Sleeps on every transport at once. To be followed by a poll.
-fn watch(engine: &Engine, time: Option<Duration>) {
+/// Sleeps on every transport at once. To be followed by a poll. Returns whether a transport woke it.
+fn watch(engine: &Engine, time: Option<Duration>) -> bool {
     let transports = engine.routes.transports();
     let mut armed = 0;
     let mut ready = false;
@@ -189,6 +194,7 @@ fn watch(engine: &Engine, time: Option<Duration>) {
     if readable.last() == Some(&true) {
         let _ = engine.progress.poke.read();
     }
+    ready || readable[..armed].contains(&true)
 }
 
 fn borrow(engine: &Engine, fd: RawFd) -> BorrowedFd<'_> {
@@ -203,8 +209,24 @@ pub(super) fn spawn(engine: Arc<Engine>) -> Result<JoinHandle<()>> {
         .map_err(|e| Error::new(Class::System, "init", format!("progress thread: {e}")).at_rank(rank))
 }
 
+/// Polls as long as there is traffic, and a little longer: requests come in bursts, and going to sleep costs more than
+/// serving one. Leaves the field to callers when they come.
+fn serve(engine: &Engine) {
+    let mut idle = Instant::now();
+    while engine.progress.inside.load(Ordering::Acquire) == 0 {
+        // An error is kept by the engine, where every caller meets it.
+        match engine.poll() {
+            Ok(0) if idle.elapsed() >= LINGER => return,
+            Ok(0) => std::hint::spin_loop(),
+            Ok(_) => idle = Instant::now(),
+            Err(_) => return,
+        }
+    }
+}
+
 fn run(engine: &Engine) {
     let progress = &engine.progress;
+    latency::prefer_latency();
     let mut entered = 0;
     loop {
         let mut state = progress.state.lock();
@@ -229,8 +251,7 @@ fn run(engine: &Engine) {
         drop(state);
         progress.changed.notify_all();
         if progress.inside.load(Ordering::Acquire) == 0 {
-            // An error is kept by the engine, where every caller meets it.
-            while matches!(engine.poll(), Ok(found) if found > 0) {}
+            serve(engine);
             if engine.failed().is_some() {
                 let mut state = progress.state.lock();
                 if !state.stop {

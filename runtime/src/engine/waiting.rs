@@ -9,6 +9,8 @@ use crate::{Class, Error, Result};
 pub(super) const SHORT_NAP: Duration = Duration::from_micros(100);
 /// Longest sleep without a look at the deadline and at failures.
 const LONG_NAP: Duration = Duration::from_millis(100);
+/// How long a wait keeps the core before it offers it to others, now and then.
+const PATIENCE: Duration = Duration::from_micros(20);
 /// Polls between two looks at the clock.
 const POLLS_PER_LOOK: u32 = 16;
 
@@ -25,6 +27,7 @@ impl Engine {
         let inside = self.progress.enter();
         let mut clock: Option<Instant> = None;
         let mut idle_since: Option<Instant> = None;
+        let mut yielded = Instant::now();
         let mut polls = 0u32;
         loop {
             let seen = self.progress.events();
@@ -44,8 +47,16 @@ impl Engine {
             let began = *clock.get_or_insert(now);
             let idle = *idle_since.get_or_insert(now);
             self.check_wait(operation, what, now - began)?;
+            if now - idle >= PATIENCE && now - yielded >= PATIENCE {
+                // Whoever must answer may be waiting for this core.
+                std::thread::yield_now();
+                yielded = now;
+            }
             if now - idle >= self.progress.spin() {
-                inside.sleep(self, seen, nap.unwrap_or(LONG_NAP));
+                // Traffic that a provider serves by itself is no event of ours: poll on after a wake-up, too.
+                if inside.sleep(self, seen, nap.unwrap_or(LONG_NAP)) {
+                    idle_since = None;
+                }
             }
         }
     }

@@ -5,6 +5,7 @@
 
 mod error;
 pub mod futex;
+pub mod latency;
 pub mod memory;
 mod numbers;
 mod operation;
