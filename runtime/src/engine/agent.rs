@@ -98,7 +98,7 @@ fn access(engine: &Engine, header: &Header, kind: Kind, payload: &[u8]) -> Optio
         }
         Kind::Accumulate => {
             let (op, ty) = operation()?;
-            memory.apply(op, ty, offset, payload, None).ok().map(|()| Answer::Value(0))
+            exposure.accumulate(op, ty, offset, payload).ok().map(|()| Answer::Value(0))
         }
         Kind::GetAccumulate => {
             let (op, ty) = operation()?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use parking_lot::{Mutex, RwLock};
-use transom_transport::{Span, TransportResult, futex};
+use transom_transport::{DataType, ReduceOp, Span, TransportResult, futex};
 
 use crate::protocol::lock::{Ticket, TicketLock};
 
@@ -64,13 +64,45 @@ pub(crate) struct Exposure {
     pub memory: Span,
     pub lock: LockWords,
     pub represented: Mutex<Vec<Represented>>,
+    /// No other process updates this memory: it is in no memory file that others map. Then only the agent and this
+    /// rank's own operations do, and `gate` keeps them apart: the agent updates many elements at once behind it.
+    pub private: bool,
+    /// Held for reading by this rank's own updates of private memory, for writing by the agent's large ones.
+    pub gate: RwLock<()>,
     /// Ranks whose memory has gone. Held for reading while memory of a peer is accessed that the peer may take away.
     pub revoked: RwLock<HashSet<usize>>,
 }
 
 impl Exposure {
     pub fn new(memory: Span, lock: LockWords) -> Self {
-        Self { memory, lock, represented: Mutex::default(), revoked: RwLock::default() }
+        Self {
+            private: memory.file().is_none(),
+            memory,
+            lock,
+            represented: Mutex::default(),
+            gate: RwLock::default(),
+            revoked: RwLock::default(),
+        }
+    }
+}
+
+impl Exposure {
+    /// Bytes from which on waiting for the gate pays.
+    const LARGE: usize = 1024;
+
+    /// Accumulates for the agent, atomically for each element.
+    pub fn accumulate(
+        &self,
+        op: ReduceOp,
+        ty: DataType,
+        offset: usize,
+        operands: &[u8],
+    ) -> TransportResult<()> {
+        if !self.private || operands.len() < Self::LARGE {
+            return self.memory.apply(op, ty, offset, operands, None);
+        }
+        let _alone = self.gate.write();
+        self.memory.apply_alone(op, ty, offset, operands)
     }
 }
 

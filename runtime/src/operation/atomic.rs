@@ -23,6 +23,12 @@ pub(crate) struct Accumulate<'a> {
     pub operands: &'a [u8],
 }
 
+/// Keeps the agent's large updates away from this rank's own memory, where only those two update it.
+#[inline]
+fn updating(core: &Core) -> Option<parking_lot::RwLockReadGuard<'_, ()>> {
+    core.exposure.private.then(|| core.exposure.gate.read())
+}
+
 fn failed(core: &Core, operation: &'static str, target: usize, error: &TransportError) -> Error {
     match error {
         TransportError::Range { offset, .. } => {
@@ -48,6 +54,7 @@ pub(crate) fn accumulate(core: &Core, place: &Place<'_>, what: Accumulate<'_>) -
     const NAME: &str = "accumulate";
     check_aligned(core, NAME, place, what.ty.size())?;
     if let Some(memory) = &place.remote.direct {
+        let _updating = updating(core);
         return memory
             .apply(what.op, what.ty, place.offset, what.operands, None)
             .map_err(|e| failed(core, NAME, place.target, &e));
@@ -71,6 +78,7 @@ pub(crate) fn get_accumulate(
     const NAME: &str = "get_accumulate";
     check_aligned(core, NAME, place, what.ty.size())?;
     if let Some(memory) = &place.remote.direct {
+        let _updating = updating(core);
         return memory
             .apply(what.op, what.ty, place.offset, what.operands, Some(result))
             .map_err(|e| failed(core, NAME, place.target, &e));
@@ -97,6 +105,7 @@ pub(crate) fn get_accumulate(
 pub(crate) fn fetch_op<T: Number>(core: &Core, place: &Place<'_>, op: ReduceOp, operand: T) -> Result<T> {
     const NAME: &str = "fetch_and_op";
     if let Some(memory) = &place.remote.direct {
+        let _updating = updating(core);
         return memory.fetch_op(place.offset, op, operand).map_err(|e| failed(core, NAME, place.target, &e));
     }
     check_aligned(core, NAME, place, size_of::<T>())?;
@@ -110,6 +119,7 @@ pub(crate) fn fetch_op<T: Number>(core: &Core, place: &Place<'_>, op: ReduceOp, 
 pub(crate) fn compare_swap<T: Number>(core: &Core, place: &Place<'_>, compare: T, value: T) -> Result<T> {
     const NAME: &str = "compare_and_swap";
     if let Some(memory) = &place.remote.direct {
+        let _updating = updating(core);
         return memory
             .compare_swap(place.offset, compare, value)
             .map_err(|e| failed(core, NAME, place.target, &e));

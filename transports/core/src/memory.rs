@@ -189,6 +189,34 @@ impl Span {
         with_number!(ty, T => self.apply_as::<T>(op, offset, origin, fetched))
     }
 
+    /// [`Span::apply`] for a caller who knows that nobody else updates these elements meanwhile: plain loads and stores,
+    /// many elements at a time.
+    pub fn apply_alone(
+        &self,
+        op: ReduceOp,
+        ty: DataType,
+        offset: usize,
+        origin: &[u8],
+    ) -> TransportResult<()> {
+        with_number!(ty, T => {
+            let target = self.at(offset, origin.len())?;
+            let size = size_of::<T>();
+            if !(target as usize).is_multiple_of(size) || !origin.len().is_multiple_of(size) {
+                return Err(TransportError::Range { offset, bytes: origin.len(), len: self.len });
+            }
+            macro_rules! with_op {
+                ($($op:ident)*) => { match op { $(
+                    // SAFETY: `target` is aligned and in bounds for as many elements as `origin` holds, as just checked.
+                    ReduceOp::$op => unsafe {
+                        reduce_all::<T>(target.cast(), origin, |a, b| T::reduce(ReduceOp::$op, a, b));
+                    },
+                )* } };
+            }
+            with_op!(Sum Prod Min Max Land Lor Lxor Band Bor Bxor Replace NoOp);
+            Ok(())
+        })
+    }
+
     fn apply_as<T: Number>(
         &self,
         op: ReduceOp,
@@ -212,6 +240,19 @@ impl Span {
             }
         }
         Ok(())
+    }
+}
+
+/// Reduces the elements in `origin` (of any alignment) into those at `target`.
+///
+/// # Safety
+/// `target` is aligned, and valid for reads and writes of as many elements as `origin` holds.
+#[inline]
+unsafe fn reduce_all<T: Number>(target: *mut T, origin: &[u8], reduce: impl Fn(T, T) -> T) {
+    let source: *const T = origin.as_ptr().cast();
+    for i in 0..origin.len() / size_of::<T>() {
+        // SAFETY: i is below the number of elements of both; every bit pattern is a T (FromBytes).
+        unsafe { target.add(i).write(reduce(target.add(i).read(), source.add(i).read_unaligned())) };
     }
 }
 
@@ -323,6 +364,11 @@ mod tests {
             prop_assert_eq!(old, a);
             let mut now = [0; 32];
             span.copy_out(0, &mut now).unwrap();
+            span.copy_in(0, &a).unwrap();
+            span.apply_alone(op, ty, 0, &b).unwrap();
+            let mut alone = [0; 32];
+            span.copy_out(0, &mut alone).unwrap();
+            prop_assert_eq!(alone, now);
             with_number!(ty, T => for i in (0..32).step_by(size_of::<T>()) {
                 let get = |x: &[u8; 32]| T::read_from_bytes(&x[i..i + size_of::<T>()]).unwrap();
                 let (expected, found) = (T::reduce(op, get(&a), get(&b)), get(&now));
