@@ -69,6 +69,50 @@ impl<T> Drop for ExposedVec<T> {
     }
 }
 
+/// Bytes that a peer may get while the caller waits for it to say that it has: a span to be registered, and to be put into
+/// by nobody.
+pub(crate) fn lend(bytes: &[u8]) -> Span {
+    // SAFETY: valid for the borrow, during which the caller waits. If the wait fails, the registration ends first; a
+    // peer on this node that reads later reads what is there, through the kernel, and writes nothing.
+    unsafe { Span::from_raw(bytes.as_ptr().cast_mut(), bytes.len()) }
+}
+
+/// A buffer of the agent's own, which a transport fills.
+#[derive(Debug)]
+pub(crate) struct Staging {
+    start: *mut u8,
+    len: usize,
+}
+
+// SAFETY: it owns its bytes like a Box, and gives access to them only by value.
+unsafe impl Send for Staging {}
+
+impl Staging {
+    /// Zeroed bytes.
+    pub fn new(len: usize) -> Self {
+        Self { start: Box::into_raw(vec![0; len].into_boxed_slice()).cast(), len }
+    }
+
+    /// Where a get into it goes. The caller keeps the staging until the get is complete.
+    pub fn result(&self) -> ResultBuffer<'static> {
+        ResultBuffer { start: self.start, len: self.len, _bytes: std::marker::PhantomData }
+    }
+
+    /// The bytes, once no get is under way.
+    pub fn take(self) -> Box<[u8]> {
+        let this = std::mem::ManuallyDrop::new(self);
+        // SAFETY: the parts of a boxed slice that was not dropped.
+        unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(this.start, this.len)) }
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        // SAFETY: as in `take`; drop runs once, and not after `take`.
+        drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(self.start, self.len)) });
+    }
+}
+
 /// Puts from memory that outlives the operation: the epoch's scope does not end before the completion is reported.
 pub(crate) fn put(
     transport: &dyn Transport,

@@ -5,10 +5,12 @@
 
 use std::sync::atomic::Ordering;
 
-use transom_transport::{DataType, Number, ReduceOp, TransportResult, reduce_valid, with_number};
+use transom_transport::{DataType, Number, ReduceOp, RegionKey, TransportResult, reduce_valid, with_number};
 
 use super::exposure::Represented;
+use super::pull::Pull;
 use super::{Engine, Exposure};
+use crate::memory::Staging;
 use crate::protocol::lock::{LockKind, Ticket};
 use crate::protocol::matching;
 use crate::protocol::wire::{self, Header, Kind};
@@ -43,6 +45,11 @@ pub(super) fn handle(engine: &Engine, header: &Header, kind: Kind, payload: &[u8
                 );
             }
         }
+        Kind::AccumulatePull => {
+            if pull(engine, header, payload).is_none() {
+                reply(engine, header, None);
+            }
+        }
         Kind::GetAccumulate | Kind::FetchOp | Kind::CompareSwap | Kind::Get => {
             let answer = access(engine, header, kind, payload);
             reply(engine, header, answer);
@@ -50,13 +57,13 @@ pub(super) fn handle(engine: &Engine, header: &Header, kind: Kind, payload: &[u8
     }
 }
 
-enum Answer {
+pub(super) enum Answer {
     Value(u64),
     Data(Vec<u8>),
 }
 
 /// Sends an answer; none means that the request is refused.
-fn reply(engine: &Engine, request: &Header, answer: Option<Answer>) {
+pub(super) fn reply(engine: &Engine, request: &Header, answer: Option<Answer>) {
     let mut header = engine.header(Kind::Reply);
     header.request = request.request;
     header.window = request.window;
@@ -120,6 +127,23 @@ fn access(engine: &Engine, header: &Header, kind: Kind, payload: &[u8]) -> Optio
         }
         _ => None,
     }
+}
+
+/// Starts to get the operands of a large accumulate. `None` if the request makes no sense.
+fn pull(engine: &Engine, header: &Header, key: &[u8]) -> Option<()> {
+    let exposure = engine.exposures.get(header.window)?;
+    let (op, ty) = (ReduceOp::from_wire(header.op)?, DataType::from_wire(header.ty)?);
+    let (offset, len) = (usize::try_from(header.offset).ok()?, usize::try_from(header.count).ok()?);
+    let fits = offset <= exposure.memory.len() && len <= exposure.memory.len() - offset && len <= Pull::MOST;
+    if !reduce_valid(op, ty) || !fits {
+        return None;
+    }
+    let origin = header.origin as usize;
+    let remote = engine.routes.to(origin).attach(origin, &RegionKey(key.to_vec())).ok()?;
+    let start = usize::try_from(header.compare).ok()?;
+    let pull = Pull { request: *header, exposure, op, ty, offset, remote, start, staging: Staging::new(len) };
+    Box::new(pull).start(engine);
+    Some(())
 }
 
 /// An element as a number of the header: its bytes first, then zeros.

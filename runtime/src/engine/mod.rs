@@ -6,6 +6,7 @@ mod exposure;
 mod outbox;
 mod pending;
 mod progress;
+mod pull;
 mod requests;
 mod routes;
 mod waiting;
@@ -21,6 +22,7 @@ use zerocopy::IntoBytes;
 pub(crate) use agent::{agent_recheck, pack, unpack};
 pub(crate) use exposure::{CONTROL_SLOT, Exposure, Exposures, LockWords};
 pub(crate) use pending::{Pending, Pendings, TargetState};
+pub(crate) use pull::Pull;
 pub(crate) use requests::{Request, Requests};
 pub(crate) use routes::Routes;
 
@@ -30,6 +32,7 @@ use crate::settings::Settings;
 use crate::{Error, Result};
 use outbox::Outbox;
 use progress::Progress;
+use pull::Pulls;
 
 /// What the ranks of one process share.
 #[derive(Debug, Clone, Default)]
@@ -55,6 +58,7 @@ pub(crate) struct Engine {
     /// Number of the next collective.
     pub sequence: AtomicU64,
     outbox: Outbox,
+    pulls: Pulls,
     progress: Progress,
     /// Only one thread polls at a time.
     polling: Mutex<()>,
@@ -78,6 +82,7 @@ impl Engine {
             matching: Mutex::default(),
             sequence: AtomicU64::new(0),
             outbox: Outbox::default(),
+            pulls: Pulls::default(),
             polling: Mutex::new(()),
             house,
         })
@@ -130,11 +135,15 @@ impl Engine {
     /// thread is polling.
     pub fn poll(&self) -> Result<usize> {
         let Some(_polling) = self.polling.try_lock() else { return Ok(0) };
-        let mut found = self.outbox.flush(&self.routes);
+        let mut found = self.outbox.flush(&self.routes) + self.pulls.retry(self);
         for transport in self.routes.transports() {
             found += transport
                 .progress(&mut |event| match event {
-                    Event::Complete(completion) => self.pendings.complete(completion),
+                    Event::Complete(completion) => {
+                        if let Some((pull, succeeded)) = self.pendings.complete(completion) {
+                            pull.finish(self, succeeded);
+                        }
+                    }
                     Event::Message(message) => self.receive(message),
                 })
                 .map_err(|e| self.broken(&**transport, &e))?;

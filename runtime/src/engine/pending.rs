@@ -7,6 +7,8 @@ use parking_lot::Mutex;
 use slab::Slab;
 use transom_transport::{Completion, TransportError};
 
+use super::pull::Pull;
+
 /// What is outstanding between this rank and one target, in one window.
 #[derive(Debug, Default)]
 pub(crate) struct TargetState {
@@ -39,6 +41,8 @@ pub(crate) struct Pending {
     pub buffer: Option<Arc<[u8]>>,
     /// Where the operation's own end is awaited.
     pub done: Option<Arc<AtomicBool>>,
+    /// What the agent does with what it gets.
+    pub pull: Option<Box<Pull>>,
 }
 
 /// All operations under way; the key is the transport's context.
@@ -59,12 +63,13 @@ impl Pendings {
         Some(pending)
     }
 
-    /// A transport reports the end of an operation.
-    pub fn complete(&self, completion: Completion) {
+    /// A transport reports the end of an operation. Returns what the agent has to do now, and whether it succeeded.
+    pub fn complete(&self, completion: Completion) -> Option<(Box<Pull>, bool)> {
         let Some(pending) = self.0.lock().try_remove(completion.context as usize) else {
             tracing::warn!(context = completion.context, "a completion of no operation");
-            return;
+            return None;
         };
+        let succeeded = completion.result.is_ok();
         if let Err(error) = completion.result {
             pending.target.error.lock().get_or_insert(error);
         }
@@ -73,5 +78,6 @@ impl Pendings {
         }
         pending.target.outstanding.fetch_sub(1, Ordering::AcqRel);
         drop(pending.buffer);
+        pending.pull.map(|pull| (pull, succeeded))
     }
 }

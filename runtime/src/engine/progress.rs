@@ -177,7 +177,11 @@ fn watch(engine: &Engine, time: Option<Duration>) -> bool {
             break;
         }
     }
-    let time = if engine.outbox.is_empty() { time } else { Some(super::waiting::SHORT_NAP) };
+    let time = if engine.outbox.is_empty() && engine.pulls.is_empty() {
+        time
+    } else {
+        Some(super::waiting::SHORT_NAP)
+    };
     let mut fds: Vec<RawFd> = transports.iter().map(|t| t.wait_fd()).collect();
     fds.truncate(armed);
     let mut polled: Vec<PollFd<'_>> =

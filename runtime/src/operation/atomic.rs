@@ -10,10 +10,16 @@ use std::sync::atomic::Ordering;
 use transom_transport::{DataType, Number, ReduceOp, TransportError};
 
 use super::transfer::{Place, message_room};
-use crate::engine::{Request, pack, unpack};
+use crate::engine::{Pull, Request, pack, unpack};
+use crate::memory;
 use crate::protocol::wire::Kind;
 use crate::window::Core;
 use crate::{Class, Error, Result};
+
+/// Operands of this many bytes or more are fetched by the target.
+const PULLED: usize = 64 << 10;
+/// Pieces of one accumulate that are on their way at once: bounds the target's buffers.
+const AT_ONCE: usize = 4;
 
 /// What an accumulate does: the operation, the element type, the operands.
 #[derive(Debug, Clone, Copy)]
@@ -59,11 +65,48 @@ pub(crate) fn accumulate(core: &Core, place: &Place<'_>, what: Accumulate<'_>) -
             .apply(what.op, what.ty, place.offset, what.operands, None)
             .map_err(|e| failed(core, NAME, place.target, &e));
     }
+    if what.operands.len() >= PULLED && core.member.engine.routes.to(place.target).capabilities().rma {
+        return accumulate_pulled(core, place, what);
+    }
+    accumulate_by_messages(core, place, what)
+}
+
+/// Sends the operands along. A flush confirms that they are applied.
+fn accumulate_by_messages(core: &Core, place: &Place<'_>, what: Accumulate<'_>) -> Result<()> {
+    const NAME: &str = "accumulate";
     let room = room(core, place.target, what.ty);
     for (i, part) in what.operands.chunks(room).enumerate() {
         let header = header(core, place, Kind::Accumulate, what.op, what.ty, i * room);
         place.peer.state.messages.store(true, Ordering::Release);
         core.member.engine.send(NAME, place.target, &header, part)?;
+    }
+    Ok(())
+}
+
+/// Has the target's agent get the operands itself. Complete when the call returns.
+fn accumulate_pulled(core: &Core, place: &Place<'_>, what: Accumulate<'_>) -> Result<()> {
+    const NAME: &str = "accumulate";
+    let engine = &core.member.engine;
+    let transport = engine.routes.to(place.target);
+    let Ok(region) = transport.register(&memory::lend(what.operands)) else {
+        // No more memory can be registered: messages need none.
+        return accumulate_by_messages(core, place, what);
+    };
+    let key = region.key().0;
+    let piece = Pull::MOST.min(transport.capabilities().max_transfer);
+    let piece = piece - piece % what.ty.size();
+    let starts: Vec<usize> = (0..what.operands.len()).step_by(piece).collect();
+    for some in starts.chunks(AT_ONCE) {
+        let mut requests = Vec::with_capacity(some.len());
+        for start in some {
+            let mut header = header(core, place, Kind::AccumulatePull, what.op, what.ty, *start);
+            header.count = piece.min(what.operands.len() - start) as u64;
+            header.compare = *start as u64;
+            requests.push(engine.request(NAME, place.target, header, &key)?);
+        }
+        for request in requests {
+            engine.await_reply(NAME, place.target, &request).map_err(|e| core.name(e))?;
+        }
     }
     Ok(())
 }

@@ -117,7 +117,7 @@ fn post(
     if revoked.contains(&place.target) {
         return Err(gone(core, operation, place.target));
     }
-    let pending = Pending { target: place.peer.state.clone(), buffer, done: done.clone() };
+    let pending = Pending { target: place.peer.state.clone(), buffer, done: done.clone(), pull: None };
     let context = engine.pendings.begin(pending);
     let attempt = || match request(context) {
         Ok(Posted::Again) => None,

@@ -38,10 +38,13 @@ pub enum Kind {
     Put = 11,
     /// Reply with `count` bytes at `offset`, where the transport cannot.
     Get = 12,
+    /// Accumulate `count` bytes at `offset`, which you get from byte `compare` of the region whose key is the payload, then
+    /// reply.
+    AccumulatePull = 13,
 }
 
 impl Kind {
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 14] = [
         Self::Collective,
         Self::Accumulate,
         Self::GetAccumulate,
@@ -55,6 +58,7 @@ impl Kind {
         Self::Revoke,
         Self::Put,
         Self::Get,
+        Self::AccumulatePull,
     ];
 
     /// The kind that a byte names.
