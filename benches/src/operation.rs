@@ -68,6 +68,9 @@ impl Windows {
             Kind::Allocated => (job.allocate(count)?, job.allocate(count)?),
             Kind::Created => (job.create(vec![0; count])?, job.create(vec![0.0; count])?),
         };
+        // Memory in use, as a program's is: its pages are there.
+        words.local().write(0, &vec![0; count])?;
+        doubles.local().write(0, &vec![0.0; count])?;
         Ok(Self { words, doubles, own_words: vec![1; count], own_doubles: vec![1.0; count] })
     }
 

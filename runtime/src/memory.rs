@@ -77,10 +77,11 @@ pub(crate) fn lend(bytes: &[u8]) -> Span {
     unsafe { Span::from_raw(bytes.as_ptr().cast_mut(), bytes.len()) }
 }
 
-/// A buffer of the agent's own, which a transport fills.
+/// A buffer of the agent's own, the first bytes of which a transport fills.
 #[derive(Debug)]
 pub(crate) struct Staging {
     start: *mut u8,
+    capacity: usize,
     len: usize,
 }
 
@@ -88,9 +89,10 @@ pub(crate) struct Staging {
 unsafe impl Send for Staging {}
 
 impl Staging {
-    /// Zeroed bytes.
-    pub fn new(len: usize) -> Self {
-        Self { start: Box::into_raw(vec![0; len].into_boxed_slice()).cast(), len }
+    /// The first `len` bytes of a buffer, or all of it.
+    pub fn new(buffer: Box<[u8]>, len: usize) -> Self {
+        let capacity = buffer.len();
+        Self { start: Box::into_raw(buffer).cast(), capacity, len: len.min(capacity) }
     }
 
     /// Where a get into it goes. The caller keeps the staging until the get is complete.
@@ -98,18 +100,18 @@ impl Staging {
         ResultBuffer { start: self.start, len: self.len, _bytes: std::marker::PhantomData }
     }
 
-    /// The bytes, once no get is under way.
+    /// The buffer, once no get is under way.
     pub fn take(self) -> Box<[u8]> {
         let this = std::mem::ManuallyDrop::new(self);
         // SAFETY: the parts of a boxed slice that was not dropped.
-        unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(this.start, this.len)) }
+        unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(this.start, this.capacity)) }
     }
 }
 
 impl Drop for Staging {
     fn drop(&mut self) {
         // SAFETY: as in `take`; drop runs once, and not after `take`.
-        drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(self.start, self.len)) });
+        drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(self.start, self.capacity)) });
     }
 }
 

@@ -141,8 +141,8 @@ fn pull(engine: &Engine, header: &Header, key: &[u8]) -> Option<()> {
     let origin = header.origin as usize;
     let remote = engine.routes.to(origin).attach(origin, &RegionKey(key.to_vec())).ok()?;
     let start = usize::try_from(header.compare).ok()?;
-    let pull = Pull { request: *header, exposure, op, ty, offset, remote, start, staging: Staging::new(len) };
-    Box::new(pull).start(engine);
+    let staging = Staging::new(engine.pulls.buffer(), len);
+    Box::new(Pull { request: *header, exposure, op, ty, offset, len, remote, start, staging }).start(engine);
     Some(())
 }
 

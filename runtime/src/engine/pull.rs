@@ -26,6 +26,8 @@ pub(crate) struct Pull {
     pub ty: DataType,
     /// Byte offset in the window.
     pub offset: usize,
+    /// Bytes of operands.
+    pub len: usize,
     /// The operands at the origin, and where in that region they start.
     pub remote: Remote,
     pub start: usize,
@@ -60,22 +62,41 @@ impl Pull {
 
     /// The operands are there, or will not be.
     pub fn finish(self: Box<Self>, engine: &Engine, succeeded: bool) {
-        let Self { request, exposure, op, ty, offset, staging, .. } = *self;
-        let done = succeeded && exposure.accumulate(op, ty, offset, &staging.take()).is_ok();
+        let Self { request, exposure, op, ty, offset, len, staging, .. } = *self;
+        let buffer = staging.take();
+        let done = succeeded && exposure.accumulate(op, ty, offset, &buffer[..len]).is_ok();
+        engine.pulls.give_back(buffer);
         reply(engine, &request, done.then_some(Answer::Value(0)));
     }
 }
 
-/// Pulls that found no room in the transport's queue.
+/// Pulls that found no room in the transport's queue, and buffers for all.
 #[derive(Debug, Default)]
 pub(super) struct Pulls {
     waiting: Mutex<VecDeque<Box<Pull>>>,
     len: AtomicUsize,
+    /// Buffers to be used again: fresh ones cost a page fault per page.
+    spare: Mutex<Vec<Box<[u8]>>>,
 }
+
+/// Buffers that are kept.
+const SPARE: usize = 2;
 
 impl Pulls {
     pub fn is_empty(&self) -> bool {
         self.len.load(Ordering::Acquire) == 0
+    }
+
+    /// A buffer for one pull.
+    pub fn buffer(&self) -> Box<[u8]> {
+        self.spare.lock().pop().unwrap_or_else(|| vec![0; Pull::MOST].into_boxed_slice())
+    }
+
+    fn give_back(&self, buffer: Box<[u8]>) {
+        let mut spare = self.spare.lock();
+        if spare.len() < SPARE {
+            spare.push(buffer);
+        }
     }
 
     fn put_off(&self, pull: Box<Pull>) {
