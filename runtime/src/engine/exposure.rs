@@ -25,21 +25,25 @@ impl LockWords {
     }
 
     /// The lock's words.
+    #[inline]
     pub fn lock(&self) -> TransportResult<TicketLock<'_, AtomicU32>> {
         Ok(TicketLock { next: self.0.word32(0)?, read: self.0.word32(4)?, write: self.0.word32(8)? })
     }
 
     /// Processes that sleep on the lock's words.
+    #[inline]
     pub fn sleepers(&self) -> TransportResult<&AtomicU32> {
         self.0.word32(12)
     }
 
     /// Ranks of other nodes that wait, represented by the target's agent.
+    #[inline]
     pub fn represented(&self) -> TransportResult<&AtomicU32> {
         self.0.word32(16)
     }
 
     /// The lock has changed: wakes sleepers of this node. Returns whether the target's agent must look, too.
+    #[inline]
     pub fn changed(&self) -> TransportResult<bool> {
         if self.sleepers()?.load(Ordering::SeqCst) > 0 {
             let lock = self.lock()?;

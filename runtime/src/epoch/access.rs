@@ -1,7 +1,7 @@
 //! An access epoch without element type or scope: checks that the target is covered, remembers what must be completed.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use transom_transport::memory::store_load_fence;
 use transom_transport::{Number, ReduceOp};
@@ -37,11 +37,13 @@ pub(super) struct Access<'w> {
     /// The lock that [`Covers::One`] holds.
     ticket: Cell<Option<Ticket>>,
     /// The locks that [`Covers::Locked`] has taken so far.
-    held: RefCell<BTreeMap<usize, Ticket>>,
+    held: RefCell<Vec<(usize, Ticket)>>,
     /// Stores to mapped memory were made since the last flush.
     dirty: Cell<bool>,
     /// Targets reached by a transport or messages since the epoch began.
     touched: RefCell<BTreeSet<usize>>,
+    /// The last of them to be touched.
+    last_touched: Cell<usize>,
     closed: Cell<bool>,
 }
 
@@ -64,6 +66,7 @@ impl<'w> Access<'w> {
             held: RefCell::default(),
             dirty: Cell::new(false),
             touched: RefCell::default(),
+            last_touched: Cell::new(NOBODY),
             closed: Cell::new(false),
         }
     }
@@ -135,7 +138,7 @@ impl<'w> Access<'w> {
             }
             Covers::Locked => {
                 let ticket = lock::acquire(self.core, target, peer, LockKind::Shared)?;
-                self.held.borrow_mut().insert(target, ticket);
+                self.held.borrow_mut().push((target, ticket));
                 let bits = &self.taken[target / 64];
                 bits.set(bits.get() | 1 << (target % 64));
             }
@@ -181,6 +184,24 @@ impl<'w> Access<'w> {
             Some(memory) => memory.copy_out(place.offset, bytes).map_err(|e| self.failed("get", target, &e)),
             None => operation::get_now(self.core, &place, bytes),
         }
+    }
+
+    /// [`Access::accumulate`] of one element: what programs do most.
+    #[inline]
+    pub fn accumulate_one<T: Number>(
+        &self,
+        target: usize,
+        displacement: usize,
+        op: ReduceOp,
+        one: T,
+    ) -> Result<()> {
+        const NAME: &str = "accumulate";
+        let Some(place) = self.place(NAME, target, displacement, size_of::<T>())? else { return Ok(()) };
+        if place.remote.direct.is_some() {
+            return operation::fetch_op(self.core, &place, op, one).map(drop);
+        }
+        self.touch(target);
+        operation::accumulate(self.core, &place, Accumulate { op, ty: T::TYPE, operands: one.as_bytes() })
     }
 
     pub fn accumulate(&self, target: usize, displacement: usize, what: Accumulate<'_>) -> Result<()> {
@@ -253,7 +274,9 @@ impl<'w> Access<'w> {
     }
 
     fn touch(&self, target: usize) {
-        self.touched.borrow_mut().insert(target);
+        if self.last_touched.replace(target) != target {
+            self.touched.borrow_mut().insert(target);
+        }
     }
 
     /// Completes all operations to `target`, there and here.
@@ -351,8 +374,11 @@ impl<'w> Access<'w> {
 }
 
 impl Drop for Access<'_> {
+    #[inline]
     fn drop(&mut self) {
-        if let Err(error) = self.close() {
+        if !self.closed.get()
+            && let Err(error) = self.close()
+        {
             tracing::error!(%error, "an epoch ended by unwinding is not complete");
         }
     }

@@ -196,6 +196,7 @@ impl<T: Element + Number> Epoch<'_, '_, T> {
     ///
     /// # Errors
     /// As [`Epoch::put`]; an element would not be aligned.
+    #[inline]
     pub fn accumulate<O: Operation<T>>(
         &self,
         target: usize,
@@ -203,6 +204,9 @@ impl<T: Element + Number> Epoch<'_, '_, T> {
         _op: O,
         data: &[T],
     ) -> Result<()> {
+        if let [one] = data {
+            return self.access.accumulate_one(target, displacement, O::OP, *one);
+        }
         let what = Accumulate { op: O::OP, ty: T::TYPE, operands: data.as_bytes() };
         self.access.accumulate(target, displacement, what)
     }

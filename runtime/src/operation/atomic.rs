@@ -29,10 +29,17 @@ pub(crate) struct Accumulate<'a> {
     pub operands: &'a [u8],
 }
 
-/// Keeps the agent's large updates away from this rank's own memory, where only those two update it.
+/// Updates mapped memory. Where only this rank and its agent update it, the agent's large updates are kept away.
 #[inline]
-fn updating(core: &Core) -> Option<parking_lot::RwLockReadGuard<'_, ()>> {
-    core.exposure.private.then(|| core.exposure.gate.read())
+fn update<R>(core: &Core, update: impl FnOnce() -> R) -> R {
+    if core.private { behind_gate(core, update) } else { update() }
+}
+
+#[cold]
+#[inline(never)]
+fn behind_gate<R>(core: &Core, update: impl FnOnce() -> R) -> R {
+    let _updating = core.exposure.gate.read();
+    update()
 }
 
 fn failed(core: &Core, operation: &'static str, target: usize, error: &TransportError) -> Error {
@@ -60,9 +67,7 @@ pub(crate) fn accumulate(core: &Core, place: &Place<'_>, what: Accumulate<'_>) -
     const NAME: &str = "accumulate";
     check_aligned(core, NAME, place, what.ty.size())?;
     if let Some(memory) = &place.remote.direct {
-        let _updating = updating(core);
-        return memory
-            .apply(what.op, what.ty, place.offset, what.operands, None)
+        return update(core, || memory.apply(what.op, what.ty, place.offset, what.operands, None))
             .map_err(|e| failed(core, NAME, place.target, &e));
     }
     if what.operands.len() >= PULLED && core.member.engine.routes.to(place.target).capabilities().rma {
@@ -121,9 +126,7 @@ pub(crate) fn get_accumulate(
     const NAME: &str = "get_accumulate";
     check_aligned(core, NAME, place, what.ty.size())?;
     if let Some(memory) = &place.remote.direct {
-        let _updating = updating(core);
-        return memory
-            .apply(what.op, what.ty, place.offset, what.operands, Some(result))
+        return update(core, || memory.apply(what.op, what.ty, place.offset, what.operands, Some(result)))
             .map_err(|e| failed(core, NAME, place.target, &e));
     }
     let room = room(core, place.target, what.ty);
@@ -146,10 +149,21 @@ pub(crate) fn get_accumulate(
 /// One element, with the result.
 #[inline]
 pub(crate) fn fetch_op<T: Number>(core: &Core, place: &Place<'_>, op: ReduceOp, operand: T) -> Result<T> {
+    match &place.remote.direct {
+        Some(memory) if !core.private => memory
+            .fetch_op(place.offset, op, operand)
+            .map_err(|e| failed(core, "fetch_and_op", place.target, &e)),
+        _ => fetch_op_far(core, place, op, operand),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn fetch_op_far<T: Number>(core: &Core, place: &Place<'_>, op: ReduceOp, operand: T) -> Result<T> {
     const NAME: &str = "fetch_and_op";
     if let Some(memory) = &place.remote.direct {
-        let _updating = updating(core);
-        return memory.fetch_op(place.offset, op, operand).map_err(|e| failed(core, NAME, place.target, &e));
+        return update(core, || memory.fetch_op(place.offset, op, operand))
+            .map_err(|e| failed(core, NAME, place.target, &e));
     }
     check_aligned(core, NAME, place, size_of::<T>())?;
     let mut header = header(core, place, Kind::FetchOp, op, T::TYPE, 0);
@@ -160,11 +174,20 @@ pub(crate) fn fetch_op<T: Number>(core: &Core, place: &Place<'_>, op: ReduceOp, 
 /// One element, replaced if it equals `compare`; returns what was there.
 #[inline]
 pub(crate) fn compare_swap<T: Number>(core: &Core, place: &Place<'_>, compare: T, value: T) -> Result<T> {
+    match &place.remote.direct {
+        Some(memory) if !core.private => memory
+            .compare_swap(place.offset, compare, value)
+            .map_err(|e| failed(core, "compare_and_swap", place.target, &e)),
+        _ => compare_swap_far(core, place, compare, value),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn compare_swap_far<T: Number>(core: &Core, place: &Place<'_>, compare: T, value: T) -> Result<T> {
     const NAME: &str = "compare_and_swap";
     if let Some(memory) = &place.remote.direct {
-        let _updating = updating(core);
-        return memory
-            .compare_swap(place.offset, compare, value)
+        return update(core, || memory.compare_swap(place.offset, compare, value))
             .map_err(|e| failed(core, NAME, place.target, &e));
     }
     check_aligned(core, NAME, place, size_of::<T>())?;

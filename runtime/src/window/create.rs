@@ -74,6 +74,7 @@ impl Core {
             (Ok(made), Ok(peers)) => Ok(Box::new(Self {
                 member: member.clone(),
                 number: made.number,
+                private: made.exposure.private,
                 exposure: made.exposure,
                 peers,
                 epochs: Mutex::default(),

@@ -57,6 +57,8 @@ pub(crate) struct Core {
     pub epochs: Mutex<Epochs>,
     /// By name of transport; dropped when the window goes.
     regions: Mutex<Vec<Box<dyn Region>>>,
+    /// [`Exposure::private`], where every atomic finds it.
+    pub private: bool,
     /// Whether the memory is the user's, which goes when the window goes.
     of_user: bool,
 }
