@@ -61,8 +61,8 @@ impl Pull {
     }
 
     /// The operands are there, or will not be.
-    pub fn finish(self: Box<Self>, engine: &Engine, succeeded: bool) {
-        let Self { request, exposure, op, ty, offset, len, staging, .. } = *self;
+    pub fn finish(self, engine: &Engine, succeeded: bool) {
+        let Self { request, exposure, op, ty, offset, len, staging, .. } = self;
         let buffer = staging.take();
         let done = succeeded && exposure.accumulate(op, ty, offset, &buffer[..len]).is_ok();
         engine.pulls.give_back(buffer);
