@@ -78,9 +78,11 @@ impl<T: Element> Window<T> {
     pub fn fence<'env, R>(&self, body: impl FnOnce(&Epoch<'_, 'env, T>) -> Result<R>) -> Result<R> {
         let access = Access::fence(&self.core)?;
         super::fence::barrier(&self.core)?;
-        let result = within(&access, body)?;
-        super::fence::barrier(&self.core)?;
-        Ok(result)
+        let result = within(&access, body);
+        // Whatever happened here, the others come to their second fence.
+        let fenced = super::fence::barrier(&self.core);
+        let result = result?;
+        fenced.map(|()| result)
     }
 }
 

@@ -57,6 +57,11 @@ pub fn of_epochs(job: &Job) -> Result<()> {
         Ok(())
     })?;
     let rma = window.explicit();
+    // An error inside a fence at one rank leaves the fences of all in step.
+    let fenced = window.fence(|epoch| if job.rank() == 0 { epoch.put(other, 99, &[1]) } else { Ok(()) });
+    assert_eq!(fenced.is_err(), job.rank() == 0);
+    window.fence(|epoch| epoch.put_value(other, 3, 5))?;
+    assert_eq!(window.local().get(3)?, 5);
     assert_eq!(class(rma.put(other, 0, &[1])), Class::RmaSync);
     assert_eq!(class(rma.get(other, 0, &mut [1])), Class::RmaSync);
     assert_eq!(class(rma.fetch_op(other, 0, Sum, 1)), Class::RmaSync);

@@ -22,6 +22,11 @@ const SLICE: u64 = 100_000;
 /// Linux takes slices of ordinary threads since 6.12 (EEVDF, no privilege needed); an older kernel ignores them, and
 /// nothing is lost. Returns whether the system call was accepted.
 pub fn prefer_latency() -> bool {
+    // SAFETY: sched_getscheduler(2) asks about the calling thread and touches no memory.
+    if unsafe { libc::sched_getscheduler(0) } != libc::SCHED_OTHER {
+        // Somebody has chosen for this process.
+        return false;
+    }
     // SCHED_OTHER is policy 0; the nice value stays as it is.
     // SAFETY: getpriority(2) with PRIO_PROCESS and 0 asks about the calling thread and touches no memory.
     let nice = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
@@ -37,4 +42,18 @@ pub fn prefer_latency() -> bool {
     };
     // SAFETY: sched_setattr(2): thread 0 is the caller, the structure is valid and says its own size, flags are 0.
     unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) == 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_policy_stays() {
+        std::thread::spawn(|| {
+            super::prefer_latency();
+            // SAFETY: asks about the calling thread.
+            assert_eq!(unsafe { libc::sched_getscheduler(0) }, libc::SCHED_OTHER);
+        })
+        .join()
+        .unwrap();
+    }
 }
