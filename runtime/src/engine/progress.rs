@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, RawFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
@@ -23,8 +23,6 @@ use crate::{Class, Error, Result, memory};
 
 /// How long the progress thread looks away while callers poll.
 const NAP: Duration = Duration::from_micros(250);
-/// How long the progress thread polls after the last traffic: it may be taking the core from a computation.
-const LINGER: Duration = Duration::from_micros(0);
 /// Polling time where ranks have a core each, and where they share.
 const SPIN: Duration = Duration::from_millis(5);
 const SPIN_SHARED: Duration = Duration::from_micros(20);
@@ -213,19 +211,13 @@ pub(super) fn spawn(engine: Arc<Engine>) -> Result<JoinHandle<()>> {
         .map_err(|e| Error::new(Class::System, "init", format!("progress thread: {e}")).at_rank(rank))
 }
 
-/// Polls as long as there is traffic, and a little longer: requests come in bursts, and going to sleep costs more than
-/// serving one. Leaves the field to callers when they come.
+/// Polls as long as there is traffic, and no longer: it may be taking the core from a computation. Leaves the field to
+/// callers when they come.
 fn serve(engine: &Engine) {
-    let mut idle = Instant::now();
-    while engine.progress.inside.load(Ordering::Acquire) == 0 {
-        // An error is kept by the engine, where every caller meets it.
-        match engine.poll() {
-            Ok(0) if idle.elapsed() >= LINGER => return,
-            Ok(0) => std::hint::spin_loop(),
-            Ok(_) => idle = Instant::now(),
-            Err(_) => return,
-        }
-    }
+    // An error is kept by the engine, where every caller meets it.
+    while engine.progress.inside.load(Ordering::Acquire) == 0
+        && matches!(engine.poll(), Ok(found) if found > 0)
+    {}
 }
 
 fn run(engine: &Engine) {

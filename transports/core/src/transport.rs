@@ -72,8 +72,6 @@ pub struct Capabilities {
     pub max_transfer: usize,
     /// Whether `put` and `get` exist for memory that is not mapped (else such accesses go by messages).
     pub rma: bool,
-    /// Whether a CPU atomic of the origin works on regions given as `direct`.
-    pub cpu_atomics: bool,
     /// The provider and version below, for people.
     pub provider: String,
 }

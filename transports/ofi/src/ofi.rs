@@ -57,7 +57,6 @@ impl Ofi {
                 max_message: setup::max_message(&info),
                 max_transfer: MAX_TRANSFER.min(info.max_message_size()),
                 rma: true,
-                cpu_atomics: false,
                 provider: format!("{}, {}", info.provider(), provider::version(info.library())),
             },
             provider: info.provider(),

@@ -70,7 +70,6 @@ impl Shm {
                 max_message: MAX_MESSAGE,
                 max_transfer: usize::MAX,
                 rma: attach::available(),
-                cpu_atomics: true,
                 provider: "memory files, cross-memory attach".into(),
             },
             address,
