@@ -24,6 +24,28 @@ pub enum Class {
     Type,
     /// `MPI_ERR_COUNT`: lengths that do not match.
     Count,
+    /// `MPI_ERR_WIN`: a window that cannot be used so.
+    Window,
+    /// `MPI_ERR_BASE`: memory that is not this window's.
+    Base,
+    /// `MPI_ERR_LOCKTYPE`: no type of lock.
+    LockType,
+    /// `MPI_ERR_ASSERT`: an assertion that does not hold, or not here.
+    Assert,
+    /// `MPI_ERR_RMA_CONFLICT`: accesses to a window that conflict.
+    RmaConflict,
+    /// `MPI_ERR_RMA_ATTACH`: memory cannot be attached, or was not.
+    RmaAttach,
+    /// `MPI_ERR_RMA_SHARED`: memory cannot be shared between these ranks.
+    RmaShared,
+    /// `MPI_ERR_RMA_FLAVOR`: a window of the wrong kind.
+    RmaFlavour,
+    /// `MPI_ERR_OP`: an operation that is not defined for the type.
+    Op,
+    /// `MPI_ERR_GROUP`: a group that is none, or not of this window.
+    Group,
+    /// `MPI_ERR_INFO_VALUE`: a hint that makes no sense.
+    Info,
     /// `MPI_ERR_ARG`: another argument or setting that makes no sense.
     Argument,
     /// Ranks called different collectives.
@@ -54,6 +76,17 @@ impl Class {
             Self::NoMemory => "MPI_ERR_NO_MEM",
             Self::Type => "MPI_ERR_TYPE",
             Self::Count => "MPI_ERR_COUNT",
+            Self::Window => "MPI_ERR_WIN",
+            Self::Base => "MPI_ERR_BASE",
+            Self::LockType => "MPI_ERR_LOCKTYPE",
+            Self::Assert => "MPI_ERR_ASSERT",
+            Self::RmaConflict => "MPI_ERR_RMA_CONFLICT",
+            Self::RmaAttach => "MPI_ERR_RMA_ATTACH",
+            Self::RmaShared => "MPI_ERR_RMA_SHARED",
+            Self::RmaFlavour => "MPI_ERR_RMA_FLAVOR",
+            Self::Op => "MPI_ERR_OP",
+            Self::Group => "MPI_ERR_GROUP",
+            Self::Info => "MPI_ERR_INFO_VALUE",
             Self::Argument => "MPI_ERR_ARG",
             Self::Collective => "mismatched collectives",
             Self::Peer => "MPI_ERR_PROC_FAILED",
@@ -127,6 +160,11 @@ impl Error {
     /// The class, as the standard has it.
     pub fn class(&self) -> Class {
         self.0.class
+    }
+
+    /// What is wrong, without where.
+    pub fn message(&self) -> &str {
+        &self.0.message
     }
 
     /// The call that failed: `put`, `lock`, `allocate`.

@@ -51,7 +51,7 @@ mod protocol;
 pub mod settings;
 mod window;
 
-pub use epoch::{Epoch, Explicit};
+pub use epoch::{Assert, Epoch, Explicit};
 pub use error::{Class, Error, Result};
 pub use job::{Job, init, local, run};
 pub use operation::{
@@ -59,7 +59,7 @@ pub use operation::{
 };
 pub use protocol::lock::LockKind;
 pub use transom_transport::{DataType, Integer, Number, ReduceOp, reduce_valid};
-pub use window::{Local, Window, WindowOptions};
+pub use window::{Flavour, Info, Local, MemoryModel, Window, WindowOptions};
 
 /// The null rank (`MPI_PROC_NULL`): a valid target of every operation, which then does nothing (MPI-4.1 §12.3).
 pub const NULL_RANK: usize = usize::MAX;

@@ -9,7 +9,7 @@ use transom_transport::{DataType, Number, ReduceOp, RegionKey, TransportResult, 
 
 use super::exposure::Represented;
 use super::pull::Pull;
-use super::{Engine, Exposure};
+use super::{Engine, Exposure, RegionCard, key_for};
 use crate::memory::Staging;
 use crate::protocol::lock::{LockKind, Ticket};
 use crate::protocol::matching;
@@ -35,7 +35,22 @@ pub(super) fn handle(engine: &Engine, header: &Header, kind: Kind, payload: &[u8
         }
         Kind::Wake => agent_recheck(engine, header.window),
         Kind::Lock | Kind::Unlock => lock(engine, header, kind),
-        Kind::Accumulate | Kind::Put => {
+        Kind::Post | Kind::Complete => matched(engine, header, kind),
+        Kind::FindRegion => {
+            let answer = find_region(engine, header);
+            reply(engine, header, answer);
+        }
+        Kind::ForgetRegion => {
+            if let Some(exposure) = engine.exposures.get(header.window) {
+                // Waits for an access under way to end.
+                let _revoking = exposure.revoked.write();
+                if let Some(regions) = exposure.regions() {
+                    regions.forget(header.origin as usize, header.offset as usize);
+                }
+            }
+            reply(engine, header, Some(Answer::Value(0)));
+        }
+        Kind::Accumulate | Kind::Put | Kind::Notify => {
             if access(engine, header, kind, payload).is_none() {
                 tracing::warn!(
                     ?kind,
@@ -84,46 +99,87 @@ fn collective(engine: &Engine, header: &Header, payload: &[u8]) {
     }
 }
 
+/// A post or a complete has arrived.
+fn matched(engine: &Engine, header: &Header, kind: Kind) {
+    let Some(exposure) = engine.exposures.get(header.window) else {
+        tracing::warn!(?kind, origin = header.origin, window = header.window, "dropped: no such window");
+        return;
+    };
+    let mut matching = exposure.matching.lock();
+    match kind {
+        Kind::Post => matching.posted(header.origin as usize),
+        _ => matching.completed(header.origin as usize),
+    }
+}
+
+/// The card of an attached region, for a rank that is told from now on when the region goes.
+fn find_region(engine: &Engine, header: &Header) -> Option<Answer> {
+    let exposure = engine.exposures.get(header.window)?;
+    let (address, bytes) = (usize::try_from(header.offset).ok()?, usize::try_from(header.count).ok()?);
+    let origin = header.origin as usize;
+    let (region, _) = exposure.regions()?.find(address, bytes)?;
+    region.known_to.lock().insert(origin);
+    // Whoever takes the region away now finds this origin among those to be told.
+    exposure.regions()?.find(address, bytes)?;
+    let key = key_for(&region.keys, engine.routes.to(origin).name()).0;
+    postcard::to_stdvec(&RegionCard { address: region.address, key }).ok().map(Answer::Data)
+}
+
 /// An access to a window's memory. `None` if the request makes no sense.
 fn access(engine: &Engine, header: &Header, kind: Kind, payload: &[u8]) -> Option<Answer> {
     let exposure = engine.exposures.get(header.window)?;
-    let memory = &exposure.memory;
     let offset = usize::try_from(header.offset).ok()?;
     let operation = || {
         let (op, ty) = (ReduceOp::from_wire(header.op)?, DataType::from_wire(header.ty)?);
         reduce_valid(op, ty).then_some((op, ty))
     };
     match kind {
-        Kind::Put => memory.copy_in(offset, payload).ok().map(|()| Answer::Value(0)),
+        Kind::Put | Kind::Notify => {
+            if !payload.is_empty() {
+                exposure.with(offset, payload.len(), |memory, at| memory.copy_in(at, payload).ok())??;
+            }
+            if kind == Kind::Notify {
+                exposure.count_notification(header.compare, header.value);
+            }
+            Some(Answer::Value(0))
+        }
         Kind::Get => {
             let count = usize::try_from(header.count).ok()?;
             if count > engine.routes.to(header.origin as usize).capabilities().max_message {
                 return None;
             }
             let mut data = vec![0; count];
-            memory.copy_out(offset, &mut data).ok().map(|()| Answer::Data(data))
+            exposure.with(offset, count, |memory, at| memory.copy_out(at, &mut data).ok())??;
+            Some(Answer::Data(data))
         }
         Kind::Accumulate => {
             let (op, ty) = operation()?;
-            exposure.accumulate(op, ty, offset, payload).ok().map(|()| Answer::Value(0))
+            exposure.accumulate(op, ty, offset, payload).map(|()| Answer::Value(0))
         }
         Kind::GetAccumulate => {
             let (op, ty) = operation()?;
             let mut old = vec![0; payload.len()];
-            memory.apply(op, ty, offset, payload, Some(&mut old)).ok().map(|()| Answer::Data(old))
+            exposure.with(offset, payload.len(), |memory, at| {
+                memory.apply(op, ty, at, payload, Some(&mut old)).ok()
+            })??;
+            Some(Answer::Data(old))
         }
         Kind::FetchOp => {
             let (op, ty) = operation()?;
-            with_number!(ty, T => {
-                memory.fetch_op::<T>(offset, op, unpack(header.value)).ok().map(|v| Answer::Value(pack(v)))
-            })
+            exposure.with(offset, ty.size(), |memory, at| {
+                with_number!(ty, T => {
+                    memory.fetch_op::<T>(at, op, unpack(header.value)).ok().map(|v| Answer::Value(pack(v)))
+                })
+            })?
         }
         Kind::CompareSwap => {
             let (_, ty) = operation()?;
-            with_number!(ty, T => {
-                let (compare, value) = (unpack::<T>(header.compare), unpack(header.value));
-                memory.compare_swap::<T>(offset, compare, value).ok().map(|v| Answer::Value(pack(v)))
-            })
+            exposure.with(offset, ty.size(), |memory, at| {
+                with_number!(ty, T => {
+                    let (compare, value) = (unpack::<T>(header.compare), unpack(header.value));
+                    memory.compare_swap::<T>(at, compare, value).ok().map(|v| Answer::Value(pack(v)))
+                })
+            })?
         }
         _ => None,
     }
@@ -134,8 +190,8 @@ fn pull(engine: &Engine, header: &Header, key: &[u8]) -> Option<()> {
     let exposure = engine.exposures.get(header.window)?;
     let (op, ty) = (ReduceOp::from_wire(header.op)?, DataType::from_wire(header.ty)?);
     let (offset, len) = (usize::try_from(header.offset).ok()?, usize::try_from(header.count).ok()?);
-    let fits = offset <= exposure.memory.len() && len <= exposure.memory.len() - offset && len <= Pull::MOST;
-    if !reduce_valid(op, ty) || !fits {
+    exposure.with(offset, len, |_, _| ())?;
+    if !reduce_valid(op, ty) || len > Pull::MOST {
         return None;
     }
     let origin = header.origin as usize;

@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use parking_lot::{Mutex, RwLock};
 use transom_transport::{DataType, ReduceOp, Span, TransportResult, futex};
 
+use super::regions::Regions;
 use crate::protocol::lock::{Ticket, TicketLock};
+use crate::protocol::pscw;
 
 /// Bytes of a window's control words at one rank: one cache line.
 pub(crate) const CONTROL_SLOT: usize = 64;
@@ -62,10 +64,19 @@ pub(crate) struct Represented {
     pub request: u32,
 }
 
+/// What a window exposes at this rank.
+#[derive(Debug)]
+pub(crate) enum Exposed {
+    /// One piece of memory, from offset 0.
+    Fixed(Span),
+    /// What is attached at the time, by address.
+    Dynamic(Regions),
+}
+
 /// One window, as the agent sees it.
 #[derive(Debug)]
 pub(crate) struct Exposure {
-    pub memory: Span,
+    pub exposed: Exposed,
     pub lock: LockWords,
     pub represented: Mutex<Vec<Represented>>,
     /// No other process updates this memory: it is in no memory file that others map. Then only the agent and this
@@ -75,17 +86,73 @@ pub(crate) struct Exposure {
     pub gate: RwLock<()>,
     /// Ranks whose memory has gone. Held for reading while memory of a peer is accessed that the peer may take away.
     pub revoked: RwLock<HashSet<usize>>,
+    /// Posts and completes that have arrived.
+    pub matching: Mutex<pscw::Matching>,
+    /// Notifications that have arrived, by number.
+    notified: Mutex<HashMap<u64, u64>>,
 }
 
 impl Exposure {
-    pub fn new(memory: Span, lock: LockWords) -> Self {
+    pub fn new(exposed: Exposed, lock: LockWords) -> Self {
         Self {
-            private: memory.file().is_none(),
-            memory,
+            private: match &exposed {
+                Exposed::Fixed(memory) => memory.file().is_none(),
+                Exposed::Dynamic(_) => true,
+            },
+            exposed,
             lock,
             represented: Mutex::default(),
             gate: RwLock::default(),
             revoked: RwLock::default(),
+            matching: Mutex::default(),
+            notified: Mutex::default(),
+        }
+    }
+
+    /// Calls `access` with the memory that holds `bytes` bytes at `offset`, and their offset there. `None` if nothing
+    /// does.
+    pub fn with<R>(&self, offset: usize, bytes: usize, access: impl FnOnce(&Span, usize) -> R) -> Option<R> {
+        match &self.exposed {
+            Exposed::Fixed(memory) => {
+                let inside = offset <= memory.len() && bytes <= memory.len() - offset;
+                inside.then(|| access(memory, offset))
+            }
+            Exposed::Dynamic(regions) => {
+                let (region, offset) = regions.find(offset, bytes)?;
+                Some(access(&region.memory, offset))
+            }
+        }
+    }
+
+    /// The regions of a dynamic window.
+    pub fn regions(&self) -> Option<&Regions> {
+        match &self.exposed {
+            Exposed::Fixed(_) => None,
+            Exposed::Dynamic(regions) => Some(regions),
+        }
+    }
+
+    /// Counts notifications of a number that have arrived.
+    pub fn count_notification(&self, number: u64, count: u64) {
+        let mut notified = self.notified.lock();
+        let arrived = notified.entry(number).or_insert(0);
+        *arrived = arrived.saturating_add(count);
+    }
+
+    /// Takes `count` notifications of a number, if there are so many.
+    pub fn take_notifications(&self, number: u64, count: u64) -> bool {
+        let mut notified = self.notified.lock();
+        match notified.get_mut(&number) {
+            _ if count == 0 => true,
+            Some(arrived) if *arrived > count => {
+                *arrived -= count;
+                true
+            }
+            Some(arrived) if *arrived == count => {
+                notified.remove(&number);
+                true
+            }
+            _ => false,
         }
     }
 }
@@ -94,19 +161,15 @@ impl Exposure {
     /// Bytes from which on waiting for the gate pays.
     const LARGE: usize = 1024;
 
-    /// Accumulates for the agent, atomically for each element.
-    pub fn accumulate(
-        &self,
-        op: ReduceOp,
-        ty: DataType,
-        offset: usize,
-        operands: &[u8],
-    ) -> TransportResult<()> {
-        if !self.private || operands.len() < Self::LARGE {
-            return self.memory.apply(op, ty, offset, operands, None);
-        }
-        let _alone = self.gate.write();
-        self.memory.apply_alone(op, ty, offset, operands)
+    /// Accumulates for the agent, atomically for each element. `None` if that cannot be.
+    pub fn accumulate(&self, op: ReduceOp, ty: DataType, offset: usize, operands: &[u8]) -> Option<()> {
+        self.with(offset, operands.len(), |memory, offset| {
+            if memory.file().is_some() || operands.len() < Self::LARGE {
+                return memory.apply(op, ty, offset, operands, None).ok();
+            }
+            let _alone = self.gate.write();
+            memory.apply_alone(op, ty, offset, operands).ok()
+        })?
     }
 }
 

@@ -7,6 +7,7 @@ mod outbox;
 mod pending;
 mod progress;
 mod pull;
+mod regions;
 mod requests;
 mod routes;
 mod waiting;
@@ -20,9 +21,10 @@ use transom_transport::{Event, Posted, Transport};
 use zerocopy::IntoBytes;
 
 pub(crate) use agent::{agent_recheck, pack, unpack};
-pub(crate) use exposure::{CONTROL_SLOT, Exposure, Exposures, LockWords};
+pub(crate) use exposure::{CONTROL_SLOT, Exposed, Exposure, Exposures, LockWords};
 pub(crate) use pending::{Pending, Pendings, TargetState};
 pub(crate) use pull::Pull;
+pub(crate) use regions::{Attached, Known, RegionCard, Regions, key_for};
 pub(crate) use requests::{Request, Requests};
 pub(crate) use routes::Routes;
 

@@ -64,7 +64,7 @@ impl Pull {
     pub fn finish(self, engine: &Engine, succeeded: bool) {
         let Self { request, exposure, op, ty, offset, len, staging, .. } = self;
         let buffer = staging.take();
-        let done = succeeded && exposure.accumulate(op, ty, offset, &buffer[..len]).is_ok();
+        let done = succeeded && exposure.accumulate(op, ty, offset, &buffer[..len]).is_some();
         engine.pulls.give_back(buffer);
         reply(engine, &request, done.then_some(Answer::Value(0)));
     }

@@ -6,15 +6,15 @@ use std::collections::BTreeSet;
 use transom_transport::memory::store_load_fence;
 use transom_transport::{Number, ReduceOp};
 
-use super::lock;
+use super::{active, lock};
 use crate::memory::{OriginBuffer, ResultBuffer};
 use crate::operation::{self, Accumulate, Place};
 use crate::protocol::lock::{LockKind, Ticket};
 use crate::window::{Core, Peer};
-use crate::{Class, Error, Result};
+use crate::{Assert, Class, Error, Result};
 
 /// Which targets an epoch covers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Covers {
     /// The one whose lock is held (or the null rank).
     One(usize),
@@ -23,6 +23,8 @@ pub(super) enum Covers {
     Locked,
     /// All, between fences.
     Fenced,
+    /// Those of a group, each once it has posted its window.
+    Started(Box<[usize]>),
 }
 
 /// An open access epoch.
@@ -30,9 +32,11 @@ pub(super) enum Covers {
 pub(super) struct Access<'w> {
     core: &'w Core,
     covers: Covers,
+    /// Whether the matching calls or locks of others are awaited ([`Assert::NOCHECK`] is not given).
+    checked: bool,
     /// The target of the last access, which is covered.
     covered: Cell<usize>,
-    /// A bit per rank whose lock [`Covers::Locked`] has taken.
+    /// A bit per rank whose lock [`Covers::Locked`] has taken, or whose post has come.
     taken: Box<[Cell<u64>]>,
     /// The lock that [`Covers::One`] holds.
     ticket: Cell<Option<Ticket>>,
@@ -51,17 +55,17 @@ pub(super) struct Access<'w> {
 const NOBODY: usize = usize::MAX - 1;
 
 impl<'w> Access<'w> {
-    fn open(core: &'w Core, covers: Covers) -> Self {
+    fn open(core: &'w Core, covers: Covers, assert: Assert) -> Self {
+        let bits = match covers {
+            Covers::Locked | Covers::Started(_) => core.peers.len().div_ceil(64),
+            Covers::One(_) | Covers::Fenced => 0,
+        };
         Self {
             core,
             covers,
+            checked: !assert.has(Assert::NOCHECK),
             covered: Cell::new(NOBODY),
-            taken: if covers == Covers::Locked {
-                vec![Cell::new(0); core.peers.len().div_ceil(64)]
-            } else {
-                vec![]
-            }
-            .into(),
+            taken: (0..bits).map(|_| Cell::new(0)).collect(),
             ticket: Cell::new(None),
             held: RefCell::default(),
             dirty: Cell::new(false),
@@ -73,11 +77,16 @@ impl<'w> Access<'w> {
 
     /// Locks `target` and opens an epoch to it.
     #[inline]
-    pub fn lock(core: &'w Core, kind: LockKind, target: usize) -> Result<Self> {
+    pub fn lock(core: &'w Core, kind: LockKind, target: usize, assert: Assert) -> Result<Self> {
         let peer = core.target("lock", target)?;
+        if core.hints.no_locks || assert != Assert::NONE {
+            check_locks(core, "lock", assert)?;
+        }
         core.epochs.lock().open_lock(target).map_err(|e| core.name(e).with_target(target))?;
-        let access = Self::open(core, Covers::One(target));
-        if let Some(peer) = peer {
+        let access = Self::open(core, Covers::One(target), assert);
+        if let Some(peer) = peer
+            && access.checked
+        {
             match lock::acquire(core, target, peer, kind) {
                 Ok(ticket) => access.ticket.set(Some(ticket)),
                 Err(error) => {
@@ -87,19 +96,31 @@ impl<'w> Access<'w> {
             }
         }
         access.covered.set(target);
+        core.refresh("lock")?;
         Ok(access)
     }
 
     /// Opens an epoch to all targets, with shared locks.
-    pub fn lock_all(core: &'w Core) -> Result<Self> {
+    pub fn lock_all(core: &'w Core, assert: Assert) -> Result<Self> {
+        check_locks(core, "lock_all", assert)?;
         core.epochs.lock().open_all().map_err(|e| core.name(e))?;
-        Ok(Self::open(core, Covers::Locked))
+        let access = Self::open(core, Covers::Locked, assert);
+        core.refresh("lock_all")?;
+        Ok(access)
     }
 
     /// Opens an epoch to all targets between fences.
     pub fn fence(core: &'w Core) -> Result<Self> {
         core.epochs.lock().open_fence().map_err(|e| core.name(e))?;
-        Ok(Self::open(core, Covers::Fenced))
+        Ok(Self::open(core, Covers::Fenced, Assert::NONE))
+    }
+
+    /// Opens an epoch to the ranks of `group`, which post their windows to this rank.
+    pub fn start(core: &'w Core, group: &[usize], assert: Assert) -> Result<Self> {
+        assert.check("start").map_err(|e| core.name(e))?;
+        let group = active::check_group(core, "start", group)?;
+        core.epochs.lock().open_start().map_err(|e| core.name(e))?;
+        Ok(Self::open(core, Covers::Started(group), assert))
     }
 
     /// The place of an access, if the epoch covers the target and the window holds it. `None` for the null rank.
@@ -116,8 +137,7 @@ impl<'w> Access<'w> {
         if self.covered.get() != target && !self.is_taken(target) {
             self.cover(operation, target, peer)?;
         }
-        let offset = core.locate(operation, target, peer, displacement, bytes)?;
-        let remote = core.remote(operation, target, peer)?;
+        let (remote, offset) = core.reach(operation, target, peer, displacement, bytes)?;
         Ok(Some(Place { target, peer, remote, offset }))
     }
 
@@ -130,22 +150,38 @@ impl<'w> Access<'w> {
     /// Makes sure that `target` is covered.
     #[cold]
     fn cover(&self, operation: &'static str, target: usize, peer: &Peer) -> Result<()> {
-        match self.covers {
+        match &self.covers {
             Covers::One(locked) => {
                 let message =
                     format!("the epoch covers rank {locked} only: lock rank {target}, or use lock_all");
                 return Err(self.core.error(Class::RmaSync, operation, message).with_target(target));
             }
             Covers::Locked => {
-                let ticket = lock::acquire(self.core, target, peer, LockKind::Shared)?;
-                self.held.borrow_mut().push((target, ticket));
-                let bits = &self.taken[target / 64];
-                bits.set(bits.get() | 1 << (target % 64));
+                if self.checked {
+                    let ticket = lock::acquire(self.core, target, peer, LockKind::Shared)?;
+                    self.held.borrow_mut().push((target, ticket));
+                }
+                self.take(target);
+            }
+            Covers::Started(group) => {
+                if group.binary_search(&target).is_err() {
+                    let message = format!("the epoch covers ranks {group:?} only: name this one to start");
+                    return Err(self.core.error(Class::RmaSync, operation, message).with_target(target));
+                }
+                if self.checked {
+                    active::await_post(self.core, operation, target)?;
+                }
+                self.take(target);
             }
             Covers::Fenced => {}
         }
         self.covered.set(target);
         Ok(())
+    }
+
+    fn take(&self, target: usize) {
+        let bits = &self.taken[target / 64];
+        bits.set(bits.get() | 1 << (target % 64));
     }
 
     #[inline]
@@ -174,6 +210,15 @@ impl<'w> Access<'w> {
                 operation::get(self.core, &place, &mut ResultBuffer::of_scope(bytes))
             }
         }
+    }
+
+    /// A put that tells the target when it is there.
+    pub fn put_notify(&self, target: usize, displacement: usize, bytes: &[u8], number: u64) -> Result<()> {
+        let Some(place) = self.place("put_notify", target, displacement, bytes.len())? else { return Ok(()) };
+        if place.remote.direct.is_none() {
+            self.touch(target);
+        }
+        operation::notify(self.core, &place, bytes, number)
     }
 
     /// A get that is complete when the call returns.
@@ -285,14 +330,20 @@ impl<'w> Access<'w> {
         if self.core.target("flush", target)?.is_none() {
             return Ok(());
         }
-        if let Covers::One(locked) = self.covers
-            && locked != target
-        {
-            let message = format!("the epoch covers rank {locked} only");
-            return Err(self.core.error(Class::RmaSync, "flush", message).with_target(target));
-        }
+        self.check_flush(target)?;
         self.flush_stores();
         if self.touched.borrow().contains(&target) { self.complete("flush", &[target]) } else { Ok(()) }
+    }
+
+    #[inline]
+    fn check_flush(&self, target: usize) -> Result<()> {
+        match &self.covers {
+            Covers::One(locked) if *locked != target => {
+                let message = format!("the epoch covers rank {locked} only");
+                Err(self.core.error(Class::RmaSync, "flush", message).with_target(target))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Completes all operations to all targets.
@@ -314,9 +365,8 @@ impl<'w> Access<'w> {
     /// to the others; the first error is returned.
     fn complete(&self, operation: &'static str, targets: &[usize]) -> Result<()> {
         let peers = targets.iter().map(|target| (*target, &self.core.peers[*target]));
-        let asked: Vec<_> = peers
-            .map(|(t, peer)| (t, peer, operation::start_complete(self.core, operation, t, peer)))
-            .collect();
+        let asked: Vec<_> =
+            peers.map(|(t, peer)| (t, peer, operation::start_complete(self.core, operation, peer))).collect();
         let mut result = Ok(());
         for (target, peer, confirmation) in asked {
             let completed = confirmation.and_then(|confirmation| {
@@ -333,31 +383,51 @@ impl<'w> Access<'w> {
         if self.closed.replace(true) {
             return Ok(());
         }
-        let operation = match self.covers {
+        let operation = match &self.covers {
             Covers::One(_) => "unlock",
             Covers::Locked => "unlock_all",
             Covers::Fenced => "fence",
+            Covers::Started(_) => "complete",
         };
-        let mut result = Ok(());
-        if !self.touched.borrow().is_empty() {
-            let touched: Vec<usize> = self.touched.take().into_iter().collect();
-            result = self.complete(operation, &touched);
-            if touched.iter().any(|target| !self.core.peers[*target].state.is_idle()) {
-                operation::abandon(self.core);
+        let mut result = self.complete_all(operation);
+        match &self.covers {
+            Covers::One(target) => {
+                result = result.and(self.core.publish(operation));
+                if let Some(ticket) = self.ticket.take() {
+                    let peer = &self.core.peers[*target];
+                    result = result.and(lock::release(self.core, *target, peer, ticket));
+                } else {
+                    self.flush_stores();
+                }
             }
-        }
-        if self.covers == Covers::Fenced {
-            self.flush_stores();
-        }
-        if let (Covers::One(target), Some(ticket)) = (self.covers, self.ticket.take()) {
-            result = result.and(lock::release(self.core, target, &self.core.peers[target], ticket));
-        }
-        if self.covers == Covers::Locked {
-            for (target, ticket) in self.held.take() {
-                result = result.and(lock::release(self.core, target, &self.core.peers[target], ticket));
+            Covers::Locked => {
+                result = result.and(self.core.publish(operation));
+                self.flush_stores();
+                for (target, ticket) in self.held.take() {
+                    result = result.and(lock::release(self.core, target, &self.core.peers[target], ticket));
+                }
+            }
+            Covers::Fenced => self.flush_stores(),
+            Covers::Started(group) => {
+                self.flush_stores();
+                result = result.and(active::complete(self.core, group, self.checked));
             }
         }
         self.forget();
+        result
+    }
+
+    /// Completes all operations, or ends all traffic: their buffers are about to go.
+    #[inline]
+    fn complete_all(&self, operation: &'static str) -> Result<()> {
+        if self.touched.borrow().is_empty() {
+            return Ok(());
+        }
+        let touched: Vec<usize> = self.touched.take().into_iter().collect();
+        let result = self.complete(operation, &touched);
+        if touched.iter().any(|target| !self.core.peers[*target].state.is_idle()) {
+            operation::abandon(self.core);
+        }
         result
     }
 
@@ -365,12 +435,21 @@ impl<'w> Access<'w> {
     fn forget(&self) {
         self.closed.set(true);
         let mut epochs = self.core.epochs.lock();
-        match self.covers {
-            Covers::One(target) => epochs.close_lock(target),
-            Covers::Locked => epochs.close_all(),
-            Covers::Fenced => epochs.close_fence(),
+        match &self.covers {
+            Covers::One(target) => epochs.close_lock(*target),
+            Covers::Locked | Covers::Fenced | Covers::Started(_) => epochs.close_access(),
         }
     }
+}
+
+#[cold]
+fn check_locks(core: &Core, operation: &'static str, assert: Assert) -> Result<()> {
+    assert.check(operation).map_err(|e| core.name(e))?;
+    if core.hints.no_locks {
+        let message = "the window was made with the hint no_locks: make it without, or use fence or start";
+        return Err(core.error(Class::RmaSync, operation, message));
+    }
+    Ok(())
 }
 
 impl Drop for Access<'_> {

@@ -1,10 +1,17 @@
-//! The barrier of a fence.
+//! The fence: everybody's operations are complete, everywhere (MPI-4.1 §12.5.1).
 
-use crate::Result;
 use crate::collective::{self, Kind};
 use crate::window::Core;
+use crate::{Assert, Result};
 
 /// Every rank has come to this fence, and what it did before is visible.
-pub(super) fn barrier(core: &Core) -> Result<()> {
-    collective::barrier_as(&core.member.engine, Kind::Fence).map_err(|e| core.name(e))
+pub(super) fn synchronise(core: &Core, assert: Assert) -> Result<()> {
+    if !assert.has(Assert::NOSTORE) {
+        core.publish("fence")?;
+    }
+    // Where nothing precedes and nothing follows, nobody need wait for anybody.
+    if !assert.has(Assert::NOPRECEDE | Assert::NOSUCCEED) {
+        collective::barrier_as(&core.member.engine, Kind::Fence).map_err(|e| core.name(e))?;
+    }
+    core.refresh("fence")
 }

@@ -2,12 +2,17 @@
 //! translated from MPI; both stand on [`access::Access`].
 
 mod access;
+mod active;
+mod assert;
+mod calls;
 mod explicit;
 mod fence;
 mod lock;
 mod scoped;
+mod scopes;
 mod table;
 
+pub use assert::Assert;
 pub use explicit::Explicit;
 pub use scoped::Epoch;
 pub(crate) use table::Epochs;

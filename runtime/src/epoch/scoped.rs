@@ -5,10 +5,11 @@ use std::marker::PhantomData;
 use transom_transport::{Integer, Number, ReduceOp};
 
 use super::access::Access;
+
 use zerocopy::IntoBytes;
 
 use crate::operation::Accumulate;
-use crate::{Element, LockKind, Operation, Replace, Result, Sum, Window};
+use crate::{Element, Operation, Replace, Result, Sum};
 
 /// An open access epoch, and the operations in it (MPI-4.1 §12.3).
 ///
@@ -35,64 +36,10 @@ use crate::{Element, LockKind, Operation, Replace, Result, Sum, Window};
 /// ```
 #[derive(Debug)]
 pub struct Epoch<'w, 'env, T> {
-    access: &'w Access<'w>,
+    pub(super) access: &'w Access<'w>,
     // Invariant in 'env: a buffer's borrow must not be shortened.
-    _buffers: PhantomData<&'env mut &'env ()>,
-    _elements: PhantomData<T>,
-}
-
-impl<T: Element> Window<T> {
-    /// Locks `target`, runs `body` in an access epoch to it, completes all operations there and unlocks
-    /// (`MPI_Win_lock`, `MPI_Win_unlock`, MPI-4.1 §12.5.3). The target does nothing for it. Locks are fair: ranks are
-    /// served in the order in which they ask.
-    ///
-    /// # Errors
-    /// `target` is no rank; an epoch is open that does not go with it; the error of `body`, or of an operation that
-    /// could not be completed.
-    #[inline]
-    pub fn lock<'env, R>(
-        &self,
-        kind: LockKind,
-        target: usize,
-        body: impl FnOnce(&Epoch<'_, 'env, T>) -> Result<R>,
-    ) -> Result<R> {
-        within(&Access::lock(&self.core, kind, target)?, body)
-    }
-
-    /// Runs `body` in an access epoch to all ranks, with shared locks (`MPI_Win_lock_all`, §12.5.3). Not collective.
-    ///
-    /// A target's lock is taken when the target is first accessed.
-    ///
-    /// # Errors
-    /// As [`Window::lock`].
-    #[inline]
-    pub fn lock_all<'env, R>(&self, body: impl FnOnce(&Epoch<'_, 'env, T>) -> Result<R>) -> Result<R> {
-        within(&Access::lock_all(&self.core)?, body)
-    }
-
-    /// Runs `body` between two fences (`MPI_Win_fence`, §12.5.1). Collective: after the first fence every rank's window
-    /// may be accessed, after the second everything is complete everywhere.
-    ///
-    /// # Errors
-    /// As [`Window::lock`] and [`crate::Job::barrier`].
-    pub fn fence<'env, R>(&self, body: impl FnOnce(&Epoch<'_, 'env, T>) -> Result<R>) -> Result<R> {
-        let access = Access::fence(&self.core)?;
-        super::fence::barrier(&self.core)?;
-        let result = within(&access, body);
-        // Whatever happened here, the others come to their second fence.
-        let fenced = super::fence::barrier(&self.core);
-        let result = result?;
-        fenced.map(|()| result)
-    }
-}
-
-/// Runs `body`, then completes the epoch whatever `body` returned. (If it panics, `access` is completed by its drop.)
-#[inline]
-fn within<'env, T, R>(access: &Access<'_>, body: impl FnOnce(&Epoch<'_, 'env, T>) -> Result<R>) -> Result<R> {
-    let result = body(&Epoch { access, _buffers: PhantomData, _elements: PhantomData });
-    let closed = access.close();
-    let result = result?;
-    closed.map(|()| result)
+    pub(super) _buffers: PhantomData<&'env mut &'env ()>,
+    pub(super) _elements: PhantomData<T>,
 }
 
 impl<'env, T: Element> Epoch<'_, 'env, T> {
@@ -120,6 +67,16 @@ impl<'env, T: Element> Epoch<'_, 'env, T> {
     /// As [`Epoch::put`].
     pub fn put_copy(&self, target: usize, displacement: usize, data: &[T]) -> Result<()> {
         self.access.put(target, displacement, data.as_bytes(), true)
+    }
+
+    /// [`Epoch::put`] that tells the target when the data is there: it counts one more notification of `number`, which it
+    /// awaits by [`crate::Window::wait_notifications`]. No epoch or message is needed for that. The standard has no such
+    /// call.
+    ///
+    /// # Errors
+    /// As [`Epoch::put`].
+    pub fn put_notify(&self, target: usize, displacement: usize, data: &'env [T], number: u64) -> Result<()> {
+        self.access.put_notify(target, displacement, data.as_bytes(), number)
     }
 
     /// Copies from `target` to `data` (`MPI_Get`, §12.3.2). The data is there after the call that made the epoch has
@@ -152,7 +109,8 @@ impl<'env, T: Element> Epoch<'_, 'env, T> {
         Ok(value)
     }
 
-    /// Completes this epoch's operations to `target`, here and there (`MPI_Win_flush`, §12.5.4).
+    /// Completes this epoch's operations to `target`, here and there (`MPI_Win_flush`, §12.5.4). In every
+    /// epoch, not only in those of locks as the standard has it.
     ///
     /// # Errors
     /// No such rank, not covered; or an operation failed.

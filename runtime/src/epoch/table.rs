@@ -1,13 +1,24 @@
-//! Which epochs this process has open on a window: at most one kind at a time, one lock a target (MPI-4.1 §12.5).
+//! Which epochs this process has open on a window, and which may be opened next to them (MPI-4.1 §12.5): one access epoch
+//! at a time, where locks of several targets count as one, and one exposure epoch.
 
 use crate::{Class, Error, Result};
+
+/// The open access epoch.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+enum Accessing {
+    #[default]
+    Nothing,
+    Fence,
+    Start,
+    Locks(Vec<usize>),
+    LockAll,
+}
 
 /// The open epochs of one window.
 #[derive(Debug, Default)]
 pub(crate) struct Epochs {
-    locked: Vec<usize>,
-    all: bool,
-    fence: bool,
+    access: Accessing,
+    exposed: bool,
 }
 
 fn in_the_way(operation: &'static str, what: &str) -> Error {
@@ -15,55 +26,98 @@ fn in_the_way(operation: &'static str, what: &str) -> Error {
 }
 
 impl Epochs {
+    /// No access epoch may be open.
+    fn check_no_access(&self, operation: &'static str) -> Result<()> {
+        match &self.access {
+            Accessing::Nothing => Ok(()),
+            Accessing::Fence => Err(in_the_way(operation, "a fence epoch is open")),
+            Accessing::Start => {
+                Err(in_the_way(operation, "an access epoch of start is open (complete ends it)"))
+            }
+            Accessing::LockAll => Err(in_the_way(operation, "a lock_all epoch is open")),
+            Accessing::Locks(targets) => {
+                Err(in_the_way(operation, &format!("locks of ranks {targets:?} are held")))
+            }
+        }
+    }
+
+    fn check_not_exposed(&self, operation: &'static str) -> Result<()> {
+        if self.exposed {
+            return Err(in_the_way(operation, "an exposure epoch of post is open (wait ends it)"));
+        }
+        Ok(())
+    }
+
     /// No epoch may be open.
     pub fn check_none(&self, operation: &'static str) -> Result<()> {
-        match self.locked.first() {
-            _ if self.all => Err(in_the_way(operation, "a lock_all epoch is open")),
-            _ if self.fence => Err(in_the_way(operation, "a fence epoch is open")),
-            Some(target) => Err(in_the_way(operation, &format!("a lock of rank {target} is held"))),
-            None => Ok(()),
-        }
+        self.check_no_access(operation)?;
+        self.check_not_exposed(operation)
     }
 
     /// Opens a lock epoch to `target`.
     pub fn open_lock(&mut self, target: usize) -> Result<()> {
-        if self.all || self.fence {
-            return self.check_none("lock");
+        match &mut self.access {
+            Accessing::Nothing => self.access = Accessing::Locks(vec![target]),
+            Accessing::Locks(targets) if !targets.contains(&target) => targets.push(target),
+            Accessing::Locks(_) => {
+                return Err(in_the_way("lock", &format!("a lock of rank {target} is held already")));
+            }
+            _ => return self.check_no_access("lock"),
         }
-        if self.locked.contains(&target) {
-            return Err(in_the_way("lock", &format!("a lock of rank {target} is held already")));
-        }
-        self.locked.push(target);
         Ok(())
     }
 
     /// Closes it.
     pub fn close_lock(&mut self, target: usize) {
-        self.locked.retain(|t| *t != target);
+        if let Accessing::Locks(targets) = &mut self.access {
+            targets.retain(|t| *t != target);
+            if targets.is_empty() {
+                self.access = Accessing::Nothing;
+            }
+        }
     }
 
     /// Opens a lock_all epoch.
     pub fn open_all(&mut self) -> Result<()> {
-        self.check_none("lock_all")?;
-        self.all = true;
+        self.check_no_access("lock_all")?;
+        self.access = Accessing::LockAll;
         Ok(())
     }
 
-    /// Closes it.
-    pub fn close_all(&mut self) {
-        self.all = false;
-    }
-
-    /// Opens a fence epoch.
+    /// Opens a fence epoch: access and exposure at once.
     pub fn open_fence(&mut self) -> Result<()> {
         self.check_none("fence")?;
-        self.fence = true;
+        self.access = Accessing::Fence;
+        Ok(())
+    }
+
+    /// Opens an access epoch of start.
+    pub fn open_start(&mut self) -> Result<()> {
+        self.check_no_access("start")?;
+        self.access = Accessing::Start;
+        Ok(())
+    }
+
+    /// Closes an access epoch that is not of lock.
+    pub fn close_access(&mut self) {
+        self.access = Accessing::Nothing;
+    }
+
+    /// Opens an exposure epoch.
+    pub fn open_post(&mut self) -> Result<()> {
+        self.check_not_exposed("post")?;
+        match self.access {
+            // Accesses of this rank to others, or by start to itself, go with being exposed.
+            Accessing::Nothing | Accessing::Start | Accessing::Locks(_) => {}
+            Accessing::Fence | Accessing::LockAll => self.check_no_access("post")?,
+        }
+        self.exposed = true;
         Ok(())
     }
 
     /// Closes it.
-    pub fn close_fence(&mut self) {
-        self.fence = false;
+    pub fn close_post(&mut self) {
+        self.exposed = false;
     }
 }
 
@@ -71,23 +125,55 @@ impl Epochs {
 mod tests {
     use super::*;
 
+    /// Every call, after every state: what is allowed.
     #[test]
-    fn one_kind_at_a_time() {
+    fn every_order_of_calls() {
+        type Open = fn(&mut Epochs) -> Result<()>;
+        let opens: [(&str, Open); 6] = [
+            ("lock 1", |e| e.open_lock(1)),
+            ("lock 2", |e| e.open_lock(2)),
+            ("lock_all", Epochs::open_all),
+            ("fence", Epochs::open_fence),
+            ("start", Epochs::open_start),
+            ("post", Epochs::open_post),
+        ];
+        let together = ["lock 1, lock 2", "lock 1, post", "lock 2, post", "start, post", "post, start"];
+        let together: Vec<&str> =
+            together.into_iter().chain(["lock 2, lock 1", "post, lock 1", "post, lock 2"]).collect();
+        // An exposure may begin before passive access to others; lock_all would lock the exposed rank, too, which only
+        // its program can know to be wrong.
+        let together = [together, vec!["post, lock_all"]].concat();
+        for (first, open_first) in opens {
+            for (second, open_second) in opens {
+                let mut epochs = Epochs::default();
+                open_first(&mut epochs).unwrap();
+                let result = open_second(&mut epochs);
+                let allowed = together.contains(&format!("{first}, {second}").as_str());
+                assert_eq!(result.is_ok(), allowed, "{first}, {second}: {result:?}");
+                if let Err(error) = result {
+                    assert_eq!(error.class(), Class::RmaSync);
+                }
+                assert!(epochs.check_none("free").is_err());
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_closed_is_out_of_the_way() {
         let mut epochs = Epochs::default();
         epochs.open_lock(1).unwrap();
         epochs.open_lock(2).unwrap();
-        for error in [epochs.open_lock(1), epochs.open_all(), epochs.open_fence(), epochs.check_none("free")]
-        {
-            assert_eq!(error.unwrap_err().class(), Class::RmaSync);
-        }
         epochs.close_lock(1);
+        assert!(epochs.open_all().is_err());
         epochs.close_lock(2);
         epochs.open_all().unwrap();
-        assert!(epochs.open_lock(1).is_err());
-        epochs.close_all();
+        epochs.close_access();
         epochs.open_fence().unwrap();
-        assert!(epochs.open_lock(1).is_err() && epochs.open_fence().is_err());
-        epochs.close_fence();
+        epochs.close_access();
+        epochs.open_post().unwrap();
+        epochs.open_start().unwrap();
+        epochs.close_access();
+        epochs.close_post();
         epochs.check_none("free").unwrap();
     }
 }

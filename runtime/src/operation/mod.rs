@@ -4,9 +4,11 @@
 mod atomic;
 mod complete;
 mod kinds;
+mod notify;
 mod transfer;
 
 pub(crate) use atomic::{Accumulate, accumulate, compare_swap, fetch_op, get_accumulate};
 pub(crate) use complete::{abandon, complete, start_complete};
 pub use kinds::{Band, Bor, Bxor, Element, Land, Lor, Lxor, Max, Min, NoOp, Operation, Prod, Replace, Sum};
+pub(crate) use notify::notify;
 pub(crate) use transfer::{Place, get, get_now, put};

@@ -3,32 +3,43 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use transom_transport::{Posted, Remote, TransportError, TransportResult};
+use transom_transport::{Posted, TransportError, TransportResult};
 
 use crate::engine::Pending;
 use crate::memory::{self, OriginBuffer, ResultBuffer};
 use crate::protocol::wire::{HEADER_BYTES, Kind};
-use crate::window::{Core, Peer};
+use crate::window::{Core, Peer, Reach};
 use crate::{Class, Error, Result};
 
 /// Where an operation goes: a rank, its part of the window, a byte offset there.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Place<'a> {
     pub target: usize,
     pub peer: &'a Peer,
-    pub remote: &'a Remote,
+    pub remote: Reach<'a>,
     pub offset: usize,
+}
+
+impl Place<'_> {
+    /// The offset as the target's agent counts it: in its window, or an address in what it has attached.
+    pub fn agent_offset(&self) -> u64 {
+        let start = match &self.remote {
+            Reach::Fixed(_) => 0,
+            Reach::Attached(region) => region.address,
+        };
+        (start + self.offset) as u64
+    }
 }
 
 /// Starts a put of all of `origin` to memory that is not mapped.
 pub(crate) fn put(core: &Core, place: &Place<'_>, origin: &OriginBuffer<'_>) -> Result<()> {
-    let transport = core.member.engine.routes.to(place.target);
+    let transport = core.member.engine.routes.to(place.peer.world);
     if !transport.capabilities().rma {
         return put_by_messages(core, place, origin.bytes());
     }
     pieces(transport.capabilities().max_transfer, origin.bytes().len(), |start, len| {
         post(core, "put", place, (origin.keep(), None), &|context| {
-            memory::put(transport, place.remote, place.offset + start, origin, start, len, context)
+            memory::put(transport, &place.remote, place.offset + start, origin, start, len, context)
         })
     })
 }
@@ -41,7 +52,7 @@ pub(crate) fn get(core: &Core, place: &Place<'_>, result: &mut ResultBuffer<'_>)
 /// A get that is complete when the call returns.
 pub(crate) fn get_now(core: &Core, place: &Place<'_>, bytes: &mut [u8]) -> Result<()> {
     let mut result = ResultBuffer::of_scope(bytes);
-    let transport = core.member.engine.routes.to(place.target);
+    let transport = core.member.engine.routes.to(place.peer.world);
     // One flag a piece: the last to be posted need not be the last to end.
     let most = transport.capabilities().max_transfer.max(1);
     let flags: Vec<_> = (0..result.len().div_ceil(most)).map(|_| Arc::new(AtomicBool::new(false))).collect();
@@ -68,7 +79,7 @@ fn get_with(
     result: &mut ResultBuffer<'_>,
     flags: Option<&[Arc<AtomicBool>]>,
 ) -> Result<()> {
-    let transport = core.member.engine.routes.to(place.target);
+    let transport = core.member.engine.routes.to(place.peer.world);
     if !transport.capabilities().rma {
         let got = get_by_messages(core, place, result.bytes_mut());
         flags.into_iter().flatten().for_each(|f| f.store(true, Ordering::Release));
@@ -80,7 +91,7 @@ fn get_with(
         let flag = flags.and_then(|flags| flags.get(piece)).cloned();
         piece += 1;
         post(core, "get", place, (None, flag), &|context| {
-            memory::get(transport, place.remote, place.offset + start, result, start, len, context)
+            memory::get(transport, &place.remote, place.offset + start, result, start, len, context)
         })
     })
     .inspect_err(|_| {
@@ -114,7 +125,11 @@ fn post(
     let engine = &core.member.engine;
     // Held while the memory of a peer that may take it away is accessed at once.
     let revoked = core.exposure.revoked.read();
-    if revoked.contains(&place.target) {
+    let detached = match &place.remote {
+        Reach::Fixed(_) => false,
+        Reach::Attached(region) => region.gone.load(Ordering::Acquire),
+    };
+    if detached || revoked.contains(&place.peer.world) {
         return Err(gone(core, operation, place.target));
     }
     let pending = Pending { target: place.peer.state.clone(), buffer, done: done.clone(), pull: None };
@@ -147,40 +162,39 @@ fn failed(core: &Core, operation: &'static str, target: usize, error: &Transport
 
 #[cold]
 fn gone(core: &Core, operation: &'static str, target: usize) -> Error {
-    let message =
-        "the target has freed this window: free windows with Window::free, which waits for all ranks";
-    core.error(Class::RmaRange, operation, message.into()).with_target(target)
+    let message = "the target has freed this window, or detached this memory: free windows with Window::free, which waits for all ranks";
+    core.error(Class::RmaRange, operation, message).with_target(target)
 }
 
 /// Bytes of payload that a message to `target` takes.
-pub(super) fn message_room(core: &Core, target: usize) -> usize {
-    core.member.engine.routes.to(target).capabilities().max_message - HEADER_BYTES
+pub(super) fn message_room(core: &Core, peer: &Peer) -> usize {
+    core.member.engine.routes.to(peer.world).capabilities().max_message - HEADER_BYTES
 }
 
 fn put_by_messages(core: &Core, place: &Place<'_>, bytes: &[u8]) -> Result<()> {
     let engine = &core.member.engine;
-    pieces(message_room(core, place.target), bytes.len(), |start, len| {
+    pieces(message_room(core, place.peer), bytes.len(), |start, len| {
         let mut header = engine.header(Kind::Put);
         header.window = place.peer.number;
-        header.offset = (place.offset + start) as u64;
+        header.offset = place.agent_offset() + start as u64;
         place.peer.state.messages.store(true, Ordering::Release);
-        engine.send("put", place.target, &header, &bytes[start..start + len])
+        engine.send("put", place.peer.world, &header, &bytes[start..start + len])
     })
 }
 
 fn get_by_messages(core: &Core, place: &Place<'_>, bytes: &mut [u8]) -> Result<()> {
     let engine = &core.member.engine;
     let len = bytes.len();
-    pieces(message_room(core, place.target), len, |start, len| {
+    pieces(message_room(core, place.peer), len, |start, len| {
         let mut header = engine.header(Kind::Get);
         header.window = place.peer.number;
-        header.offset = (place.offset + start) as u64;
+        header.offset = place.agent_offset() + start as u64;
         header.count = len as u64;
-        let request = engine.request("get", place.target, header, &[])?;
+        let request = engine.request("get", place.peer.world, header, &[])?;
         engine.await_reply("get", place.target, &request)?;
         let data = request.take_data();
         if data.len() != len {
-            return Err(core.error(Class::Count, "get", "the target's reply is of another length".into()));
+            return Err(core.error(Class::Count, "get", "the target's reply is of another length"));
         }
         bytes[start..start + len].copy_from_slice(&data);
         Ok(())

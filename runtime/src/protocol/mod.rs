@@ -2,8 +2,10 @@
 //!
 //! - [`wire`]: the messages that ranks send each other.
 //! - [`lock`]: the fair reader-writer lock of passive-target epochs.
+//! - [`pscw`]: which posts and completes have arrived.
 //! - [`matching`]: collectives' messages waiting for whoever needs them.
 
 pub mod lock;
 pub mod matching;
+pub mod pscw;
 pub mod wire;

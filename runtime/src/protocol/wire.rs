@@ -41,10 +41,20 @@ pub enum Kind {
     /// Accumulate `count` bytes at `offset`, which you get from byte `compare` of the region whose key is the payload, then
     /// reply.
     AccumulatePull = 13,
+    /// My window is posted to you.
+    Post = 14,
+    /// I have completed my accesses to your window.
+    Complete = 15,
+    /// Write the payload at `offset`, then count `value` notifications of number `compare`.
+    Notify = 16,
+    /// Reply with the attached region that holds `count` bytes at address `offset`.
+    FindRegion = 17,
+    /// My region at address `offset` is about to go: forget it, then reply.
+    ForgetRegion = 18,
 }
 
 impl Kind {
-    const ALL: [Self; 14] = [
+    const ALL: [Self; 19] = [
         Self::Collective,
         Self::Accumulate,
         Self::GetAccumulate,
@@ -59,6 +69,11 @@ impl Kind {
         Self::Put,
         Self::Get,
         Self::AccumulatePull,
+        Self::Post,
+        Self::Complete,
+        Self::Notify,
+        Self::FindRegion,
+        Self::ForgetRegion,
     ];
 
     /// The kind that a byte names.

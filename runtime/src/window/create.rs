@@ -1,50 +1,45 @@
-//! Making a window: two exchanges, each of which ends with the same result on every rank.
+//! Making a window: a few exchanges, each of which ends with the same result on every rank.
 
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use transom_transport::{Region, RegionKey, Span};
+use transom_transport::{Region, RegionKey, Remote, Span, TransportError};
 
-use super::{Core, Peer, WindowOptions};
+use super::copies::Copies;
+use super::options::{Flavour, Hints, MemoryModel};
+use super::plan::{Wish, agree};
+use super::{Core, Peer, WindowOptions, shared};
 use crate::collective::{self, Kind};
-use crate::engine::{Exposure, LockWords};
+use crate::engine::{Exposed, Exposure, LockWords, Regions, key_for};
 use crate::job::Member;
 use crate::{Class, Element, Error, Result};
-
-/// Windows of at least this size are checked against the host's free memory before they are made.
-const LARGE: usize = 64 << 20;
 
 /// Where a window's memory comes from.
 #[derive(Debug)]
 pub(crate) enum Memory {
-    /// So many elements, to be allocated.
-    Allocate(usize),
+    /// So many bytes are to be allocated, or why they cannot be counted.
+    Allocate(std::result::Result<usize, String>),
+    /// So many bytes of memory that all ranks map.
+    Shared(std::result::Result<usize, String>),
     /// The user's.
     User(Span),
-}
-
-/// What a rank wants.
-#[derive(Debug, Serialize, Deserialize)]
-struct Wish {
-    operation: String,
-    element: String,
-    element_bytes: usize,
-    unit: usize,
-    /// Bytes, or why they cannot be counted.
-    bytes: std::result::Result<usize, String>,
-    /// Bytes to be allocated on this host, and what is free there, for large windows.
-    large: Option<(u64, u64)>,
+    /// A part of another window of this rank.
+    Part(Span),
+    /// Nothing yet.
+    Dynamic,
 }
 
 /// What a rank has, or why not.
 type Offer = std::result::Result<(u32, Vec<(String, Vec<u8>)>), (bool, String)>;
 
-/// What a rank made for itself.
+/// This rank's part.
 struct Made {
     number: u32,
     exposure: Arc<Exposure>,
-    regions: Vec<Box<dyn Region>>,
+    local: Span,
+    copies: Option<Copies>,
+    registrations: Vec<Box<dyn Region>>,
     keys: Vec<(String, Vec<u8>)>,
 }
 
@@ -54,44 +49,72 @@ impl Core {
         member: &Arc<Member>,
         operation: &'static str,
         memory: Memory,
-        options: WindowOptions,
+        options: &WindowOptions,
     ) -> Result<Box<Self>> {
-        let engine = &member.engine;
-        let at = |e: Error| e.at_rank(engine.rank);
-        let wish = wish::<T>(operation, &memory, options);
-        let wishes: Vec<Wish> = exchange(member, &wish).map_err(at)?;
-        agree(operation, &wishes).map_err(at)?;
-        let bytes = wish.bytes.unwrap_or(0);
-        let of_user = matches!(memory, Memory::User(_));
-        let made = make(member, memory, bytes);
+        let at = |e: Error| e.at_rank(member.engine.rank);
+        let wishes: Vec<Wish> = exchange(member, &wish::<T>(operation, &memory, options)).map_err(at)?;
+        let hints = agree(operation, &wishes).map_err(at)?;
+        let flavour = wishes[0].flavour;
+        let (memory, remotes) = match memory {
+            Memory::Shared(_) => {
+                let (part, remotes) = shared::make(member, operation, &wishes, &hints).map_err(at)?;
+                (Memory::Part(part), remotes)
+            }
+            memory => (memory, Vec::new()),
+        };
+        let of_user = match &memory {
+            Memory::User(span) | Memory::Part(span) => {
+                hints.model == MemoryModel::Unified && span.file().is_none()
+            }
+            _ => false,
+        };
+        let made = make(member, memory, &hints);
         let offer: Offer = match &made {
             Ok(made) => Ok((made.number, made.keys.clone())),
             Err(e) => Err((e.class() == Class::NoMemory, e.to_string())),
         };
-        let offers: std::result::Result<Vec<Offer>, Error> = exchange(member, &offer);
-        let result = offers.and_then(|offers| peers(member, operation, &wishes, &offers));
-        match (made, result) {
-            (Ok(made), Ok(peers)) => Ok(Box::new(Self {
-                member: member.clone(),
-                number: made.number,
-                private: made.exposure.private,
-                exposure: made.exposure,
-                peers,
-                epochs: Mutex::default(),
-                regions: Mutex::new(made.regions),
-                of_user,
-            })),
+        let offers: Result<Vec<Offer>> = exchange(member, &offer);
+        let peers = offers.and_then(|offers| peers(member, operation, &wishes, &offers, remotes));
+        match (made, peers) {
+            (Ok(made), Ok(peers)) => Ok(Box::new(Self::of(member, made, peers, flavour, hints, of_user))),
             (Ok(made), Err(error)) => {
-                engine.exposures.remove(made.number);
+                member.engine.exposures.remove(made.number);
                 member.control.close(made.number);
                 Err(at(error))
             }
             (Err(_), Err(error)) | (Err(error), Ok(_)) => Err(at(error)),
         }
     }
+
+    fn of(
+        member: &Arc<Member>,
+        made: Made,
+        peers: Box<[Peer]>,
+        flavour: Flavour,
+        hints: Hints,
+        of_user: bool,
+    ) -> Self {
+        Self {
+            member: member.clone(),
+            number: made.number,
+            private: made.exposure.private,
+            exposure: made.exposure,
+            peers,
+            epochs: Mutex::default(),
+            flavour,
+            hints,
+            name: Mutex::default(),
+            local: made.local,
+            copies: made.copies,
+            attachments: Mutex::default(),
+            registrations: Mutex::new(made.registrations),
+            of_user,
+        }
+    }
 }
 
-fn exchange<T: Serialize + for<'a> Deserialize<'a>>(member: &Member, own: &T) -> Result<Vec<T>> {
+/// Everybody's part, by rank. Collective.
+pub(super) fn exchange<T: Serialize + for<'a> Deserialize<'a>>(member: &Member, own: &T) -> Result<Vec<T>> {
     let malformed = |e: postcard::Error| {
         Error::new(Class::Collective, "window creation", format!("a peer's part makes no sense: {e}"))
     };
@@ -100,116 +123,108 @@ fn exchange<T: Serialize + for<'a> Deserialize<'a>>(member: &Member, own: &T) ->
     all.iter().map(|bytes| postcard::from_bytes(bytes).map_err(malformed)).collect()
 }
 
-fn wish<T: Element>(operation: &'static str, memory: &Memory, options: WindowOptions) -> Wish {
-    let (bytes, large) = match memory {
-        Memory::User(span) => (Ok(span.len()), None),
-        Memory::Allocate(len) => {
-            match len.checked_mul(size_of::<T>()).filter(|b| isize::try_from(*b).is_ok()) {
-                Some(bytes) if bytes >= LARGE => {
-                    (Ok(bytes), free_memory().map(|free| (transom_shm::host_identity(), free)))
-                }
-                Some(bytes) => (Ok(bytes), None),
-                None => {
-                    let size = size_of::<T>();
-                    (
-                        Err(format!("{len} elements of {size} bytes are more than an address space holds")),
-                        None,
-                    )
-                }
-            }
-        }
+fn wish<T: Element>(operation: &'static str, memory: &Memory, options: &WindowOptions) -> Wish {
+    let hints = Hints::parse(&options.info).map_err(|e| e.message().to_owned());
+    let (flavour, bytes) = match memory {
+        Memory::Allocate(bytes) => (Flavour::Allocate, bytes.clone()),
+        Memory::Shared(bytes) => (Flavour::Shared, bytes.clone()),
+        Memory::User(span) | Memory::Part(span) => (Flavour::Create, Ok(span.len())),
+        Memory::Dynamic => (Flavour::Dynamic, Ok(0)),
     };
-    Wish {
-        operation: operation.into(),
-        element: std::any::type_name::<T>().into(),
-        element_bytes: size_of::<T>(),
-        unit: options.displacement_unit.unwrap_or(size_of::<T>()),
-        bytes,
-        large,
-    }
+    Wish::new::<T>(operation, flavour, options.displacement_unit, hints, bytes)
 }
 
-/// Bytes that this host can still give (MemAvailable of proc(5)).
-fn free_memory() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
+fn failed(error: TransportError) -> Error {
+    Error::transport("window", &error)
 }
 
-/// Whether the wishes go together. Every rank computes the same answer from the same wishes.
-fn agree(operation: &'static str, wishes: &[Wish]) -> Result<()> {
-    let fail = |class, message: String| Err(Error::new(class, operation, message));
-    let first = &wishes[0];
-    for (rank, wish) in wishes.iter().enumerate() {
-        if (&wish.element, wish.element_bytes) != (&first.element, first.element_bytes) {
-            let message = format!(
-                "rank 0 has elements of type {}, rank {rank} of type {}: all ranks must name the same type",
-                first.element, wish.element
-            );
-            return fail(Class::Type, message);
-        }
-        if wish.operation != first.operation {
-            let message = format!("rank 0 calls {}, rank {rank} {}", first.operation, wish.operation);
-            return fail(Class::Collective, message);
-        }
-        if wish.unit == 0 || wish.element_bytes == 0 {
-            let message = format!("rank {rank}: elements and displacement units have at least one byte");
-            return fail(Class::Displacement, message);
-        }
-        if let Err(reason) = &wish.bytes {
-            return fail(Class::Size, format!("rank {rank}: {reason}"));
+/// Memory that peers of some transport map, if one has such.
+pub(super) fn allocate(member: &Member, bytes: usize) -> Result<Span> {
+    for transport in member.engine.routes.transports() {
+        if let Some(memory) = transport.allocate(bytes).map_err(failed)? {
+            return Ok(memory);
         }
     }
-    enough_memory(operation, wishes)
+    Span::anonymous(bytes).map_err(failed)
 }
 
-fn enough_memory(operation: &'static str, wishes: &[Wish]) -> Result<()> {
-    for (rank, wish) in wishes.iter().enumerate() {
-        let Some((host, free)) = wish.large else { continue };
-        let on_host = wishes.iter().filter(|w| w.large.is_some_and(|(h, _)| h == host));
-        let wanted: u128 = on_host.map(|w| *w.bytes.as_ref().unwrap_or(&0) as u128).sum();
-        if wanted > u128::from(free) {
-            let message = format!(
-                "the ranks on the host of rank {rank} want {wanted} bytes together, {free} are available there: use \
-                 smaller windows, fewer ranks a host, or more hosts"
-            );
-            return Err(Error::new(Class::NoMemory, operation, message));
+/// Exposes memory to the peers of every transport.
+#[expect(clippy::type_complexity, reason = "regions and their keys")]
+pub(super) fn register(
+    member: &Member,
+    memory: &Span,
+) -> Result<(Vec<Box<dyn Region>>, Vec<(String, Vec<u8>)>)> {
+    let mut registrations = Vec::new();
+    let mut keys = Vec::new();
+    for transport in member.engine.routes.transports() {
+        let region = transport.register(memory).map_err(failed)?;
+        keys.push((transport.name().to_owned(), region.key().0));
+        registrations.push(region);
+    }
+    Ok((registrations, keys))
+}
+
+/// The copies of `local` that a memory model asks for, and what is exposed to others.
+pub(super) fn copies(member: &Member, hints: &Hints, local: Span) -> Result<(Span, Option<Copies>)> {
+    match hints.model {
+        MemoryModel::Unified => Ok((local, None)),
+        MemoryModel::Separate => {
+            let public = allocate(member, local.len())?;
+            let copies = Copies::new(local, public.clone()).map_err(failed)?;
+            Ok((public, Some(copies)))
         }
     }
-    Ok(())
 }
 
 /// Allocates and registers this rank's part.
-fn make(member: &Member, memory: Memory, bytes: usize) -> Result<Made> {
-    let transports = member.engine.routes.transports();
-    let failed = |e: transom_transport::TransportError| Error::transport("window", &e);
-    let memory = match memory {
-        Memory::User(span) => span,
-        Memory::Allocate(_) => {
-            let mut allocated = None;
-            for transport in transports {
-                if allocated.is_none() {
-                    allocated = transport.allocate(bytes).map_err(failed)?;
-                }
+fn make(member: &Member, memory: Memory, hints: &Hints) -> Result<Made> {
+    let local = match memory {
+        Memory::User(span) | Memory::Part(span) => span,
+        Memory::Allocate(bytes) => {
+            let bytes = bytes.unwrap_or(0);
+            match hints.model {
+                MemoryModel::Unified => allocate(member, bytes)?,
+                MemoryModel::Separate => Span::anonymous(bytes).map_err(failed)?,
             }
-            allocated.map_or_else(|| Span::anonymous(bytes).map_err(failed), Ok)?
+        }
+        Memory::Shared(_) => Span::empty(),
+        Memory::Dynamic => {
+            let (number, lock) = member.control.open()?;
+            let exposed = Exposed::Dynamic(Regions::default());
+            return Ok(expose(member, number, lock, exposed, Span::empty(), None, Vec::new(), Vec::new()));
         }
     };
-    let mut regions = Vec::new();
-    let mut keys = Vec::new();
-    for transport in transports {
-        let region = transport.register(&memory).map_err(failed)?;
-        keys.push((transport.name().to_owned(), region.key().0));
-        regions.push(region);
-    }
-    let (number, lock): (u32, LockWords) = member.control.open()?;
-    let exposure = Arc::new(Exposure::new(memory, lock));
+    let (public, copies) = copies(member, hints, local.clone())?;
+    let (registrations, keys) = register(member, &public)?;
+    let (number, lock) = member.control.open()?;
+    Ok(expose(member, number, lock, Exposed::Fixed(public), local, copies, registrations, keys))
+}
+
+#[expect(clippy::too_many_arguments, reason = "the parts of one value")]
+fn expose(
+    member: &Member,
+    number: u32,
+    lock: LockWords,
+    exposed: Exposed,
+    local: Span,
+    copies: Option<Copies>,
+    registrations: Vec<Box<dyn Region>>,
+    keys: Vec<(String, Vec<u8>)>,
+) -> Made {
+    let exposure = Arc::new(Exposure::new(exposed, lock));
     member.engine.exposures.insert(number, exposure.clone());
-    Ok(Made { number, exposure, regions, keys })
+    Made { number, exposure, local, copies, registrations, keys }
 }
 
 /// The peers' parts, or the error of the first rank that has none.
-fn peers(member: &Member, operation: &'static str, wishes: &[Wish], offers: &[Offer]) -> Result<Box<[Peer]>> {
+fn peers(
+    member: &Member,
+    operation: &'static str,
+    wishes: &[Wish],
+    offers: &[Offer],
+    remotes: Vec<Remote>,
+) -> Result<Box<[Peer]>> {
+    let mut remotes = remotes.into_iter();
     let mut peers = Vec::with_capacity(offers.len());
     for (rank, offer) in offers.iter().enumerate() {
         let (number, keys) = match offer {
@@ -219,15 +234,15 @@ fn peers(member: &Member, operation: &'static str, wishes: &[Wish], offers: &[Of
                 return Err(Error::new(class, operation, format!("rank {rank}: {reason}")));
             }
         };
-        let name = member.engine.routes.to(rank).name();
-        let key = keys.iter().find(|(transport, _)| transport == name).map(|(_, key)| key.clone());
+        let world = rank;
         peers.push(Peer {
-            bytes: *wishes[rank].bytes.as_ref().unwrap_or(&0),
+            world,
+            bytes: wishes[rank].bytes(),
             unit: wishes[rank].unit,
             number: *number,
-            key: RegionKey(key.unwrap_or_default()),
+            key: RegionKey(key_for(keys, member.engine.routes.to(world).name()).0),
             state: Arc::default(),
-            remote: Default::default(),
+            remote: remotes.next().map_or_else(Default::default, Into::into),
             lock: Default::default(),
         });
     }

@@ -22,6 +22,13 @@ impl<'w, T: Element> Local<'w, T> {
         Self { memory, _elements: PhantomData }
     }
 
+    /// The memory of elements `range`.
+    pub(super) fn part(&self, range: std::ops::Range<usize>) -> Result<Span> {
+        let count = range.end.saturating_sub(range.start);
+        let offset = self.offset("overlapping", range.start, count)?;
+        self.memory.part(offset, count * size_of::<T>()).map_err(|e| Error::transport("overlapping", &e))
+    }
+
     /// Number of elements.
     pub fn len(&self) -> usize {
         self.memory.len() / size_of::<T>()

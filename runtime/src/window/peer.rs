@@ -1,16 +1,21 @@
 //! A peer's part of a window, as this rank sees it. What costs a system call is found out on first use.
 
+use std::ops::Deref;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use transom_transport::{RegionKey, Remote};
 
 use super::Core;
-use crate::engine::{LockWords, TargetState};
-use crate::{Error, Result};
+use crate::engine::{Known, LockWords, RegionCard, Regions, TargetState};
+use crate::protocol::wire::Kind;
+use crate::{Class, Error, Result};
 
 /// A rank's part of a window.
 #[derive(Debug)]
 pub(crate) struct Peer {
+    /// The peer's rank in the job.
+    pub world: usize,
     /// Size in bytes.
     pub bytes: usize,
     /// Displacement unit in bytes.
@@ -25,27 +30,134 @@ pub(crate) struct Peer {
     pub lock: OnceLock<Option<LockWords>>,
 }
 
+/// Memory of a peer: all of its part, or what it has attached.
+#[derive(Debug, Clone)]
+pub(crate) enum Reach<'a> {
+    /// All of the peer's part of a window.
+    Fixed(&'a Remote),
+    /// A region of a dynamic window.
+    Attached(Arc<Known>),
+}
+
+impl Deref for Reach<'_> {
+    type Target = Remote;
+
+    #[inline]
+    fn deref(&self) -> &Remote {
+        match self {
+            Self::Fixed(remote) => remote,
+            Self::Attached(region) => &region.remote,
+        }
+    }
+}
+
 impl Core {
+    /// The peer's memory that holds an access of `bytes` bytes at `displacement`, and the byte offset there.
+    #[inline]
+    pub fn reach<'a>(
+        &self,
+        operation: &'static str,
+        target: usize,
+        peer: &'a Peer,
+        displacement: usize,
+        bytes: usize,
+    ) -> Result<(Reach<'a>, usize)> {
+        if let Some(regions) = self.exposure.regions() {
+            return self.reach_attached(regions, operation, target, peer, displacement, bytes);
+        }
+        let offset = self.locate(operation, target, peer, displacement, bytes)?;
+        Ok((Reach::Fixed(self.remote(operation, target, peer)?), offset))
+    }
+
     /// The peer's memory, attached.
     #[inline]
     pub fn remote<'a>(&self, operation: &'static str, target: usize, peer: &'a Peer) -> Result<&'a Remote> {
         match peer.remote.get() {
             Some(remote) => Ok(remote),
-            None => self.attach(operation, target, peer),
+            None => self.attach_peer(operation, target, peer),
         }
     }
 
     #[cold]
-    fn attach<'a>(&self, operation: &'static str, target: usize, peer: &'a Peer) -> Result<&'a Remote> {
-        let engine = &self.member.engine;
-        let remote = if target == engine.rank {
-            let memory = self.own_memory().clone();
-            Remote { peer: target, len: memory.len(), direct: Some(memory), base: 0, key: 0 }
-        } else {
-            let attached = engine.routes.to(target).attach(target, &peer.key);
-            attached.map_err(|e| self.name(Error::transport(operation, &e)).with_target(target))?
-        };
+    fn attach_peer<'a>(&self, operation: &'static str, target: usize, peer: &'a Peer) -> Result<&'a Remote> {
+        let attached = self.member.engine.routes.to(peer.world).attach(peer.world, &peer.key);
+        let remote = attached.map_err(|e| self.name(Error::transport(operation, &e)).with_target(target))?;
         Ok(peer.remote.get_or_init(|| remote))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn reach_attached<'a>(
+        &self,
+        regions: &Regions,
+        operation: &'static str,
+        target: usize,
+        peer: &'a Peer,
+        address: usize,
+        bytes: usize,
+    ) -> Result<(Reach<'a>, usize)> {
+        if target == self.rank() {
+            let (region, offset) = regions
+                .find(address, bytes)
+                .ok_or_else(|| self.not_attached(operation, target, address, bytes))?;
+            let memory = region.memory.clone();
+            let remote =
+                Remote { peer: peer.world, len: memory.len(), direct: Some(memory), base: 0, key: 0 };
+            let known =
+                Known { address: region.address, remote, gone: AtomicBool::new(false), _own: Some(region) };
+            return Ok((Reach::Attached(Arc::new(known)), offset));
+        }
+        loop {
+            if let Some((region, offset)) = regions.find_known(peer.world, address, bytes) {
+                return Ok((Reach::Attached(region), offset));
+            }
+            self.ask_for_region(regions, operation, target, peer, address, bytes)?;
+        }
+    }
+
+    /// Asks the target for the region that holds an access, and keeps the answer.
+    fn ask_for_region(
+        &self,
+        regions: &Regions,
+        operation: &'static str,
+        target: usize,
+        peer: &Peer,
+        address: usize,
+        bytes: usize,
+    ) -> Result<()> {
+        let engine = &self.member.engine;
+        let forgotten = regions.forgotten();
+        let mut header = engine.header(Kind::FindRegion);
+        header.window = peer.number;
+        header.offset = address as u64;
+        header.count = bytes as u64;
+        let request = engine.request(operation, peer.world, header, &[])?;
+        let what = || format!("rank {target} to say where {address:#x} is attached");
+        let found = engine.wait_until(operation, &what, None, || request.outcome().map(Ok))?;
+        if !found {
+            return Err(self.not_attached(operation, target, address, bytes));
+        }
+        let failed = |e| self.name(Error::transport(operation, &e)).with_target(target);
+        let card: RegionCard = postcard::from_bytes(&request.take_data())
+            .map_err(|e| self.error(Class::Peer, operation, format!("the card of a region: {e}")))?;
+        let remote = engine.routes.to(peer.world).attach(peer.world, &RegionKey(card.key)).map_err(failed)?;
+        let inside = address
+            .checked_sub(card.address)
+            .is_some_and(|offset| offset <= remote.len && bytes <= remote.len - offset);
+        if !inside {
+            return Err(self.not_attached(operation, target, address, bytes));
+        }
+        let known = Known { address: card.address, remote, gone: AtomicBool::new(false), _own: None };
+        regions.learn(peer.world, known, forgotten);
+        Ok(())
+    }
+
+    #[cold]
+    fn not_attached(&self, operation: &'static str, target: usize, address: usize, bytes: usize) -> Error {
+        let message = format!(
+            "no region that the target has attached holds {bytes} bytes at address {address:#x}: attach it there first"
+        );
+        self.error(Class::RmaRange, operation, message).with_target(target)
     }
 
     /// The peer's lock, if it is in memory that this rank sees.
@@ -70,10 +182,10 @@ impl Core {
         peer: &'a Peer,
     ) -> Result<Option<&'a LockWords>> {
         let engine = &self.member.engine;
-        let words = if target == engine.rank {
+        let words = if target == self.rank() {
             Some(self.own_lock().clone())
         } else {
-            let found = self.member.control.lock_of(&engine.routes, target, peer.number);
+            let found = self.member.control.lock_of(&engine.routes, peer.world, peer.number);
             found.map_err(|e| self.name(Error::transport(operation, &e)).with_target(target))?
         };
         Ok(peer.lock.get_or_init(|| words).as_ref())

@@ -1,6 +1,6 @@
 //! Errors are values, and come before anything is sent.
 
-use transom::{Class, Job, LockKind, NULL_RANK, Result, Sum};
+use transom::{Assert, Class, Job, LockKind, NULL_RANK, Result, Sum};
 
 fn class<T>(result: Result<T>) -> Class {
     result.map(drop).unwrap_err().class()
@@ -68,9 +68,9 @@ pub fn of_epochs(job: &Job) -> Result<()> {
     assert_eq!(class(rma.flush(other)), Class::RmaSync);
     assert_eq!(class(rma.unlock(other)), Class::RmaSync);
     assert_eq!(class(rma.unlock_all()), Class::RmaSync);
-    rma.lock(LockKind::Exclusive, job.rank())?;
-    assert_eq!(class(rma.lock(LockKind::Exclusive, job.rank())), Class::RmaSync);
-    assert_eq!(class(rma.lock_all()), Class::RmaSync);
+    rma.lock(LockKind::Exclusive, job.rank(), Assert::NONE)?;
+    assert_eq!(class(rma.lock(LockKind::Exclusive, job.rank(), Assert::NONE)), Class::RmaSync);
+    assert_eq!(class(rma.lock_all(Assert::NONE)), Class::RmaSync);
     rma.unlock(job.rank())?;
     assert_eq!(class(rma.unlock(job.rank())), Class::RmaSync);
     drop(rma);
@@ -96,8 +96,8 @@ pub fn of_creation_are_the_same_everywhere(job: &Job) -> Result<()> {
     let error = class(job.allocate::<u8>(if job.rank() == last { 1 << 46 } else { 1 }));
     assert_eq!(error, Class::NoMemory);
     alike(error)?;
-    let options = transom::WindowOptions { displacement_unit: Some(usize::from(job.rank() != last)) };
-    assert_eq!(class(job.allocate_with::<u8>(1, options)), Class::Displacement);
+    let options = transom::WindowOptions::unit(usize::from(job.rank() != last));
+    assert_eq!(class(job.allocate_with::<u8>(1, &options)), Class::Displacement);
     // The job goes on.
     job.allocate::<u8>(1)?.free()
 }

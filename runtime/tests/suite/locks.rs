@@ -1,6 +1,6 @@
 //! Locks.
 
-use transom::{Job, LockKind, Result};
+use transom::{Assert, Job, LockKind, Result};
 
 use super::{Random, neighbours};
 
@@ -72,13 +72,13 @@ pub fn explicit_epochs(job: &Job) -> Result<()> {
     let window = job.allocate::<i64>(4)?;
     let (left, right) = neighbours(job);
     let rma = window.explicit();
-    rma.lock(LockKind::Exclusive, right)?;
+    rma.lock(LockKind::Exclusive, right, Assert::NONE)?;
     rma.put(right, 0, &[job.rank() as i64, 2])?;
     rma.flush(right)?;
     rma.accumulate(right, 1, transom::Sum, &[5])?;
     rma.unlock(right)?;
     job.barrier()?;
-    rma.lock_all()?;
+    rma.lock_all(Assert::NONE)?;
     let mut here = [0; 2];
     rma.get(job.rank(), 0, &mut here)?;
     assert_eq!(here, [left as i64, 7]);

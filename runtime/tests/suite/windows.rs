@@ -28,8 +28,8 @@ pub fn displacement_units(job: &Job) -> Result<()> {
     let (left, right) = neighbours(job);
     // Bytes at even ranks, whole elements at odd ones.
     let unit = |rank: usize| if rank.is_multiple_of(2) { 1 } else { 4 };
-    let options = WindowOptions { displacement_unit: Some(unit(job.rank())) };
-    let window = job.allocate_with::<u32>(4, options)?;
+    let options = WindowOptions::unit(unit(job.rank()));
+    let window = job.allocate_with::<u32>(4, &options)?;
     assert_eq!(window.displacement_unit_at(right), Some(unit(right)));
     let value = [job.rank() as u32 + 1];
     window.fence(|epoch| epoch.put(right, 8 / unit(right), &value))?;

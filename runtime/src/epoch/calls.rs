@@ -1,0 +1,87 @@
+//! The operations of epochs that are calls.
+
+use transom_transport::{Integer, Number};
+use zerocopy::IntoBytes;
+
+use super::Explicit;
+use crate::operation::Accumulate;
+use crate::{Element, Operation, Result};
+
+impl<T: Element> Explicit<'_, T> {
+    /// `MPI_Put`.
+    ///
+    /// # Errors
+    /// No epoch, no such rank, or outside its window.
+    pub fn put(&self, target: usize, displacement: usize, data: &[T]) -> Result<()> {
+        self.access("put", target, |access| access.put(target, displacement, data.as_bytes(), true))
+    }
+
+    /// `MPI_Get`.
+    ///
+    /// # Errors
+    /// As [`Explicit::put`].
+    pub fn get(&self, target: usize, displacement: usize, data: &mut [T]) -> Result<()> {
+        self.access("get", target, |access| access.get_now(target, displacement, data.as_mut_bytes()))
+    }
+}
+
+impl<T: Element + Number> Explicit<'_, T> {
+    /// `MPI_Accumulate`.
+    ///
+    /// # Errors
+    /// As [`Explicit::put`].
+    pub fn accumulate<O: Operation<T>>(
+        &self,
+        target: usize,
+        displacement: usize,
+        _op: O,
+        data: &[T],
+    ) -> Result<()> {
+        let what = Accumulate { op: O::OP, ty: T::TYPE, operands: data.as_bytes() };
+        self.access("accumulate", target, |access| access.accumulate(target, displacement, what))
+    }
+
+    /// `MPI_Get_accumulate`.
+    ///
+    /// # Errors
+    /// As [`Explicit::accumulate`]; lengths differ.
+    pub fn get_accumulate<O: Operation<T>>(
+        &self,
+        target: usize,
+        displacement: usize,
+        _op: O,
+        data: &[T],
+        result: &mut [T],
+    ) -> Result<()> {
+        let what = Accumulate { op: O::OP, ty: T::TYPE, operands: data.as_bytes() };
+        self.access("get_accumulate", target, |access| {
+            access.get_accumulate(target, displacement, what, result.as_mut_bytes())
+        })
+    }
+
+    /// `MPI_Fetch_and_op`.
+    ///
+    /// # Errors
+    /// As [`Explicit::accumulate`].
+    pub fn fetch_op<O: Operation<T>>(
+        &self,
+        target: usize,
+        displacement: usize,
+        _op: O,
+        value: T,
+    ) -> Result<T> {
+        self.access("fetch_and_op", target, |access| access.fetch_op(target, displacement, O::OP, value))
+    }
+}
+
+impl<T: Element + Integer> Explicit<'_, T> {
+    /// `MPI_Compare_and_swap`.
+    ///
+    /// # Errors
+    /// As [`Explicit::accumulate`].
+    pub fn compare_and_swap(&self, target: usize, displacement: usize, compare: T, value: T) -> Result<T> {
+        self.access("compare_and_swap", target, |access| {
+            access.compare_swap(target, displacement, compare, value)
+        })
+    }
+}

@@ -1,0 +1,100 @@
+//! What a window says of itself (MPI-4.1 §12.2.6).
+
+use super::{Flavour, Info, Local, MemoryModel, Window};
+use crate::{Class, Element, Result};
+
+impl<T: Element> Window<T> {
+    /// Elements at this rank (`MPI_WIN_SIZE` over the size of an element).
+    pub fn len(&self) -> usize {
+        self.core.local.len() / size_of::<T>()
+    }
+
+    /// Whether this rank exposes nothing.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Elements that `rank` exposes, or `None` if there is no such rank.
+    pub fn len_at(&self, rank: usize) -> Option<usize> {
+        self.core.peers.get(rank).map(|peer| peer.bytes / size_of::<T>())
+    }
+
+    /// Bytes at this rank (`MPI_WIN_SIZE`).
+    pub fn bytes(&self) -> usize {
+        self.core.local.len()
+    }
+
+    /// Address of this rank's part in this process (`MPI_WIN_BASE`), 0 if there is none.
+    pub fn base(&self) -> usize {
+        if self.core.local.is_empty() { 0 } else { self.core.local.address() }
+    }
+
+    /// Bytes that a displacement of 1 stands for at this rank (`MPI_WIN_DISP_UNIT`).
+    pub fn displacement_unit(&self) -> usize {
+        self.core.peers[self.core.rank()].unit
+    }
+
+    /// Bytes that a displacement of 1 stands for at `rank`, or `None` if there is no such rank.
+    pub fn displacement_unit_at(&self, rank: usize) -> Option<usize> {
+        self.core.peers.get(rank).map(|peer| peer.unit)
+    }
+
+    /// Where the memory comes from (`MPI_WIN_CREATE_FLAVOR`).
+    pub fn flavour(&self) -> Flavour {
+        self.core.flavour
+    }
+
+    /// The memory model (`MPI_WIN_MODEL`).
+    pub fn model(&self) -> MemoryModel {
+        self.core.hints.model
+    }
+
+    /// The hints in effect (`MPI_Win_get_info`).
+    pub fn info(&self) -> Info {
+        self.core.hints.info()
+    }
+
+    /// The name that [`Window::set_name`] gave (`MPI_Win_get_name`), at first empty.
+    pub fn name(&self) -> String {
+        self.core.name.lock().clone()
+    }
+
+    /// Names the window, at this rank (`MPI_Win_set_name`).
+    pub fn set_name(&self, name: impl Into<String>) {
+        *self.core.name.lock() = name.into();
+    }
+
+    /// The part of `rank`, for loads and stores (`MPI_Win_shared_query`, §12.2.3): of shared windows, and of allocated ones
+    /// where the two ranks share memory. Memory that is stored to this way is synchronised by [`Window::sync`] and
+    /// messages, or by epochs.
+    ///
+    /// # Errors
+    /// No such rank; a window of another flavour, or in the separate memory model; a rank of another node.
+    pub fn shared(&self, rank: usize) -> Result<Local<'_, T>> {
+        const NAME: &str = "shared_query";
+        let core = &self.core;
+        let fail = |class, message: &str| Err(core.error(class, NAME, message).with_target(rank));
+        let Some(peer) = core.target(NAME, rank)? else {
+            return fail(Class::Rank, "the null rank shares no memory");
+        };
+        if !matches!(core.flavour, Flavour::Shared | Flavour::Allocate) {
+            return fail(
+                Class::RmaFlavour,
+                "memory is shared by load and store in windows that were allocated, not in created or dynamic ones",
+            );
+        }
+        if core.copies.is_some() {
+            return fail(
+                Class::RmaFlavour,
+                "in the separate memory model others' private copies are not seen",
+            );
+        }
+        if rank == core.rank() {
+            return Ok(self.local());
+        }
+        match &core.remote(NAME, rank, peer)?.direct {
+            Some(memory) => Ok(Local::new(memory)),
+            None => fail(Class::RmaShared, "the rank shares no memory with this one: use put and get"),
+        }
+    }
+}

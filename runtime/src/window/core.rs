@@ -1,0 +1,200 @@
+//! What a window is besides its element type: memory, peers, hints, open epochs. Knows ranges and displacement units.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use transom_transport::{Region, Span, TransportResult};
+
+use super::copies::Copies;
+use super::dynamic::Attachment;
+use super::options::{Flavour, Hints, MemoryModel};
+use super::peer::Peer;
+use crate::engine::{Exposure, LockWords};
+use crate::epoch::Epochs;
+use crate::job::Member;
+use crate::protocol::wire::Kind;
+use crate::{Class, Error, NULL_RANK, Result};
+
+/// How long memory that goes waits for the agents of its peers: they sleep in the kernel and answer in microseconds.
+const REVOKE_LIMIT: Duration = Duration::from_secs(2);
+
+/// A window without its element type.
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub member: Arc<Member>,
+    /// This rank's number of the window.
+    pub number: u32,
+    pub exposure: Arc<Exposure>,
+    pub peers: Box<[Peer]>,
+    pub epochs: Mutex<Epochs>,
+    pub flavour: Flavour,
+    pub hints: Hints,
+    pub name: Mutex<String>,
+    /// What the owner loads from and stores to.
+    pub local: Span,
+    /// The two copies, in the separate memory model.
+    pub copies: Option<Copies>,
+    /// Memory attached to a dynamic window, by address.
+    pub attachments: Mutex<BTreeMap<usize, Attachment>>,
+    /// By name of transport; dropped when the window goes.
+    pub registrations: Mutex<Vec<Box<dyn Region>>>,
+    /// [`Exposure::private`], where every atomic finds it.
+    pub private: bool,
+    /// Whether what peers access is the user's, which goes when the window goes.
+    pub of_user: bool,
+}
+
+impl Core {
+    /// This rank in the window.
+    pub fn rank(&self) -> usize {
+        self.member.engine.rank
+    }
+
+    /// An error with this rank and window.
+    #[cold]
+    pub fn name(&self, error: Error) -> Error {
+        error.at_rank(self.rank()).in_window(self.number)
+    }
+
+    #[cold]
+    pub fn error(&self, class: Class, operation: &'static str, message: impl Into<String>) -> Error {
+        self.name(Error::new(class, operation, message))
+    }
+
+    /// The target of an operation; `None` for the null rank.
+    #[inline]
+    pub fn target(&self, operation: &'static str, target: usize) -> Result<Option<&Peer>> {
+        match self.peers.get(target) {
+            Some(peer) => Ok(Some(peer)),
+            None if target == NULL_RANK => Ok(None),
+            None => Err(self.no_such_rank(operation, target)),
+        }
+    }
+
+    #[cold]
+    fn no_such_rank(&self, operation: &'static str, target: usize) -> Error {
+        let last = self.peers.len() - 1;
+        self.error(Class::Rank, operation, format!("the window has ranks 0 to {last}, not {target}"))
+            .with_target(target)
+    }
+
+    /// Byte offset of an access of `bytes` bytes at `displacement`, if it is inside the target's window.
+    #[inline]
+    pub fn locate(
+        &self,
+        operation: &'static str,
+        target: usize,
+        peer: &Peer,
+        displacement: usize,
+        bytes: usize,
+    ) -> Result<usize> {
+        match displacement.checked_mul(peer.unit) {
+            Some(offset) if offset <= peer.bytes && bytes <= peer.bytes - offset => Ok(offset),
+            _ => Err(self.out_of_range(operation, target, peer, displacement, bytes)),
+        }
+    }
+
+    #[cold]
+    fn out_of_range(
+        &self,
+        operation: &'static str,
+        target: usize,
+        peer: &Peer,
+        displacement: usize,
+        bytes: usize,
+    ) -> Error {
+        let message = format!(
+            "{bytes} bytes at displacement {displacement} are outside the target's window of {} bytes (displacement \
+             unit {} bytes)",
+            peer.bytes, peer.unit
+        );
+        self.error(Class::RmaRange, operation, message).with_target(target)
+    }
+
+    /// This rank's own lock.
+    pub fn own_lock(&self) -> &LockWords {
+        &self.exposure.lock
+    }
+
+    /// A synchronisation at which local stores become visible in the public copy (rule 5).
+    #[inline]
+    pub fn publish(&self, operation: &'static str) -> Result<()> {
+        self.reconcile(operation, Copies::publish)
+    }
+
+    /// A synchronisation at which others' updates become visible in the private copy (rule 6).
+    #[inline]
+    pub fn refresh(&self, operation: &'static str) -> Result<()> {
+        self.reconcile(operation, Copies::refresh)
+    }
+
+    #[inline]
+    fn reconcile(
+        &self,
+        operation: &'static str,
+        bring: impl Fn(&Copies) -> TransportResult<()>,
+    ) -> Result<()> {
+        let failed = |e| self.name(Error::transport(operation, &e));
+        if let Some(copies) = &self.copies {
+            bring(copies).map_err(failed)?;
+        }
+        if self.flavour == Flavour::Dynamic && self.hints.model == MemoryModel::Separate {
+            let attachments = self.attachments.lock();
+            attachments.values().filter_map(|a| a.copies.as_ref()).try_for_each(bring).map_err(failed)?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        let engine = &self.member.engine;
+        engine.exposures.remove(self.number);
+        let regions = self.exposure.regions().map(|regions| regions.detach_all()).unwrap_or_default();
+        if self.of_user || !regions.is_empty() {
+            let peers = (0..self.peers.len()).filter(|rank| *rank != self.rank());
+            let shared = peers.filter(|rank| engine.routes.to(self.peers[*rank].world).name() == "shm");
+            self.tell(shared, Kind::Revoke, 0);
+        }
+        drop(regions);
+        self.attachments.lock().clear();
+        self.registrations.lock().clear();
+        self.member.control.close(self.number);
+    }
+}
+
+impl Core {
+    /// Tells ranks of this window's that memory is about to go, and waits until their agents agree, whatever they
+    /// compute. Also in a job that has failed.
+    pub fn tell(&self, ranks: impl Iterator<Item = usize>, kind: Kind, address: usize) {
+        let engine = &self.member.engine;
+        let mut waiting = Vec::new();
+        for rank in ranks {
+            let peer = &self.peers[rank];
+            let (request, reply) = engine.requests.open();
+            let mut header = engine.header(kind);
+            header.window = peer.number;
+            header.request = request;
+            header.offset = address as u64;
+            engine.send_later(peer.world, &header, &[]);
+            waiting.push((peer.world, reply));
+        }
+        let start = Instant::now();
+        while !waiting.is_empty() && start.elapsed() < REVOKE_LIMIT {
+            // A broken transport has been reported, and the others may still answer.
+            if !matches!(engine.poll(), Ok(found) if found > 0) {
+                std::thread::yield_now();
+            }
+            waiting.retain(|(rank, reply)| reply.outcome().is_none() && !engine.has_left(*rank));
+        }
+        if !waiting.is_empty() && self.member.is_alive() {
+            let ranks: Vec<usize> = waiting.iter().map(|(rank, _)| *rank).collect();
+            tracing::error!(
+                ?ranks,
+                "no answer: these ranks are stopped or gone, and must not touch freed memory"
+            );
+        }
+    }
+}

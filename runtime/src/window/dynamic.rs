@@ -1,0 +1,160 @@
+//! Attaching memory to a dynamic window, and taking it away (MPI-4.1 §12.2.4).
+
+use std::any::Any;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use transom_transport::{Region, Span};
+
+use super::copies::Copies;
+use super::{Local, Window, create};
+use crate::engine::{Attached, Regions};
+use crate::memory::ExposedVec;
+use crate::protocol::wire::Kind;
+use crate::{Class, Element, Error, Result};
+
+/// Attached memory of this rank's, as its owner has it. (What others access is the engine's [`Attached`].)
+#[derive(Debug)]
+pub(crate) struct Attachment {
+    local: Span,
+    pub copies: Option<Copies>,
+    /// Dropped before the memory.
+    registrations: Vec<Box<dyn Region>>,
+    memory: Box<dyn Any + Send>,
+    /// Calls of [`Window::with_attached`] that run.
+    views: usize,
+}
+
+impl<T: Element> Window<T> {
+    /// Attaches memory, and returns its address, by which all ranks access it (`MPI_Win_attach`). The window owns the memory
+    /// until [`Window::detach`]. Not collective: tell the others the address.
+    ///
+    /// ```
+    /// transom::local(2, |job| {
+    ///     let window = job.dynamic::<u64>()?;
+    ///     let address = window.attach(vec![0; 4])?;
+    ///     let addresses = job.allgather(&[address])?;
+    ///     let other = 1 - job.rank();
+    ///     window.lock_all(|epoch| epoch.put_value(other, addresses[other][0] + 8, 5))?;
+    ///     job.barrier()?;
+    ///     assert_eq!(window.with_attached(address, |memory| memory.get(1))?, 5);
+    ///     assert_eq!(window.detach(address)?, [0, 5, 0, 0]);
+    ///     window.free()
+    /// })?;
+    /// # Ok::<(), transom::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The window is not dynamic; the vector is empty; the memory cannot be registered ([`Class::RmaAttach`], with the
+    /// reason).
+    pub fn attach(&self, memory: Vec<T>) -> Result<usize> {
+        const NAME: &str = "attach";
+        let core = &self.core;
+        let regions = self.regions(NAME)?;
+        let (memory, local) = ExposedVec::new(memory);
+        let refused = |e: Error| {
+            let message = format!("{} bytes cannot be attached: {}", local.len(), e.message());
+            core.error(Class::RmaAttach, NAME, message)
+        };
+        if local.is_empty() {
+            return Err(core.error(
+                Class::RmaAttach,
+                NAME,
+                "an empty vector has no address: attach elements",
+            ));
+        }
+        let address = local.address();
+        let (public, copies) = create::copies(&core.member, &core.hints, local.clone()).map_err(refused)?;
+        let (registrations, keys) = create::register(&core.member, &public).map_err(refused)?;
+        let region = Attached { address, memory: public, keys, known_to: Mutex::default() };
+        let attachment = Attachment { local, copies, registrations, memory: Box::new(memory), views: 0 };
+        core.attachments.lock().insert(address, attachment);
+        regions.attach(region);
+        Ok(address)
+    }
+
+    /// Takes memory away that was attached, and gives it back (`MPI_Win_detach`). After that no rank accesses it: those that
+    /// know of it are told first.
+    ///
+    /// # Errors
+    /// Nothing is attached at `address`, or a vector of other elements; it is being viewed.
+    pub fn detach(&self, address: usize) -> Result<Vec<T>> {
+        const NAME: &str = "detach";
+        let core = &self.core;
+        let regions = self.regions(NAME)?;
+        let mut attachments = core.attachments.lock();
+        let attachment = attachments.get(&address).ok_or_else(|| self.nothing_at(NAME, address))?;
+        if attachment.views > 0 {
+            return Err(core.error(Class::RmaAttach, NAME, "the memory is in use by with_attached"));
+        }
+        if !attachment.memory.is::<ExposedVec<T>>() {
+            return Err(core.error(Class::RmaAttach, NAME, "the attached elements are of another type"));
+        }
+        let (Some(attachment), Some(mut region)) = (attachments.remove(&address), regions.detach(address))
+        else {
+            return Err(self.nothing_at(NAME, address));
+        };
+        drop(attachments);
+        let known_to = std::mem::take(&mut *region.known_to.lock());
+        let ranks = (0..core.peers.len()).filter(|rank| known_to.contains(&core.peers[*rank].world));
+        core.tell(ranks, Kind::ForgetRegion, address);
+        // An access by the agent, or by another thread of this rank, may be under way.
+        while Arc::get_mut(&mut region).is_none() {
+            std::thread::yield_now();
+        }
+        drop(region);
+        let Attachment { copies, registrations, memory, .. } = attachment;
+        drop(registrations);
+        if let Some(copies) = copies {
+            copies.refresh().map_err(|e| core.name(Error::transport(NAME, &e)))?;
+        }
+        match memory.downcast::<ExposedVec<T>>() {
+            Ok(memory) => Ok(memory.take()),
+            Err(_) => Err(self.nothing_at(NAME, address)),
+        }
+    }
+
+    /// Calls `view` with memory that this rank has attached at `address`: as [`Window::local`] of other windows.
+    ///
+    /// # Errors
+    /// Nothing is attached there; the error of `view`.
+    pub fn with_attached<R>(
+        &self,
+        address: usize,
+        view: impl FnOnce(Local<'_, T>) -> Result<R>,
+    ) -> Result<R> {
+        let attachments = &self.core.attachments;
+        let local = match attachments.lock().get_mut(&address) {
+            Some(attachment) => {
+                attachment.views += 1;
+                attachment.local.clone()
+            }
+            None => return Err(self.nothing_at("with_attached", address)),
+        };
+        // Counted down after a panic, too.
+        let _viewing = Viewing(attachments, address);
+        view(Local::new(&local))
+    }
+
+    fn regions(&self, operation: &'static str) -> Result<&Regions> {
+        let message = "the window is not dynamic: make it with Job::dynamic";
+        self.core.exposure.regions().ok_or_else(|| self.core.error(Class::RmaFlavour, operation, message))
+    }
+
+    fn nothing_at(&self, operation: &'static str, address: usize) -> Error {
+        let message =
+            format!("nothing is attached at {address:#x}: use an address that Window::attach returned");
+        self.core.error(Class::RmaAttach, operation, message)
+    }
+}
+
+/// A call of [`Window::with_attached`].
+struct Viewing<'a>(&'a Mutex<std::collections::BTreeMap<usize, Attachment>>, usize);
+
+impl Drop for Viewing<'_> {
+    fn drop(&mut self) {
+        if let Some(attachment) = self.0.lock().get_mut(&self.1) {
+            attachment.views -= 1;
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! What the ranks want of a new window, and whether it goes together. Every rank computes the same answer from the same
+//! wishes.
+
+use serde::{Deserialize, Serialize};
+
+use super::options::{Flavour, Hints, MemoryModel};
+use crate::{Class, Element, Error, Result};
+
+/// Windows of at least this size are checked against the host's free memory before they are made.
+const LARGE: usize = 64 << 20;
+
+/// What a rank wants.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Wish {
+    pub operation: String,
+    pub flavour: Flavour,
+    element: String,
+    element_bytes: usize,
+    pub unit: usize,
+    /// Bytes, or why they cannot be counted.
+    pub bytes: std::result::Result<usize, String>,
+    /// The hints, or what is wrong with them.
+    pub hints: std::result::Result<Hints, String>,
+    /// Bytes to be allocated on this host, and what is free there, for large windows.
+    large: Option<(u64, u64)>,
+}
+
+impl Wish {
+    /// A wish for `bytes` of elements `T`, `allocate` of which have to be found.
+    pub fn new<T: Element>(
+        operation: &'static str,
+        flavour: Flavour,
+        unit: Option<usize>,
+        hints: std::result::Result<Hints, String>,
+        bytes: std::result::Result<usize, String>,
+    ) -> Self {
+        let separate = matches!(&hints, Ok(hints) if hints.model == MemoryModel::Separate);
+        let allocated = match (flavour, &bytes) {
+            (Flavour::Allocate, Ok(bytes)) if separate => bytes.saturating_mul(3),
+            (Flavour::Create, Ok(bytes)) if separate => bytes.saturating_mul(2),
+            (Flavour::Allocate | Flavour::Shared, Ok(bytes)) => *bytes,
+            _ => 0,
+        };
+        let large = if allocated >= LARGE { free_memory() } else { None };
+        Self {
+            operation: operation.into(),
+            flavour,
+            element: std::any::type_name::<T>().into(),
+            element_bytes: size_of::<T>(),
+            unit: if flavour == Flavour::Dynamic { 1 } else { unit.unwrap_or(size_of::<T>()) },
+            bytes,
+            hints,
+            large: large.map(|free| (transom_shm::host_identity(), free)),
+        }
+    }
+
+    /// The bytes, 0 if they cannot be counted.
+    pub fn bytes(&self) -> usize {
+        *self.bytes.as_ref().unwrap_or(&0)
+    }
+}
+
+/// Bytes of `len` elements `T`, if an address space holds so many.
+pub(super) fn bytes_of<T>(len: usize) -> std::result::Result<usize, String> {
+    let size = size_of::<T>();
+    len.checked_mul(size)
+        .filter(|bytes| isize::try_from(*bytes).is_ok())
+        .ok_or_else(|| format!("{len} elements of {size} bytes are more than an address space holds"))
+}
+
+/// Bytes that this host can still give (MemAvailable of proc(5)).
+fn free_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
+}
+
+/// The hints of the new window, if the wishes go together.
+pub(super) fn agree(operation: &'static str, wishes: &[Wish]) -> Result<Hints> {
+    let fail = |class, message: String| Err(Error::new(class, operation, message));
+    let first = &wishes[0];
+    for (rank, wish) in wishes.iter().enumerate() {
+        if wish.operation != first.operation {
+            let message = format!("rank 0 calls {}, rank {rank} {}", first.operation, wish.operation);
+            return fail(Class::Collective, message);
+        }
+        if (&wish.element, wish.element_bytes) != (&first.element, first.element_bytes) {
+            let message = format!(
+                "rank 0 has elements of type {}, rank {rank} of type {}: all ranks must name the same type",
+                first.element, wish.element
+            );
+            return fail(Class::Type, message);
+        }
+        if wish.unit == 0 || wish.element_bytes == 0 {
+            let message = format!("rank {rank}: elements and displacement units have at least one byte");
+            return fail(Class::Displacement, message);
+        }
+        if let Err(reason) = &wish.bytes {
+            return fail(Class::Size, format!("rank {rank}: {reason}"));
+        }
+        if let Err(reason) = &wish.hints {
+            return fail(Class::Info, format!("rank {rank}: {reason}"));
+        }
+    }
+    let hints = agree_hints(operation, wishes)?;
+    enough_memory(operation, wishes)?;
+    Ok(hints)
+}
+
+fn agree_hints(operation: &'static str, wishes: &[Wish]) -> Result<Hints> {
+    let fail = |class, message: String| Err(Error::new(class, operation, message));
+    let Some(Ok(hints)) = wishes.first().map(|wish| &wish.hints) else {
+        return fail(Class::Info, "a rank has no hints".into());
+    };
+    for (rank, wish) in wishes.iter().enumerate() {
+        if wish.hints.as_ref() != Ok(hints) {
+            let message = format!("the hints of ranks 0 and {rank} differ: give the same at all ranks");
+            return fail(Class::Info, message);
+        }
+        if hints.same_size && wish.bytes() != wishes[0].bytes() {
+            let (a, b) = (wishes[0].bytes(), wish.bytes());
+            let message =
+                format!("rank 0 has {a} bytes, rank {rank} {b}, and the hint same_size says otherwise");
+            return fail(Class::Size, message);
+        }
+        if hints.same_unit && wish.unit != wishes[0].unit {
+            let (a, b) = (wishes[0].unit, wish.unit);
+            let message = format!(
+                "the displacement unit of rank 0 is {a}, of rank {rank} {b}, and the hint same_disp_unit says otherwise"
+            );
+            return fail(Class::Displacement, message);
+        }
+        if wish.flavour == Flavour::Shared && hints.model == MemoryModel::Separate {
+            let message =
+                "memory that ranks share by load and store has no second copy: use the unified model";
+            return fail(Class::Info, message.into());
+        }
+    }
+    Ok(hints.clone())
+}
+
+fn enough_memory(operation: &'static str, wishes: &[Wish]) -> Result<()> {
+    for (rank, wish) in wishes.iter().enumerate() {
+        let Some((host, free)) = wish.large else { continue };
+        let on_host = wishes.iter().filter(|w| w.large.is_some_and(|(h, _)| h == host));
+        let wanted: u128 = on_host.map(|w| w.bytes() as u128).sum();
+        if wanted > u128::from(free) {
+            let message = format!(
+                "the ranks on the host of rank {rank} want {wanted} bytes together, {free} are available there: use \
+                 smaller windows, fewer ranks a host, or more hosts"
+            );
+            return Err(Error::new(Class::NoMemory, operation, message));
+        }
+    }
+    Ok(())
+}
