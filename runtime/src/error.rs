@@ -10,6 +10,8 @@ use transom_transport::TransportError;
 pub enum Class {
     /// `MPI_ERR_RANK`: a rank that the job does not have.
     Rank,
+    /// `MPI_ERR_GROUP`: a group that cannot be used here.
+    Group,
     /// `MPI_ERR_DISP`: a displacement that cannot be used (not aligned to the element for an atomic).
     Displacement,
     /// `MPI_ERR_RMA_RANGE`: an access outside the target's window.
@@ -47,6 +49,7 @@ impl Class {
     pub fn name(self) -> &'static str {
         match self {
             Self::Rank => "MPI_ERR_RANK",
+            Self::Group => "MPI_ERR_GROUP",
             Self::Displacement => "MPI_ERR_DISP",
             Self::RmaRange => "MPI_ERR_RMA_RANGE",
             Self::RmaSync => "MPI_ERR_RMA_SYNC",
@@ -134,12 +137,12 @@ impl Error {
         self.0.operation
     }
 
-    /// The rank that saw the error.
+    /// The rank in the job that saw the error.
     pub fn rank(&self) -> Option<usize> {
         self.0.rank
     }
 
-    /// The rank that the operation was for.
+    /// The rank that the operation was for, in its window or communicator.
     pub fn target(&self) -> Option<usize> {
         self.0.target
     }

@@ -314,9 +314,8 @@ impl<'w> Access<'w> {
     /// to the others; the first error is returned.
     fn complete(&self, operation: &'static str, targets: &[usize]) -> Result<()> {
         let peers = targets.iter().map(|target| (*target, &self.core.peers[*target]));
-        let asked: Vec<_> = peers
-            .map(|(t, peer)| (t, peer, operation::start_complete(self.core, operation, t, peer)))
-            .collect();
+        let asked: Vec<_> =
+            peers.map(|(t, peer)| (t, peer, operation::start_complete(self.core, operation, peer))).collect();
         let mut result = Ok(());
         for (target, peer, confirmation) in asked {
             let completed = confirmation.and_then(|confirmation| {

@@ -6,5 +6,5 @@ use crate::window::Core;
 
 /// Every rank has come to this fence, and what it did before is visible.
 pub(super) fn barrier(core: &Core) -> Result<()> {
-    collective::barrier_as(&core.member.engine, Kind::Fence).map_err(|e| core.name(e))
+    collective::barrier_as(core.comm.channel(), Kind::Fence).map_err(|e| core.name(e))
 }

@@ -49,7 +49,7 @@ pub(super) fn release(core: &Core, target: usize, peer: &Peer, ticket: Ticket) -
     header.window = peer.number;
     header.op = u8::from(ticket.kind == LockKind::Exclusive);
     header.value = u64::from(ticket.number);
-    engine.send("unlock", target, &header, &[])
+    engine.send("unlock", peer.world, &header, &[])
 }
 
 /// Tells whoever waits that the lock has changed.
@@ -66,13 +66,13 @@ fn changed(
         return Ok(());
     }
     let engine = &core.member.engine;
-    if target == engine.rank {
+    if peer.world == engine.rank {
         agent_recheck(engine, core.number);
         return Ok(());
     }
     let mut header = engine.header(Kind::Wake);
     header.window = peer.number;
-    engine.send(operation, target, &header, &[])
+    engine.send(operation, peer.world, &header, &[])
 }
 
 /// Waits for a ticket's turn: polls for a while, then sleeps on the word that will change.
@@ -116,7 +116,7 @@ fn request(core: &Core, target: usize, peer: &Peer, kind: LockKind) -> Result<Ti
     let mut header = engine.header(Kind::Lock);
     header.window = peer.number;
     header.op = u8::from(kind == LockKind::Exclusive);
-    let request = engine.request("lock", target, header, &[])?;
+    let request = engine.request("lock", peer.world, header, &[])?;
     engine.await_reply("lock", target, &request).map_err(|e| core.name(e))?;
     Ok(Ticket { number: request.value() as u32, kind })
 }

@@ -70,7 +70,7 @@ pub(crate) fn accumulate(core: &Core, place: &Place<'_>, what: Accumulate<'_>) -
         return update(core, || memory.apply(what.op, what.ty, place.offset, what.operands, None))
             .map_err(|e| failed(core, NAME, place.target, &e));
     }
-    if what.operands.len() >= PULLED && core.member.engine.routes.to(place.target).capabilities().rma {
+    if what.operands.len() >= PULLED && core.member.engine.routes.to(place.peer.world).capabilities().rma {
         return accumulate_pulled(core, place, what);
     }
     accumulate_by_messages(core, place, what)
@@ -79,11 +79,11 @@ pub(crate) fn accumulate(core: &Core, place: &Place<'_>, what: Accumulate<'_>) -
 /// Sends the operands along. A flush confirms that they are applied.
 fn accumulate_by_messages(core: &Core, place: &Place<'_>, what: Accumulate<'_>) -> Result<()> {
     const NAME: &str = "accumulate";
-    let room = room(core, place.target, what.ty);
+    let room = room(core, place.peer.world, what.ty);
     for (i, part) in what.operands.chunks(room).enumerate() {
         let header = header(core, place, Kind::Accumulate, what.op, what.ty, i * room);
         place.peer.state.messages.store(true, Ordering::Release);
-        core.member.engine.send(NAME, place.target, &header, part)?;
+        core.member.engine.send(NAME, place.peer.world, &header, part)?;
     }
     Ok(())
 }
@@ -92,7 +92,7 @@ fn accumulate_by_messages(core: &Core, place: &Place<'_>, what: Accumulate<'_>) 
 fn accumulate_pulled(core: &Core, place: &Place<'_>, what: Accumulate<'_>) -> Result<()> {
     const NAME: &str = "accumulate";
     let engine = &core.member.engine;
-    let transport = engine.routes.to(place.target);
+    let transport = engine.routes.to(place.peer.world);
     let Ok(region) = transport.register(&memory::lend(what.operands)) else {
         // No more memory can be registered: messages need none.
         return accumulate_by_messages(core, place, what);
@@ -107,7 +107,7 @@ fn accumulate_pulled(core: &Core, place: &Place<'_>, what: Accumulate<'_>) -> Re
             let mut header = header(core, place, Kind::AccumulatePull, what.op, what.ty, *start);
             header.count = piece.min(what.operands.len() - start) as u64;
             header.compare = *start as u64;
-            requests.push(engine.request(NAME, place.target, header, &key)?);
+            requests.push(engine.request(NAME, place.peer.world, header, &key)?);
         }
         for request in requests {
             engine.await_reply(NAME, place.target, &request).map_err(|e| core.name(e))?;
@@ -129,11 +129,11 @@ pub(crate) fn get_accumulate(
         return update(core, || memory.apply(what.op, what.ty, place.offset, what.operands, Some(result)))
             .map_err(|e| failed(core, NAME, place.target, &e));
     }
-    let room = room(core, place.target, what.ty);
+    let room = room(core, place.peer.world, what.ty);
     let mut requests: Vec<Arc<Request>> = Vec::new();
     for (i, part) in what.operands.chunks(room).enumerate() {
         let header = header(core, place, Kind::GetAccumulate, what.op, what.ty, i * room);
-        requests.push(core.member.engine.request(NAME, place.target, header, part)?);
+        requests.push(core.member.engine.request(NAME, place.peer.world, header, part)?);
     }
     for (request, part) in requests.iter().zip(result.chunks_mut(room)) {
         core.member.engine.await_reply(NAME, place.target, request)?;
@@ -168,7 +168,7 @@ fn fetch_op_far<T: Number>(core: &Core, place: &Place<'_>, op: ReduceOp, operand
     check_aligned(core, NAME, place, size_of::<T>())?;
     let mut header = header(core, place, Kind::FetchOp, op, T::TYPE, 0);
     header.value = pack(operand);
-    fetched(core, NAME, place.target, header)
+    fetched(core, NAME, place, header)
 }
 
 /// One element, replaced if it equals `compare`; returns what was there.
@@ -194,24 +194,24 @@ fn compare_swap_far<T: Number>(core: &Core, place: &Place<'_>, compare: T, value
     let mut header = header(core, place, Kind::CompareSwap, ReduceOp::Replace, T::TYPE, 0);
     header.value = pack(value);
     header.compare = pack(compare);
-    fetched(core, NAME, place.target, header)
+    fetched(core, NAME, place, header)
 }
 
 fn fetched<T: Number>(
     core: &Core,
     operation: &'static str,
-    target: usize,
+    place: &Place<'_>,
     header: crate::protocol::wire::Header,
 ) -> Result<T> {
     let engine = &core.member.engine;
-    let request = engine.request(operation, target, header, &[])?;
-    engine.await_reply(operation, target, &request).map_err(|e| core.name(e))?;
+    let request = engine.request(operation, place.peer.world, header, &[])?;
+    engine.await_reply(operation, place.target, &request).map_err(|e| core.name(e))?;
     Ok(unpack(request.value()))
 }
 
 /// Bytes of whole elements that one message takes.
-fn room(core: &Core, target: usize, ty: DataType) -> usize {
-    let room = message_room(core, target);
+fn room(core: &Core, world: usize, ty: DataType) -> usize {
+    let room = message_room(core, world);
     room - room % ty.size()
 }
 

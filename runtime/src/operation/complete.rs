@@ -12,7 +12,6 @@ use crate::{Error, Result};
 pub(crate) fn start_complete(
     core: &Core,
     operation: &'static str,
-    target: usize,
     peer: &Peer,
 ) -> Result<Option<Arc<Request>>> {
     if !peer.state.messages.swap(false, Ordering::AcqRel) {
@@ -21,7 +20,7 @@ pub(crate) fn start_complete(
     let engine = &core.member.engine;
     let mut header = engine.header(Kind::Flush);
     header.window = peer.number;
-    engine.request(operation, target, header, &[]).map(Some)
+    engine.request(operation, peer.world, header, &[]).map(Some)
 }
 
 /// Waits until all operations to `target` are complete there; `confirmation` is of [`start_complete`].

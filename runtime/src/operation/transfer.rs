@@ -22,7 +22,7 @@ pub(crate) struct Place<'a> {
 
 /// Starts a put of all of `origin` to memory that is not mapped.
 pub(crate) fn put(core: &Core, place: &Place<'_>, origin: &OriginBuffer<'_>) -> Result<()> {
-    let transport = core.member.engine.routes.to(place.target);
+    let transport = core.member.engine.routes.to(place.peer.world);
     if !transport.capabilities().rma {
         return put_by_messages(core, place, origin.bytes());
     }
@@ -41,7 +41,7 @@ pub(crate) fn get(core: &Core, place: &Place<'_>, result: &mut ResultBuffer<'_>)
 /// A get that is complete when the call returns.
 pub(crate) fn get_now(core: &Core, place: &Place<'_>, bytes: &mut [u8]) -> Result<()> {
     let mut result = ResultBuffer::of_scope(bytes);
-    let transport = core.member.engine.routes.to(place.target);
+    let transport = core.member.engine.routes.to(place.peer.world);
     // One flag a piece: the last to be posted need not be the last to end.
     let most = transport.capabilities().max_transfer.max(1);
     let flags: Vec<_> = (0..result.len().div_ceil(most)).map(|_| Arc::new(AtomicBool::new(false))).collect();
@@ -68,7 +68,7 @@ fn get_with(
     result: &mut ResultBuffer<'_>,
     flags: Option<&[Arc<AtomicBool>]>,
 ) -> Result<()> {
-    let transport = core.member.engine.routes.to(place.target);
+    let transport = core.member.engine.routes.to(place.peer.world);
     if !transport.capabilities().rma {
         let got = get_by_messages(core, place, result.bytes_mut());
         flags.into_iter().flatten().for_each(|f| f.store(true, Ordering::Release));
@@ -114,7 +114,7 @@ fn post(
     let engine = &core.member.engine;
     // Held while the memory of a peer that may take it away is accessed at once.
     let revoked = core.exposure.revoked.read();
-    if revoked.contains(&place.target) {
+    if revoked.contains(&place.peer.world) {
         return Err(gone(core, operation, place.target));
     }
     let pending = Pending { target: place.peer.state.clone(), buffer, done: done.clone(), pull: None };
@@ -152,31 +152,31 @@ fn gone(core: &Core, operation: &'static str, target: usize) -> Error {
     core.error(Class::RmaRange, operation, message.into()).with_target(target)
 }
 
-/// Bytes of payload that a message to `target` takes.
-pub(super) fn message_room(core: &Core, target: usize) -> usize {
-    core.member.engine.routes.to(target).capabilities().max_message - HEADER_BYTES
+/// Bytes of payload that a message to a rank of the job takes.
+pub(super) fn message_room(core: &Core, world: usize) -> usize {
+    core.member.engine.routes.to(world).capabilities().max_message - HEADER_BYTES
 }
 
 fn put_by_messages(core: &Core, place: &Place<'_>, bytes: &[u8]) -> Result<()> {
     let engine = &core.member.engine;
-    pieces(message_room(core, place.target), bytes.len(), |start, len| {
+    pieces(message_room(core, place.peer.world), bytes.len(), |start, len| {
         let mut header = engine.header(Kind::Put);
         header.window = place.peer.number;
         header.offset = (place.offset + start) as u64;
         place.peer.state.messages.store(true, Ordering::Release);
-        engine.send("put", place.target, &header, &bytes[start..start + len])
+        engine.send("put", place.peer.world, &header, &bytes[start..start + len])
     })
 }
 
 fn get_by_messages(core: &Core, place: &Place<'_>, bytes: &mut [u8]) -> Result<()> {
     let engine = &core.member.engine;
     let len = bytes.len();
-    pieces(message_room(core, place.target), len, |start, len| {
+    pieces(message_room(core, place.peer.world), len, |start, len| {
         let mut header = engine.header(Kind::Get);
         header.window = place.peer.number;
         header.offset = (place.offset + start) as u64;
         header.count = len as u64;
-        let request = engine.request("get", place.target, header, &[])?;
+        let request = engine.request("get", place.peer.world, header, &[])?;
         engine.await_reply("get", place.target, &request)?;
         let data = request.take_data();
         if data.len() != len {

@@ -10,7 +10,7 @@ use super::{Core, Peer, WindowOptions};
 use crate::collective::{self, Kind};
 use crate::engine::{Exposure, LockWords};
 use crate::job::Member;
-use crate::{Class, Element, Error, Result};
+use crate::{Class, Communicator, Element, Error, Result};
 
 /// Windows of at least this size are checked against the host's free memory before they are made.
 const LARGE: usize = 64 << 20;
@@ -35,6 +35,8 @@ struct Wish {
     bytes: std::result::Result<usize, String>,
     /// Bytes to be allocated on this host, and what is free there, for large windows.
     large: Option<(u64, u64)>,
+    /// A new context, for the case that this is the first rank.
+    context: u64,
 }
 
 /// What a rank has, or why not.
@@ -51,16 +53,18 @@ struct Made {
 impl Core {
     /// Makes a window. Collective.
     pub fn create<T: Element>(
-        member: &Arc<Member>,
+        comm: &Communicator,
         operation: &'static str,
         memory: Memory,
         options: WindowOptions,
     ) -> Result<Box<Self>> {
+        let member = comm.member();
         let engine = &member.engine;
         let at = |e: Error| e.at_rank(engine.rank);
-        let wish = wish::<T>(operation, &memory, options);
-        let wishes: Vec<Wish> = exchange(member, &wish).map_err(at)?;
+        let wish = wish::<T>(operation, &memory, options, comm.new_context());
+        let wishes: Vec<Wish> = exchange(comm, &wish).map_err(at)?;
         agree(operation, &wishes).map_err(at)?;
+        let context = wishes[0].context;
         let bytes = wish.bytes.unwrap_or(0);
         let of_user = matches!(memory, Memory::User(_));
         let made = make(member, memory, bytes);
@@ -68,11 +72,13 @@ impl Core {
             Ok(made) => Ok((made.number, made.keys.clone())),
             Err(e) => Err((e.class() == Class::NoMemory, e.to_string())),
         };
-        let offers: std::result::Result<Vec<Offer>, Error> = exchange(member, &offer);
-        let result = offers.and_then(|offers| peers(member, operation, &wishes, &offers));
+        let offers: std::result::Result<Vec<Offer>, Error> = exchange(comm, &offer);
+        let result = offers.and_then(|offers| peers(comm, operation, &wishes, &offers));
         match (made, result) {
             (Ok(made), Ok(peers)) => Ok(Box::new(Self {
                 member: member.clone(),
+                title: comm.channel().title(),
+                comm: comm.with_context(context),
                 number: made.number,
                 private: made.exposure.private,
                 exposure: made.exposure,
@@ -91,16 +97,16 @@ impl Core {
     }
 }
 
-fn exchange<T: Serialize + for<'a> Deserialize<'a>>(member: &Member, own: &T) -> Result<Vec<T>> {
+fn exchange<T: Serialize + for<'a> Deserialize<'a>>(comm: &Communicator, own: &T) -> Result<Vec<T>> {
     let malformed = |e: postcard::Error| {
         Error::new(Class::Collective, "window creation", format!("a peer's part makes no sense: {e}"))
     };
     let own = postcard::to_stdvec(own).map_err(malformed)?;
-    let all = collective::allgather_bytes(&member.engine, Kind::Window, own)?;
+    let all = collective::allgather_bytes(comm.channel(), Kind::Window, own)?;
     all.iter().map(|bytes| postcard::from_bytes(bytes).map_err(malformed)).collect()
 }
 
-fn wish<T: Element>(operation: &'static str, memory: &Memory, options: WindowOptions) -> Wish {
+fn wish<T: Element>(operation: &'static str, memory: &Memory, options: WindowOptions, context: u64) -> Wish {
     let (bytes, large) = match memory {
         Memory::User(span) => (Ok(span.len()), None),
         Memory::Allocate(len) => {
@@ -126,6 +132,7 @@ fn wish<T: Element>(operation: &'static str, memory: &Memory, options: WindowOpt
         unit: options.displacement_unit.unwrap_or(size_of::<T>()),
         bytes,
         large,
+        context,
     }
 }
 
@@ -209,7 +216,12 @@ fn make(member: &Member, memory: Memory, bytes: usize) -> Result<Made> {
 }
 
 /// The peers' parts, or the error of the first rank that has none.
-fn peers(member: &Member, operation: &'static str, wishes: &[Wish], offers: &[Offer]) -> Result<Box<[Peer]>> {
+fn peers(
+    comm: &Communicator,
+    operation: &'static str,
+    wishes: &[Wish],
+    offers: &[Offer],
+) -> Result<Box<[Peer]>> {
     let mut peers = Vec::with_capacity(offers.len());
     for (rank, offer) in offers.iter().enumerate() {
         let (number, keys) = match offer {
@@ -219,9 +231,11 @@ fn peers(member: &Member, operation: &'static str, wishes: &[Wish], offers: &[Of
                 return Err(Error::new(class, operation, format!("rank {rank}: {reason}")));
             }
         };
-        let name = member.engine.routes.to(rank).name();
+        let world = comm.channel().job_rank(rank);
+        let name = comm.member().engine.routes.to(world).name();
         let key = keys.iter().find(|(transport, _)| transport == name).map(|(_, key)| key.clone());
         peers.push(Peer {
+            world,
             bytes: *wishes[rank].bytes.as_ref().unwrap_or(&0),
             unit: wishes[rank].unit,
             number: *number,

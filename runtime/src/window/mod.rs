@@ -22,12 +22,12 @@ use crate::epoch::{Epochs, Explicit};
 use crate::job::Member;
 use crate::memory::ExposedVec;
 use crate::protocol::wire;
-use crate::{Class, Element, Error, Job, NULL_RANK, Result};
+use crate::{Class, Communicator, Element, Error, NULL_RANK, Result};
 
 /// How long a window that goes waits for the agents of this node: they sleep in the kernel and answer in microseconds.
 const REVOKE_LIMIT: Duration = Duration::from_secs(2);
 
-/// Memory of elements `T` at each rank of a job, which every rank may access in epochs (MPI-4.1 §12.2).
+/// Memory of elements `T` at each rank of a communicator, which every rank may access in epochs (MPI-4.1 §12.2).
 ///
 /// Each rank chooses its own length. A displacement counts the target's displacement units, by default one element.
 #[derive(Debug)]
@@ -50,6 +50,8 @@ pub struct WindowOptions {
 #[derive(Debug)]
 pub(crate) struct Core {
     pub member: Arc<Member>,
+    /// As if duplicated: fences and the rest of the window's collectives never mix with the user's.
+    pub comm: Communicator,
     /// This rank's number of the window.
     pub number: u32,
     pub exposure: Arc<Exposure>,
@@ -61,9 +63,11 @@ pub(crate) struct Core {
     pub private: bool,
     /// Whether the memory is the user's, which goes when the window goes.
     of_user: bool,
+    /// Whose ranks it has.
+    title: &'static str,
 }
 
-impl Job {
+impl Communicator {
     /// A window of `len` zeroed elements at this rank, in memory that ranks of one node map (`MPI_Win_allocate`,
     /// MPI-4.1 §12.2.2). Collective; `len` may differ by rank.
     ///
@@ -73,12 +77,12 @@ impl Job {
         self.allocate_with(len, WindowOptions::default())
     }
 
-    /// [`Job::allocate`] with options.
+    /// [`Communicator::allocate`] with options.
     ///
     /// # Errors
-    /// As [`Job::allocate`]; a displacement unit of 0.
+    /// As [`Communicator::allocate`]; a displacement unit of 0.
     pub fn allocate_with<T: Element>(&self, len: usize, options: WindowOptions) -> Result<Window<T>> {
-        let core = Core::create::<T>(&self.0, "allocate", Memory::Allocate(len), options)?;
+        let core = Core::create::<T>(self, "allocate", Memory::Allocate(len), options)?;
         Ok(Window { core, memory: None, _elements: PhantomData })
     }
 
@@ -86,18 +90,18 @@ impl Job {
     /// [`Window::reclaim`] gives the memory back.
     ///
     /// # Errors
-    /// As [`Job::allocate`].
+    /// As [`Communicator::allocate`].
     pub fn create<T: Element>(&self, memory: Vec<T>) -> Result<Window<T>> {
         self.create_with(memory, WindowOptions::default())
     }
 
-    /// [`Job::create`] with options.
+    /// [`Communicator::create`] with options.
     ///
     /// # Errors
-    /// As [`Job::allocate`]; a displacement unit of 0.
+    /// As [`Communicator::allocate`]; a displacement unit of 0.
     pub fn create_with<T: Element>(&self, memory: Vec<T>, options: WindowOptions) -> Result<Window<T>> {
         let (memory, span) = ExposedVec::new(memory);
-        let core = Core::create::<T>(&self.0, "create", Memory::User(span), options)?;
+        let core = Core::create::<T>(self, "create", Memory::User(span), options)?;
         Ok(Window { core, memory: Some(memory), _elements: PhantomData })
     }
 
@@ -117,14 +121,14 @@ impl Job {
     /// ```
     ///
     /// # Errors
-    /// As [`Job::allocate`] and [`Window::free`], and those of `body`.
+    /// As [`Communicator::allocate`] and [`Window::free`], and those of `body`.
     pub fn create_scoped<T: Element, R>(
         &self,
         memory: &mut [T],
         body: impl FnOnce(&Window<T>) -> Result<R>,
     ) -> Result<R> {
         let memory = Memory::User(crate::memory::expose(memory));
-        let core = Core::create::<T>(&self.0, "create", memory, WindowOptions::default())?;
+        let core = Core::create::<T>(self, "create", memory, WindowOptions::default())?;
         // Not given out, so it cannot outlive this call: its drop ends all access, after a panic, too.
         let window = Window { core, memory: None, _elements: PhantomData };
         let result = body(&window)?;
@@ -200,7 +204,7 @@ impl<T: Element> Window<T> {
     fn finish(&self) -> Result<()> {
         let core = &self.core;
         core.epochs.lock().check_none("free").map_err(|e| core.name(e))?;
-        collective::barrier_as(&core.member.engine, Kind::Free).map_err(|e| core.name(e))
+        collective::barrier_as(core.comm.channel(), Kind::Free).map_err(|e| core.name(e))
     }
 }
 
@@ -229,7 +233,8 @@ impl Core {
     #[cold]
     fn no_such_rank(&self, operation: &'static str, target: usize) -> Error {
         let last = self.peers.len() - 1;
-        self.error(Class::Rank, operation, format!("the job has ranks 0 to {last}, not {target}"))
+        let title = self.title;
+        self.error(Class::Rank, operation, format!("{title} has ranks 0 to {last}, not {target}"))
             .with_target(target)
     }
 
@@ -295,7 +300,8 @@ impl Core {
     fn revoke(&self) {
         let engine = &self.member.engine;
         let mut waiting = Vec::new();
-        for (rank, peer) in self.peers.iter().enumerate() {
+        for peer in &self.peers {
+            let rank = peer.world;
             if rank != engine.rank && engine.routes.to(rank).name() == "shm" {
                 let (request, reply) = engine.requests.open();
                 let mut header = engine.header(wire::Kind::Revoke);

@@ -11,6 +11,8 @@ use crate::{Error, Result};
 /// A rank's part of a window.
 #[derive(Debug)]
 pub(crate) struct Peer {
+    /// Its rank in the job, which messages go to.
+    pub world: usize,
     /// Size in bytes.
     pub bytes: usize,
     /// Displacement unit in bytes.
@@ -38,11 +40,11 @@ impl Core {
     #[cold]
     fn attach<'a>(&self, operation: &'static str, target: usize, peer: &'a Peer) -> Result<&'a Remote> {
         let engine = &self.member.engine;
-        let remote = if target == engine.rank {
+        let remote = if peer.world == engine.rank {
             let memory = self.own_memory().clone();
-            Remote { peer: target, len: memory.len(), direct: Some(memory), base: 0, key: 0 }
+            Remote { peer: peer.world, len: memory.len(), direct: Some(memory), base: 0, key: 0 }
         } else {
-            let attached = engine.routes.to(target).attach(target, &peer.key);
+            let attached = engine.routes.to(peer.world).attach(peer.world, &peer.key);
             attached.map_err(|e| self.name(Error::transport(operation, &e)).with_target(target))?
         };
         Ok(peer.remote.get_or_init(|| remote))
@@ -70,10 +72,10 @@ impl Core {
         peer: &'a Peer,
     ) -> Result<Option<&'a LockWords>> {
         let engine = &self.member.engine;
-        let words = if target == engine.rank {
+        let words = if peer.world == engine.rank {
             Some(self.own_lock().clone())
         } else {
-            let found = self.member.control.lock_of(&engine.routes, target, peer.number);
+            let found = self.member.control.lock_of(&engine.routes, peer.world, peer.number);
             found.map_err(|e| self.name(Error::transport(operation, &e)).with_target(target))?
         };
         Ok(peer.lock.get_or_init(|| words).as_ref())
