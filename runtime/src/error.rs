@@ -10,6 +10,8 @@ use transom_transport::TransportError;
 pub enum Class {
     /// `MPI_ERR_RANK`: a rank that the job does not have.
     Rank,
+    /// `MPI_ERR_GROUP`: a group that cannot be used here.
+    Group,
     /// `MPI_ERR_DISP`: a displacement that cannot be used (not aligned to the element for an atomic).
     Displacement,
     /// `MPI_ERR_RMA_RANGE`: an access outside the target's window.
@@ -42,8 +44,6 @@ pub enum Class {
     RmaFlavour,
     /// `MPI_ERR_OP`: an operation that is not defined for the type.
     Op,
-    /// `MPI_ERR_GROUP`: a group that is none, or not of this window.
-    Group,
     /// `MPI_ERR_INFO_VALUE`: a hint that makes no sense.
     Info,
     /// `MPI_ERR_ARG`: another argument or setting that makes no sense.
@@ -172,12 +172,12 @@ impl Error {
         self.0.operation
     }
 
-    /// The rank that saw the error.
+    /// The rank in the job that saw the error.
     pub fn rank(&self) -> Option<usize> {
         self.0.rank
     }
 
-    /// The rank that the operation was for.
+    /// The rank that the operation was for, in its window or communicator.
     pub fn target(&self) -> Option<usize> {
         self.0.target
     }

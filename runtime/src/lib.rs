@@ -41,6 +41,7 @@
 
 mod bootstrap;
 mod collective;
+mod comm;
 mod engine;
 mod epoch;
 mod error;
@@ -51,6 +52,7 @@ mod protocol;
 pub mod settings;
 mod window;
 
+pub use comm::{Communicator, Comparison, Group, RankRange};
 pub use epoch::{Assert, Epoch, Explicit};
 pub use error::{Class, Error, Result};
 pub use job::{Job, init, local, run};

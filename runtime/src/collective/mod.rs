@@ -7,13 +7,13 @@ pub(crate) use exchange::Kind;
 
 use zerocopy::IntoBytes;
 
-use crate::engine::Engine;
-use crate::{Class, Element, Error, Job, Number, Operation, Result};
+use crate::comm::Channel;
+use crate::{Class, Communicator, Element, Number, Operation, Result};
 
 /// Every rank waits for every other: dissemination, after D. Hensgen, R. Finkel and U. Manber, 1988.
-pub(crate) fn barrier_as(engine: &Engine, kind: Kind) -> Result<()> {
-    let exchange = Exchange::new(engine, kind);
-    let (rank, size) = (engine.rank, engine.size);
+pub(crate) fn barrier_as(channel: &Channel, kind: Kind) -> Result<()> {
+    let exchange = Exchange::new(channel, kind);
+    let (rank, size) = exchange.place();
     let mut distance = 1;
     while distance < size {
         exchange.send((rank + distance) % size, distance, &[])?;
@@ -24,9 +24,9 @@ pub(crate) fn barrier_as(engine: &Engine, kind: Kind) -> Result<()> {
 }
 
 /// Everybody's bytes at everybody, after J. Bruck et al., 1997: round k doubles the blocks that a rank has.
-pub(crate) fn allgather_bytes(engine: &Engine, kind: Kind, own: Vec<u8>) -> Result<Vec<Vec<u8>>> {
-    let exchange = Exchange::new(engine, kind);
-    let (rank, size) = (engine.rank, engine.size);
+pub(crate) fn allgather_bytes(channel: &Channel, kind: Kind, own: Vec<u8>) -> Result<Vec<Vec<u8>>> {
+    let exchange = Exchange::new(channel, kind);
+    let (rank, size) = exchange.place();
     let mut blocks = vec![own];
     while blocks.len() < size {
         let distance = blocks.len();
@@ -47,7 +47,8 @@ pub(crate) fn allgather_bytes(engine: &Engine, kind: Kind, own: Vec<u8>) -> Resu
 }
 
 /// The root's bytes at everybody, down a binomial tree.
-fn broadcast_bytes(exchange: &Exchange<'_>, root: usize, bytes: &mut Vec<u8>) -> Result<()> {
+pub(crate) fn broadcast_bytes(channel: &Channel, kind: Kind, root: usize, bytes: &mut Vec<u8>) -> Result<()> {
+    let exchange = Exchange::new(channel, kind);
     let (rank, size) = exchange.place();
     let place = (rank + size - root) % size;
     let mut distance = 1;
@@ -65,32 +66,28 @@ fn broadcast_bytes(exchange: &Exchange<'_>, root: usize, bytes: &mut Vec<u8>) ->
     Ok(())
 }
 
-impl Job {
+impl Communicator {
     /// Waits until every rank has called it (`MPI_Barrier`, MPI-4.1 §6.3). Collective.
     ///
     /// # Errors
     /// A peer is gone or calls another collective; the deadline passes.
     pub fn barrier(&self) -> Result<()> {
-        barrier_as(&self.0.engine, Kind::Barrier)
+        barrier_as(self.channel(), Kind::Barrier)
     }
 
     /// Copies `data` of rank `root` to `data` of every rank (`MPI_Bcast`, §6.4). Collective.
     ///
     /// # Errors
-    /// As [`Job::barrier`]; `root` is not a rank; lengths differ.
+    /// As [`Communicator::barrier`]; `root` is not a rank; lengths differ.
     pub fn broadcast<T: Element>(&self, root: usize, data: &mut [T]) -> Result<()> {
-        let engine = &self.0.engine;
-        if root >= engine.size {
-            let message = format!("the job has ranks 0 to {}, not {root}", engine.size - 1);
-            return Err(Error::new(Class::Rank, "broadcast", message).at_rank(engine.rank));
-        }
-        let exchange = Exchange::new(engine, Kind::Broadcast);
+        let channel = self.channel();
+        channel.check_rank("broadcast", root)?;
         let mut bytes = data.as_bytes().to_vec();
-        broadcast_bytes(&exchange, root, &mut bytes)?;
+        broadcast_bytes(channel, Kind::Broadcast, root, &mut bytes)?;
         if bytes.len() != size_of_val(data) {
             let message =
                 format!("rank {root} sends {} bytes, here is room for {}", bytes.len(), size_of_val(data));
-            return Err(Error::new(Class::Count, "broadcast", message).at_rank(engine.rank));
+            return Err(channel.error(Class::Count, "broadcast", message));
         }
         data.as_mut_bytes().copy_from_slice(&bytes);
         Ok(())
@@ -99,14 +96,14 @@ impl Job {
     /// Everybody's `data`, by rank (`MPI_Allgatherv`, §6.7). Lengths may differ. Collective.
     ///
     /// # Errors
-    /// As [`Job::barrier`].
+    /// As [`Communicator::barrier`].
     pub fn allgather<T: Element>(&self, data: &[T]) -> Result<Vec<Vec<T>>> {
-        let engine = &self.0.engine;
-        let blocks = allgather_bytes(engine, Kind::Allgather, data.as_bytes().to_vec())?;
+        let channel = self.channel();
+        let blocks = allgather_bytes(channel, Kind::Allgather, data.as_bytes().to_vec())?;
         blocks
             .into_iter()
             .enumerate()
-            .map(|(from, block)| elements(engine, "allgather", from, &block))
+            .map(|(from, block)| elements(channel, "allgather", from, &block))
             .collect()
     }
 
@@ -114,11 +111,11 @@ impl Job {
     /// (`MPI_Allreduce`, §6.9.6). Collective.
     ///
     /// # Errors
-    /// As [`Job::barrier`]; lengths differ.
+    /// As [`Communicator::barrier`]; lengths differ.
     pub fn allreduce<T: Number, O: Operation<T>>(&self, _op: O, data: &[T]) -> Result<Vec<T>> {
-        let engine = &self.0.engine;
-        let (rank, size) = (engine.rank, engine.size);
-        let exchange = Exchange::new(engine, Kind::Allreduce);
+        let channel = self.channel();
+        let (rank, size) = (channel.rank, channel.size);
+        let exchange = Exchange::new(channel, Kind::Allreduce);
         let mut sum = data.to_vec();
         let mut distance = 1;
         // Up a binomial tree to rank 0, then down again.
@@ -129,11 +126,11 @@ impl Job {
             }
             if rank + distance < size {
                 let from = rank + distance;
-                let other: Vec<T> = elements(engine, "allreduce", from, &exchange.receive(from, distance)?)?;
+                let other: Vec<T> = elements(channel, "allreduce", from, &exchange.receive(from, distance)?)?;
                 if other.len() != sum.len() {
                     let message =
                         format!("rank {from} has {} elements, rank {rank} {}", other.len(), sum.len());
-                    return Err(Error::new(Class::Count, "allreduce", message).at_rank(rank));
+                    return Err(channel.error(Class::Count, "allreduce", message));
                 }
                 for (sum, other) in sum.iter_mut().zip(other) {
                     *sum = T::reduce(O::OP, *sum, other);
@@ -141,15 +138,14 @@ impl Job {
             }
             distance *= 2;
         }
-        let exchange = Exchange::new(engine, Kind::Allreduce);
         let mut bytes = sum.as_bytes().to_vec();
-        broadcast_bytes(&exchange, 0, &mut bytes)?;
-        elements(engine, "allreduce", 0, &bytes)
+        broadcast_bytes(channel, Kind::Allreduce, 0, &mut bytes)?;
+        elements(channel, "allreduce", 0, &bytes)
     }
 }
 
 fn elements<T: Element>(
-    engine: &Engine,
+    channel: &Channel,
     operation: &'static str,
     from: usize,
     bytes: &[u8],
@@ -157,7 +153,7 @@ fn elements<T: Element>(
     if !bytes.len().is_multiple_of(size_of::<T>().max(1)) {
         let message =
             format!("rank {from} sent {} bytes, not whole elements of {}", bytes.len(), size_of::<T>());
-        return Err(Error::new(Class::Type, operation, message).at_rank(engine.rank));
+        return Err(channel.error(Class::Type, operation, message));
     }
     let mut elements = vec![T::new_zeroed(); bytes.len() / size_of::<T>().max(1)];
     elements.as_mut_bytes().copy_from_slice(bytes);

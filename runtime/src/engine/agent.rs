@@ -92,7 +92,12 @@ pub(super) fn reply(engine: &Engine, request: &Header, answer: Option<Answer>) {
 }
 
 fn collective(engine: &Engine, header: &Header, payload: &[u8]) {
-    let key = matching::Key { source: header.origin as usize, sequence: header.offset, round: header.count };
+    let key = matching::Key {
+        source: header.origin as usize,
+        context: header.context(),
+        sequence: header.offset,
+        round: header.count,
+    };
     let taken = engine.matching.lock().arrived(key, header.op, header.value, header.compare, payload);
     if !taken {
         tracing::warn!(?key, "dropped a malformed part of a collective");

@@ -57,8 +57,8 @@ pub(crate) struct Engine {
     pub pendings: Pendings,
     pub exposures: Exposures,
     pub matching: Mutex<Matching>,
-    /// Number of the next collective.
-    pub sequence: AtomicU64,
+    /// Contexts that this rank has made for communicators.
+    pub contexts: AtomicU64,
     outbox: Outbox,
     pulls: Pulls,
     progress: Progress,
@@ -82,7 +82,7 @@ impl Engine {
             pendings: Pendings::default(),
             exposures: Exposures::default(),
             matching: Mutex::default(),
-            sequence: AtomicU64::new(0),
+            contexts: AtomicU64::new(0),
             outbox: Outbox::default(),
             pulls: Pulls::default(),
             polling: Mutex::new(()),
@@ -231,10 +231,5 @@ impl Engine {
         let message =
             "the target refused the request: its window is gone, or its runtime is of another version";
         Err(Error::new(crate::Class::RmaRange, operation, message).at_rank(self.rank).with_target(peer))
-    }
-
-    /// Next number of a collective.
-    pub fn next_sequence(&self) -> u64 {
-        self.sequence.fetch_add(1, Ordering::Relaxed)
     }
 }

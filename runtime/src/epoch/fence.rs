@@ -11,7 +11,7 @@ pub(super) fn synchronise(core: &Core, assert: Assert) -> Result<()> {
     }
     // Where nothing precedes and nothing follows, nobody need wait for anybody.
     if !assert.has(Assert::NOPRECEDE | Assert::NOSUCCEED) {
-        collective::barrier_as(&core.member.engine, Kind::Fence).map_err(|e| core.name(e))?;
+        collective::barrier_as(core.comm.channel(), Kind::Fence).map_err(|e| core.name(e))?;
     }
     core.refresh("fence")
 }

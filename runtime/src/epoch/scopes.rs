@@ -68,7 +68,7 @@ impl<T: Element> Window<T> {
     /// may be accessed, after the second everything is complete everywhere.
     ///
     /// # Errors
-    /// As [`Window::lock`] and [`crate::Job::barrier`].
+    /// As [`Window::lock`] and [`crate::Communicator::barrier`].
     pub fn fence<'env, R>(&self, body: impl FnOnce(&Epoch<'_, 'env, T>) -> Result<R>) -> Result<R> {
         self.fence_with(Assert::NONE, Assert::NONE, body)
     }

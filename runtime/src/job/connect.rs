@@ -10,6 +10,7 @@ use transom_transport::{RegionKey, Span, Transport, TransportError};
 use super::control::{CONTROL_BYTES, Control};
 use super::{Job, Member};
 use crate::bootstrap::Bootstrap;
+use crate::comm::Channel;
 use crate::engine::{Engine, House, Routes};
 use crate::protocol::wire::Token;
 use crate::settings::Settings;
@@ -47,12 +48,14 @@ pub(super) fn join(mut bootstrap: Box<dyn Bootstrap>, house: House) -> Result<Jo
     };
     let engine = Arc::new(Engine::new(rank, cards[0].token, settings, routes, house).map_err(name)?);
     let thread = engine.start_progress_thread()?;
-    Ok(Job(Arc::new(Member {
+    Ok(Job::new(Member {
+        world: Arc::new(Channel::world(engine.clone())),
+        foundings: Default::default(),
         engine,
         control: Control::new(memory, region, keys),
         thread: Some(thread).into(),
         bootstrap: bootstrap.into(),
-    })))
+    }))
 }
 
 struct SharedMemory {

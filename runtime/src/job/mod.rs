@@ -4,6 +4,8 @@ mod connect;
 mod control;
 mod start;
 
+use std::collections::HashMap;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -12,6 +14,7 @@ use parking_lot::Mutex;
 use crate::Result;
 use crate::bootstrap::Bootstrap;
 use crate::collective;
+use crate::comm::{Channel, Communicator};
 use crate::engine::Engine;
 pub(crate) use control::Control;
 pub use start::{init, local, run};
@@ -20,34 +23,46 @@ pub use start::{init, local, run};
 ///
 /// The end of a membership is collective, like `MPI_Finalize`: it waits until every rank has come to it, unless an error
 /// has ended the job.
+///
+/// A job is the communicator of all its ranks (`MPI_COMM_WORLD`): every method of [`Communicator`] is one of the job's.
 #[derive(Debug, Clone)]
-pub struct Job(pub(crate) Arc<Member>);
+pub struct Job {
+    world: Communicator,
+}
+
+impl Deref for Job {
+    type Target = Communicator;
+
+    #[inline]
+    fn deref(&self) -> &Communicator {
+        &self.world
+    }
+}
 
 /// The membership itself.
 #[derive(Debug)]
 pub(crate) struct Member {
     pub engine: Arc<Engine>,
     pub control: Control,
+    /// The channel of all ranks.
+    world: Arc<Channel>,
+    /// Times that communicators were founded in each context that is for that.
+    foundings: Mutex<HashMap<u64, u64>>,
     thread: Mutex<Option<JoinHandle<()>>>,
     bootstrap: Mutex<Box<dyn Bootstrap>>,
 }
 
 impl Job {
-    /// This rank, from 0.
-    pub fn rank(&self) -> usize {
-        self.0.engine.rank
-    }
-
-    /// Number of ranks.
-    pub fn size(&self) -> usize {
-        self.0.engine.size
+    pub(crate) fn new(member: Member) -> Self {
+        let channel = member.world.clone();
+        Self { world: Communicator::new(Arc::new(member), channel, "world") }
     }
 
     /// The transport that leads to a rank, and what is below it: `("shm", "memory files, …")`. `None` if there is no such
     /// rank.
     pub fn transport(&self, rank: usize) -> Option<(&'static str, &str)> {
         (rank < self.size()).then(|| {
-            let transport = self.0.engine.routes.to(rank);
+            let transport = self.member().engine.routes.to(rank);
             (transport.name(), transport.capabilities().provider.as_str())
         })
     }
@@ -58,7 +73,7 @@ impl Job {
     /// # Errors
     /// A peer is gone or calls something else; the deadline passes.
     pub fn finalize(self) -> Result<()> {
-        self.0.finalize()
+        self.member().finalize()
     }
 }
 
@@ -68,10 +83,17 @@ impl Member {
         if self.thread.lock().is_none() {
             return Ok(());
         }
-        let result = collective::barrier_as(&self.engine, collective::Kind::Finalize);
+        let result = collective::barrier_as(&self.world, collective::Kind::Finalize);
         self.stop();
         result?;
         self.bootstrap.lock().finalize()
+    }
+
+    /// How often a communicator was founded in this context before.
+    pub fn next_founding(&self, context: u64) -> u64 {
+        let mut foundings = self.foundings.lock();
+        let count = foundings.entry(context).or_insert(0);
+        std::mem::replace(count, *count + 1)
     }
 
     fn stop(&self) {

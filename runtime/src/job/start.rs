@@ -43,7 +43,7 @@ pub fn run<E: Display>(main: impl FnOnce(&Job) -> std::result::Result<(), E>) ->
         Ok(()) => job.finalize().map_err(|e| e.to_string()),
         Err(error) => {
             let message = error.to_string();
-            job.0.engine.fail(Error::new(Class::Peer, "run", message.clone()).at_rank(rank));
+            job.member().engine.fail(Error::new(Class::Peer, "run", message.clone()).at_rank(rank));
             Err(message)
         }
     };
@@ -115,7 +115,7 @@ fn rank_of<R>(board: &Arc<Board>, rank: usize, main: &impl Fn(Job) -> Result<R>)
     let _alarm = Alarm(board, rank);
     let place = Box::new(OnBoard { board: board.clone(), rank });
     let result = connect::join(place, board.house.clone()).and_then(|job| {
-        let member = job.0.clone();
+        let member = job.member().clone();
         let result = main(job).map_err(|e| e.at_rank(rank));
         if let Err(error) = &result {
             // Before the membership ends, so that its end waits for nobody.

@@ -5,9 +5,11 @@ use std::collections::HashMap;
 /// Identifies one transfer of one collective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key {
-    /// Rank that sends.
+    /// Rank in the job that sends.
     pub source: usize,
-    /// The collective's number: all ranks count alike.
+    /// The communicator.
+    pub context: u64,
+    /// The collective's number in its communicator: all ranks count alike.
     pub sequence: u64,
     /// Round within the collective.
     pub round: u64,
@@ -22,7 +24,7 @@ struct Transfer {
 /// Another rank is in another collective than this one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mismatch {
-    /// The other rank.
+    /// The other rank, in the job.
     pub source: usize,
     /// The collective that it is in.
     pub collective: u8,
@@ -32,8 +34,8 @@ pub struct Mismatch {
 #[derive(Debug, Default)]
 pub struct Matching {
     transfers: HashMap<Key, Transfer>,
-    /// For each collective under way, by number: which one it is, for the first rank that sent something.
-    collectives: HashMap<u64, Mismatch>,
+    /// For each collective under way, by communicator and number: which one it is, for the first rank that sent something.
+    collectives: HashMap<(u64, u64), Mismatch>,
 }
 
 impl Matching {
@@ -45,7 +47,9 @@ impl Matching {
         if total > Self::MAX || start.checked_add(part.len() as u64).is_none_or(|end| end > total) {
             return false;
         }
-        self.collectives.entry(key.sequence).or_insert(Mismatch { source: key.source, collective });
+        self.collectives
+            .entry((key.context, key.sequence))
+            .or_insert(Mismatch { source: key.source, collective });
         let new = || Transfer { data: vec![0; total as usize], received: 0 };
         let transfer = self.transfers.entry(key).or_insert_with(new);
         if transfer.data.len() as u64 != total {
@@ -58,7 +62,7 @@ impl Matching {
 
     /// Takes a transfer that is complete, in a rank that is in `collective`.
     pub fn take(&mut self, key: Key, collective: u8) -> Result<Option<Vec<u8>>, Mismatch> {
-        match self.collectives.get(&key.sequence) {
+        match self.collectives.get(&(key.context, key.sequence)) {
             Some(other) if other.collective != collective => return Err(*other),
             Some(_) => {}
             None => return Ok(None),
@@ -69,9 +73,17 @@ impl Matching {
         Ok(self.transfers.remove(&key).map(|transfer| transfer.data))
     }
 
+    /// What a rank is known to be in, in another communicator.
+    pub fn elsewhere(&self, source: usize, context: u64) -> Option<u8> {
+        let of_source = |(key, other): (&(u64, u64), &Mismatch)| {
+            (key.0 != context && other.source == source).then_some(other.collective)
+        };
+        self.collectives.iter().find_map(of_source)
+    }
+
     /// This rank is through with a collective: all that others send in it has been taken.
-    pub fn finish(&mut self, sequence: u64) {
-        self.collectives.remove(&sequence);
+    pub fn finish(&mut self, context: u64, sequence: u64) {
+        self.collectives.remove(&(context, sequence));
     }
 }
 
@@ -79,7 +91,7 @@ impl Matching {
 mod tests {
     use super::*;
 
-    const KEY: Key = Key { source: 1, sequence: 2, round: 0 };
+    const KEY: Key = Key { source: 1, context: 6, sequence: 2, round: 0 };
 
     #[test]
     fn parts_make_a_whole() {

@@ -12,7 +12,7 @@ pub type Token = [u8; 16];
 #[repr(u8)]
 pub enum Kind {
     /// A part of a collective's data: `offset` its sequence number, `op` the collective, `count` the round, `value`
-    /// the whole length, `compare` where this part starts.
+    /// the whole length, `compare` where this part starts, `window` and `request` the communicator's context.
     Collective = 0,
     /// Accumulate the payload at `offset`.
     Accumulate = 1,
@@ -54,31 +54,30 @@ pub enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 19] = [
-        Self::Collective,
-        Self::Accumulate,
-        Self::GetAccumulate,
-        Self::FetchOp,
-        Self::CompareSwap,
-        Self::Lock,
-        Self::Unlock,
-        Self::Flush,
-        Self::Reply,
-        Self::Wake,
-        Self::Revoke,
-        Self::Put,
-        Self::Get,
-        Self::AccumulatePull,
-        Self::Post,
-        Self::Complete,
-        Self::Notify,
-        Self::FindRegion,
-        Self::ForgetRegion,
-    ];
-
     /// The kind that a byte names.
     pub fn from_wire(code: u8) -> Option<Self> {
-        Self::ALL.get(usize::from(code)).copied()
+        Some(match code {
+            0 => Self::Collective,
+            1 => Self::Accumulate,
+            2 => Self::GetAccumulate,
+            3 => Self::FetchOp,
+            4 => Self::CompareSwap,
+            5 => Self::Lock,
+            6 => Self::Unlock,
+            7 => Self::Flush,
+            8 => Self::Reply,
+            9 => Self::Wake,
+            10 => Self::Revoke,
+            11 => Self::Put,
+            12 => Self::Get,
+            13 => Self::AccumulatePull,
+            14 => Self::Post,
+            15 => Self::Complete,
+            16 => Self::Notify,
+            17 => Self::FindRegion,
+            18 => Self::ForgetRegion,
+            _ => return None,
+        })
     }
 }
 
@@ -115,6 +114,18 @@ pub struct Header {
     pub value: u64,
     /// Second operand.
     pub compare: u64,
+}
+
+impl Header {
+    /// The context of a message between ranks of a communicator.
+    pub fn context(&self) -> u64 {
+        u64::from(self.window) << 32 | u64::from(self.request)
+    }
+
+    /// The same header with a context.
+    pub fn in_context(self, context: u64) -> Self {
+        Self { window: (context >> 32) as u32, request: context as u32, ..self }
+    }
 }
 
 /// Bytes of a header.

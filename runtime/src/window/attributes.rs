@@ -1,7 +1,7 @@
 //! What a window says of itself (MPI-4.1 §12.2.6).
 
 use super::{Flavour, Info, Local, MemoryModel, Window};
-use crate::{Class, Element, Result};
+use crate::{Class, Communicator, Element, Result};
 
 impl<T: Element> Window<T> {
     /// Elements at this rank (`MPI_WIN_SIZE` over the size of an element).
@@ -47,6 +47,11 @@ impl<T: Element> Window<T> {
     /// The memory model (`MPI_WIN_MODEL`).
     pub fn model(&self) -> MemoryModel {
         self.core.hints.model
+    }
+
+    /// The ranks of the window, as a communicator of its own (`MPI_Win_get_group` is its group).
+    pub fn communicator(&self) -> &Communicator {
+        &self.core.comm
     }
 
     /// The hints in effect (`MPI_Win_get_info`).

@@ -15,7 +15,7 @@ use crate::engine::{Exposure, LockWords};
 use crate::epoch::Epochs;
 use crate::job::Member;
 use crate::protocol::wire::Kind;
-use crate::{Class, Error, NULL_RANK, Result};
+use crate::{Class, Communicator, Error, NULL_RANK, Result};
 
 /// How long memory that goes waits for the agents of its peers: they sleep in the kernel and answer in microseconds.
 const REVOKE_LIMIT: Duration = Duration::from_secs(2);
@@ -24,6 +24,10 @@ const REVOKE_LIMIT: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(crate) struct Core {
     pub member: Arc<Member>,
+    /// The ranks, with a context of the window's own.
+    pub comm: Communicator,
+    /// What the ranks are called in messages.
+    pub title: &'static str,
     /// This rank's number of the window.
     pub number: u32,
     pub exposure: Arc<Exposure>,
@@ -49,13 +53,13 @@ pub(crate) struct Core {
 impl Core {
     /// This rank in the window.
     pub fn rank(&self) -> usize {
-        self.member.engine.rank
+        self.comm.rank()
     }
 
     /// An error with this rank and window.
     #[cold]
     pub fn name(&self, error: Error) -> Error {
-        error.at_rank(self.rank()).in_window(self.number)
+        error.at_rank(self.member.engine.rank).in_window(self.number)
     }
 
     #[cold]
@@ -76,7 +80,7 @@ impl Core {
     #[cold]
     fn no_such_rank(&self, operation: &'static str, target: usize) -> Error {
         let last = self.peers.len() - 1;
-        self.error(Class::Rank, operation, format!("the window has ranks 0 to {last}, not {target}"))
+        self.error(Class::Rank, operation, format!("{} has ranks 0 to {last}, not {target}", self.title))
             .with_target(target)
     }
 

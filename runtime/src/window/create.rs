@@ -13,7 +13,7 @@ use super::{Core, Peer, WindowOptions, shared};
 use crate::collective::{self, Kind};
 use crate::engine::{Exposed, Exposure, LockWords, Regions, key_for};
 use crate::job::Member;
-use crate::{Class, Element, Error, Result};
+use crate::{Class, Communicator, Element, Error, Result};
 
 /// Where a window's memory comes from.
 #[derive(Debug)]
@@ -46,18 +46,19 @@ struct Made {
 impl Core {
     /// Makes a window. Collective.
     pub fn create<T: Element>(
-        member: &Arc<Member>,
+        comm: &Communicator,
         operation: &'static str,
         memory: Memory,
         options: &WindowOptions,
     ) -> Result<Box<Self>> {
+        let member = comm.member();
         let at = |e: Error| e.at_rank(member.engine.rank);
-        let wishes: Vec<Wish> = exchange(member, &wish::<T>(operation, &memory, options)).map_err(at)?;
+        let wishes: Vec<Wish> = exchange(comm, &wish::<T>(comm, operation, &memory, options)).map_err(at)?;
         let hints = agree(operation, &wishes).map_err(at)?;
         let flavour = wishes[0].flavour;
         let (memory, remotes) = match memory {
             Memory::Shared(_) => {
-                let (part, remotes) = shared::make(member, operation, &wishes, &hints).map_err(at)?;
+                let (part, remotes) = shared::make(comm, operation, &wishes, &hints).map_err(at)?;
                 (Memory::Part(part), remotes)
             }
             memory => (memory, Vec::new()),
@@ -73,10 +74,12 @@ impl Core {
             Ok(made) => Ok((made.number, made.keys.clone())),
             Err(e) => Err((e.class() == Class::NoMemory, e.to_string())),
         };
-        let offers: Result<Vec<Offer>> = exchange(member, &offer);
-        let peers = offers.and_then(|offers| peers(member, operation, &wishes, &offers, remotes));
+        let offers: Result<Vec<Offer>> = exchange(comm, &offer);
+        let peers = offers.and_then(|offers| peers(comm, operation, &wishes, &offers, remotes));
         match (made, peers) {
-            (Ok(made), Ok(peers)) => Ok(Box::new(Self::of(member, made, peers, flavour, hints, of_user))),
+            (Ok(made), Ok(peers)) => {
+                Ok(Box::new(Self::of(comm, wishes[0].context, made, peers, flavour, hints, of_user)))
+            }
             (Ok(made), Err(error)) => {
                 member.engine.exposures.remove(made.number);
                 member.control.close(made.number);
@@ -87,7 +90,8 @@ impl Core {
     }
 
     fn of(
-        member: &Arc<Member>,
+        comm: &Communicator,
+        context: u64,
         made: Made,
         peers: Box<[Peer]>,
         flavour: Flavour,
@@ -95,7 +99,9 @@ impl Core {
         of_user: bool,
     ) -> Self {
         Self {
-            member: member.clone(),
+            member: comm.member().clone(),
+            title: comm.channel().title(),
+            comm: comm.with_context(context),
             number: made.number,
             private: made.exposure.private,
             exposure: made.exposure,
@@ -114,16 +120,24 @@ impl Core {
 }
 
 /// Everybody's part, by rank. Collective.
-pub(super) fn exchange<T: Serialize + for<'a> Deserialize<'a>>(member: &Member, own: &T) -> Result<Vec<T>> {
+pub(super) fn exchange<T: Serialize + for<'a> Deserialize<'a>>(
+    comm: &Communicator,
+    own: &T,
+) -> Result<Vec<T>> {
     let malformed = |e: postcard::Error| {
         Error::new(Class::Collective, "window creation", format!("a peer's part makes no sense: {e}"))
     };
     let own = postcard::to_stdvec(own).map_err(malformed)?;
-    let all = collective::allgather_bytes(&member.engine, Kind::Window, own)?;
+    let all = collective::allgather_bytes(comm.channel(), Kind::Window, own)?;
     all.iter().map(|bytes| postcard::from_bytes(bytes).map_err(malformed)).collect()
 }
 
-fn wish<T: Element>(operation: &'static str, memory: &Memory, options: &WindowOptions) -> Wish {
+fn wish<T: Element>(
+    comm: &Communicator,
+    operation: &'static str,
+    memory: &Memory,
+    options: &WindowOptions,
+) -> Wish {
     let hints = Hints::parse(&options.info).map_err(|e| e.message().to_owned());
     let (flavour, bytes) = match memory {
         Memory::Allocate(bytes) => (Flavour::Allocate, bytes.clone()),
@@ -131,7 +145,8 @@ fn wish<T: Element>(operation: &'static str, memory: &Memory, options: &WindowOp
         Memory::User(span) | Memory::Part(span) => (Flavour::Create, Ok(span.len())),
         Memory::Dynamic => (Flavour::Dynamic, Ok(0)),
     };
-    Wish::new::<T>(operation, flavour, options.displacement_unit, hints, bytes)
+    let context = comm.new_context();
+    Wish::new::<T>(operation, flavour, options.displacement_unit, hints, bytes, context)
 }
 
 fn failed(error: TransportError) -> Error {
@@ -218,7 +233,7 @@ fn expose(
 
 /// The peers' parts, or the error of the first rank that has none.
 fn peers(
-    member: &Member,
+    comm: &Communicator,
     operation: &'static str,
     wishes: &[Wish],
     offers: &[Offer],
@@ -234,13 +249,13 @@ fn peers(
                 return Err(Error::new(class, operation, format!("rank {rank}: {reason}")));
             }
         };
-        let world = rank;
+        let world = comm.channel().job_rank(rank);
         peers.push(Peer {
             world,
             bytes: wishes[rank].bytes(),
             unit: wishes[rank].unit,
             number: *number,
-            key: RegionKey(key_for(keys, member.engine.routes.to(world).name()).0),
+            key: RegionKey(key_for(keys, comm.member().engine.routes.to(world).name()).0),
             state: Arc::default(),
             remote: remotes.next().map_or_else(Default::default, Into::into),
             lock: Default::default(),

@@ -137,7 +137,7 @@ impl<T: Element> Window<T> {
     }
 
     fn regions(&self, operation: &'static str) -> Result<&Regions> {
-        let message = "the window is not dynamic: make it with Job::dynamic";
+        let message = "the window is not dynamic: make it with Communicator::dynamic";
         self.core.exposure.regions().ok_or_else(|| self.core.error(Class::RmaFlavour, operation, message))
     }
 

@@ -8,9 +8,9 @@ use super::create::Memory;
 use super::plan::bytes_of;
 use super::{Core, Flavour, Window, WindowOptions};
 use crate::memory::ExposedVec;
-use crate::{Class, Element, Job, Result};
+use crate::{Class, Communicator, Element, Result};
 
-impl Job {
+impl Communicator {
     /// A window of `len` zeroed elements at this rank, in memory that ranks of one node map (`MPI_Win_allocate`,
     /// MPI-4.1 §12.2.2). Collective; `len` may differ by rank.
     ///
@@ -20,12 +20,12 @@ impl Job {
         self.allocate_with(len, &WindowOptions::default())
     }
 
-    /// [`Job::allocate`] with options.
+    /// [`Communicator::allocate`] with options.
     ///
     /// # Errors
-    /// As [`Job::allocate`]; options that make no sense, or differ where they must not.
+    /// As [`Communicator::allocate`]; options that make no sense, or differ where they must not.
     pub fn allocate_with<T: Element>(&self, len: usize, options: &WindowOptions) -> Result<Window<T>> {
-        let core = Core::create::<T>(&self.0, "allocate", Memory::Allocate(bytes_of::<T>(len)), options)?;
+        let core = Core::create::<T>(self, "allocate", Memory::Allocate(bytes_of::<T>(len)), options)?;
         Ok(Window { core, memory: None, _elements: PhantomData })
     }
 
@@ -45,18 +45,18 @@ impl Job {
     /// ```
     ///
     /// # Errors
-    /// As [`Job::allocate`]; ranks that share no memory ([`Class::RmaShared`]).
+    /// As [`Communicator::allocate`]; ranks that share no memory ([`Class::RmaShared`]).
     pub fn allocate_shared<T: Element>(&self, len: usize) -> Result<Window<T>> {
         self.allocate_shared_with(len, &WindowOptions::default())
     }
 
-    /// [`Job::allocate_shared`] with options.
+    /// [`Communicator::allocate_shared`] with options.
     ///
     /// # Errors
-    /// As [`Job::allocate_shared`] and [`Job::allocate_with`].
+    /// As [`Communicator::allocate_shared`] and [`Communicator::allocate_with`].
     pub fn allocate_shared_with<T: Element>(&self, len: usize, options: &WindowOptions) -> Result<Window<T>> {
         let memory = Memory::Shared(bytes_of::<T>(len));
-        let core = Core::create::<T>(&self.0, "allocate_shared", memory, options)?;
+        let core = Core::create::<T>(self, "allocate_shared", memory, options)?;
         Ok(Window { core, memory: None, _elements: PhantomData })
     }
 
@@ -64,17 +64,17 @@ impl Job {
     /// [`Window::attach`]. Displacements are addresses at the target. Collective.
     ///
     /// # Errors
-    /// As [`Job::allocate`].
+    /// As [`Communicator::allocate`].
     pub fn dynamic<T: Element>(&self) -> Result<Window<T>> {
         self.dynamic_with(&WindowOptions::default())
     }
 
-    /// [`Job::dynamic`] with options.
+    /// [`Communicator::dynamic`] with options.
     ///
     /// # Errors
-    /// As [`Job::allocate_with`].
+    /// As [`Communicator::allocate_with`].
     pub fn dynamic_with<T: Element>(&self, options: &WindowOptions) -> Result<Window<T>> {
-        let core = Core::create::<T>(&self.0, "dynamic", Memory::Dynamic, options)?;
+        let core = Core::create::<T>(self, "dynamic", Memory::Dynamic, options)?;
         Ok(Window { core, memory: None, _elements: PhantomData })
     }
 
@@ -82,18 +82,18 @@ impl Job {
     /// [`Window::reclaim`] gives the memory back.
     ///
     /// # Errors
-    /// As [`Job::allocate`].
+    /// As [`Communicator::allocate`].
     pub fn create<T: Element>(&self, memory: Vec<T>) -> Result<Window<T>> {
         self.create_with(memory, &WindowOptions::default())
     }
 
-    /// [`Job::create`] with options.
+    /// [`Communicator::create`] with options.
     ///
     /// # Errors
-    /// As [`Job::allocate_with`].
+    /// As [`Communicator::allocate_with`].
     pub fn create_with<T: Element>(&self, memory: Vec<T>, options: &WindowOptions) -> Result<Window<T>> {
         let (memory, span) = ExposedVec::new(memory);
-        let core = Core::create::<T>(&self.0, "create", Memory::User(span), options)?;
+        let core = Core::create::<T>(self, "create", Memory::User(span), options)?;
         Ok(Window { core, memory: Some(Arc::new(memory)), _elements: PhantomData })
     }
 
@@ -113,14 +113,14 @@ impl Job {
     /// ```
     ///
     /// # Errors
-    /// As [`Job::allocate`] and [`Window::free`], and those of `body`.
+    /// As [`Communicator::allocate`] and [`Window::free`], and those of `body`.
     pub fn create_scoped<T: Element, R>(
         &self,
         memory: &mut [T],
         body: impl FnOnce(&Window<T>) -> Result<R>,
     ) -> Result<R> {
         let memory = Memory::User(crate::memory::expose(memory));
-        let core = Core::create::<T>(&self.0, "create", memory, &WindowOptions::default())?;
+        let core = Core::create::<T>(self, "create", memory, &WindowOptions::default())?;
         // Not given out, so it cannot outlive this call: its drop ends all access, after a panic, too.
         let window = Window { core, memory: None, _elements: PhantomData };
         let result = body(&window)?;
@@ -134,7 +134,7 @@ impl<T: Element> Window<T> {
     /// rank.
     ///
     /// # Errors
-    /// The range is outside; the memory is borrowed ([`Job::create_scoped`]) or attached; and as [`Job::allocate_with`].
+    /// The range is outside; the memory is borrowed ([`Communicator::create_scoped`]) or attached; and as [`Communicator::allocate_with`].
     pub fn overlapping(&self, range: Range<usize>, options: &WindowOptions) -> Result<Self> {
         let core = &self.core;
         let lent = core.flavour == Flavour::Create && self.memory.is_none();
@@ -149,7 +149,7 @@ impl<T: Element> Window<T> {
             Ok(part) => Memory::Part(part.clone()),
             Err(_) => Memory::Allocate(Err("this rank's range cannot be overlapped".into())),
         };
-        let made = Core::create::<T>(&core.member, "overlapping", memory, options);
+        let made = Core::create::<T>(&core.comm, "overlapping", memory, options);
         part?;
         Ok(Self { core: made?, memory: self.memory.clone(), _elements: PhantomData })
     }

@@ -95,7 +95,7 @@ impl<T: Element> Window<T> {
     fn finish(&self) -> Result<()> {
         let core = &self.core;
         core.epochs.lock().check_none("free").map_err(|e| core.name(e))?;
-        collective::barrier_as(&core.member.engine, Kind::Free).map_err(|e| core.name(e))?;
+        collective::barrier_as(core.comm.channel(), Kind::Free).map_err(|e| core.name(e))?;
         core.publish("free")?;
         core.refresh("free")
     }

@@ -23,6 +23,8 @@ pub(super) struct Wish {
     pub hints: std::result::Result<Hints, String>,
     /// Bytes to be allocated on this host, and what is free there, for large windows.
     large: Option<(u64, u64)>,
+    /// A new context, for the case that this is the first rank.
+    pub context: u64,
 }
 
 impl Wish {
@@ -33,6 +35,7 @@ impl Wish {
         unit: Option<usize>,
         hints: std::result::Result<Hints, String>,
         bytes: std::result::Result<usize, String>,
+        context: u64,
     ) -> Self {
         let separate = matches!(&hints, Ok(hints) if hints.model == MemoryModel::Separate);
         let allocated = match (flavour, &bytes) {
@@ -51,6 +54,7 @@ impl Wish {
             bytes,
             hints,
             large: large.map(|free| (transom_shm::host_identity(), free)),
+            context,
         }
     }
 

@@ -5,21 +5,20 @@ use transom_transport::{RegionKey, Remote, Span};
 use super::create::{allocate, exchange, register};
 use super::options::Hints;
 use super::plan::Wish;
-use crate::job::Member;
-use crate::{Class, Error, Result};
+use crate::{Class, Communicator, Error, Result};
 
 /// Rank 0 allocates all, the others map it. Returns this rank's part, and everybody's as mapped here. Collective.
 pub(super) fn make(
-    member: &Member,
+    comm: &Communicator,
     operation: &'static str,
     wishes: &[Wish],
     hints: &Hints,
 ) -> Result<(Span, Vec<Remote>)> {
-    let engine = &member.engine;
+    let member = comm.member();
     let (parts, total) = layout(wishes, hints);
     // The first of them keeps its registration until all have mapped the memory; after that the mappings hold it.
     let mut first = None;
-    let card: std::result::Result<Option<Vec<u8>>, (bool, String)> = if engine.rank == 0 {
+    let card: std::result::Result<Option<Vec<u8>>, (bool, String)> = if comm.rank() == 0 {
         let made = allocate(member, total).and_then(|all| Ok((register(member, &all)?, all)));
         match made {
             Ok(((registrations, keys), all)) => {
@@ -32,7 +31,7 @@ pub(super) fn make(
     } else {
         Ok(None)
     };
-    let key = match exchange(member, &card)?.swap_remove(0) {
+    let key = match exchange(comm, &card)?.swap_remove(0) {
         Ok(key) => key,
         Err((no_memory, reason)) => {
             let class = if no_memory { Class::NoMemory } else { Class::System };
@@ -41,10 +40,10 @@ pub(super) fn make(
     };
     let mapped: std::result::Result<Span, String> = match (&first, key) {
         (Some((_, all)), Some(_)) => Ok(all.clone()),
-        (None, Some(key)) => map(member, key),
+        (None, Some(key)) => map(comm, key),
         (_, None) => Err("there is no transport by shared memory".into()),
     };
-    let outcomes: Vec<Option<String>> = exchange(member, &mapped.as_ref().err().cloned())?;
+    let outcomes: Vec<Option<String>> = exchange(comm, &mapped.as_ref().err().cloned())?;
     if let Some((rank, reason)) = outcomes.into_iter().enumerate().find_map(|(r, o)| Some((r, o?))) {
         let message = format!(
             "rank {rank} cannot share memory with rank 0: {reason}. Make the window over ranks of one node, with shm among \
@@ -58,11 +57,17 @@ pub(super) fn make(
         .enumerate()
         .map(|(peer, (start, bytes))| {
             let direct = all.part(*start, *bytes)?;
-            Ok(Remote { peer, len: *bytes, direct: Some(direct), base: 0, key: 0 })
+            Ok(Remote {
+                peer: comm.channel().job_rank(peer),
+                len: *bytes,
+                direct: Some(direct),
+                base: 0,
+                key: 0,
+            })
         })
         .collect::<std::result::Result<Vec<_>, _>>()
         .map_err(|e| Error::transport(operation, &e))?;
-    let (start, bytes) = parts[engine.rank];
+    let (start, bytes) = parts[comm.rank()];
     let own = all.part(start, bytes).map_err(|e| Error::transport(operation, &e))?;
     Ok((own, remotes))
 }
@@ -82,11 +87,12 @@ fn layout(wishes: &[Wish], hints: &Hints) -> (Vec<(usize, usize)>, usize) {
     (parts, end)
 }
 
-fn map(member: &Member, key: Vec<u8>) -> std::result::Result<Span, String> {
-    let transport = member.engine.routes.to(0);
+fn map(comm: &Communicator, key: Vec<u8>) -> std::result::Result<Span, String> {
+    let first = comm.channel().job_rank(0);
+    let transport = comm.member().engine.routes.to(first);
     if transport.name() != "shm" {
         return Err(format!("{} leads there", transport.name()));
     }
-    let remote = transport.attach(0, &RegionKey(key)).map_err(|e| e.to_string())?;
+    let remote = transport.attach(first, &RegionKey(key)).map_err(|e| e.to_string())?;
     remote.direct.ok_or_else(|| "its memory cannot be mapped".into())
 }

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod atomics;
+mod comm;
 mod errors;
 mod locks;
 mod oracle;
@@ -37,6 +38,11 @@ pub const PROGRAMS: &[(&str, Program)] = &[
     ("many_windows", windows::many_windows),
     ("collectives", windows::collectives),
     ("structs_as_elements", windows::structs_as_elements),
+    ("splits", comm::splits),
+    ("duplicates_and_names", comm::duplicates_and_names),
+    ("communicators_of_groups", comm::communicators_of_groups),
+    ("contexts_do_not_mix", comm::contexts_do_not_mix),
+    ("windows_of_parts", comm::windows_of_parts),
     ("passive_target_computes", passive::passive_target_computes),
     ("passive_target_computes_users_memory", passive::passive_target_computes_users_memory),
     ("errors_before_anything_is_sent", errors::before_anything_is_sent),

@@ -1,0 +1,84 @@
+//! What messages of one communicator have in common.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::Group;
+use crate::engine::Engine;
+use crate::{Class, Error};
+
+/// The context of the job's own communicator.
+pub(crate) const WORLD: u64 = 0;
+/// Bit of contexts in which a communicator is founded by its members alone.
+pub(super) const FOUNDING: u64 = 1 << 63;
+/// Bits of a context that count, below those of the rank that made it.
+const COUNT_BITS: u32 = 40;
+
+/// Where collectives and messages of one communicator go: its members, and the context that keeps its traffic apart.
+#[derive(Debug)]
+pub(crate) struct Channel {
+    pub engine: Arc<Engine>,
+    pub context: u64,
+    pub group: Group,
+    /// This rank in the group.
+    pub rank: usize,
+    pub size: usize,
+    /// Number of the next collective.
+    sequence: AtomicU64,
+}
+
+impl Channel {
+    /// A channel between the ranks of `group`, of which this process is `rank`.
+    pub fn new(engine: Arc<Engine>, context: u64, group: Group, rank: usize) -> Self {
+        let size = group.size();
+        Self { engine, context, group, rank, size, sequence: AtomicU64::new(0) }
+    }
+
+    /// The channel of the whole job.
+    pub fn world(engine: Arc<Engine>) -> Self {
+        let (rank, size) = (engine.rank, engine.size);
+        Self::new(engine, WORLD, Group::all(size, rank), rank)
+    }
+
+    /// A context that no other communicator has.
+    pub fn new_context(engine: &Engine) -> u64 {
+        let count = engine.contexts.fetch_add(1, Ordering::Relaxed) + 1;
+        ((engine.rank as u64) << COUNT_BITS | count) & !FOUNDING
+    }
+
+    /// Numbers collectives from `sequence` on.
+    pub fn start_at(&self, sequence: u64) {
+        self.sequence.store(sequence, Ordering::Relaxed);
+    }
+
+    /// Number of the next collective: all members count alike.
+    pub fn next_sequence(&self) -> u64 {
+        self.sequence.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The job rank of a member.
+    #[inline]
+    pub fn job_rank(&self, rank: usize) -> usize {
+        // Ranks come from arithmetic modulo the size, or are checked: a wrong one would be this rank's own.
+        self.group.job_rank(rank).unwrap_or(self.engine.rank)
+    }
+
+    /// What it is called in messages.
+    pub fn title(&self) -> &'static str {
+        if self.context == WORLD { "the job" } else { "the communicator" }
+    }
+
+    /// Whether the members have this rank.
+    pub fn check_rank(&self, operation: &'static str, rank: usize) -> crate::Result<()> {
+        if rank < self.size {
+            return Ok(());
+        }
+        let message = format!("{} has ranks 0 to {}, not {rank}", self.title(), self.size - 1);
+        Err(self.error(Class::Rank, operation, message))
+    }
+
+    #[cold]
+    pub fn error(&self, class: Class, operation: &'static str, message: impl Into<String>) -> Error {
+        Error::new(class, operation, message).at_rank(self.engine.rank)
+    }
+}
