@@ -56,6 +56,12 @@ pub const SETTINGS: &[Setting] = &[
         default: "none",
         meaning: "a blocked call gives up after this time, with an error that says what it waited for",
     },
+    Setting {
+        name: "TRANSOM_FAULT",
+        kind: "register:RANK",
+        default: "none",
+        meaning: "for tests of programs: no memory can be registered at this rank of the job",
+    },
 ];
 
 /// The settings' values.
@@ -66,6 +72,8 @@ pub(crate) struct Settings {
     pub ofi_provider: Option<String>,
     pub spin: Option<Duration>,
     pub deadline: Option<Duration>,
+    /// The rank at which registrations fail.
+    pub fault: Option<u64>,
 }
 
 impl Settings {
@@ -83,6 +91,7 @@ impl Settings {
             ofi_provider: get("TRANSOM_OFI_PROVIDER")?,
             spin: number("TRANSOM_SPIN", get("TRANSOM_SPIN")?)?.map(Duration::from_micros),
             deadline: number("TRANSOM_DEADLINE", get("TRANSOM_DEADLINE")?)?.map(Duration::from_secs),
+            fault: fault(get("TRANSOM_FAULT")?)?,
         })
     }
 }
@@ -108,6 +117,15 @@ fn transports(value: Option<&str>) -> Result<(bool, bool)> {
     Ok((shm, ofi))
 }
 
+fn fault(value: Option<String>) -> Result<Option<u64>> {
+    const NAME: &str = "TRANSOM_FAULT";
+    match value.as_deref().map(|value| value.trim().strip_prefix("register:").ok_or(value)) {
+        None => Ok(None),
+        Some(Ok(rank)) => number(NAME, Some(rank.to_owned())),
+        Some(Err(value)) => Err(invalid(NAME, format!("is {value:?}, not register:RANK"))),
+    }
+}
+
 fn number(name: &str, value: Option<String>) -> Result<Option<u64>> {
     value
         .map(|value| {
@@ -129,5 +147,7 @@ mod tests {
         assert!(transports(Some("")).is_err());
         assert!(number("X", Some("-1".into())).is_err());
         assert_eq!(number("X", Some("5".into())).unwrap(), Some(5));
+        assert_eq!(fault(Some("register:3".into())).unwrap(), Some(3));
+        assert!(fault(Some("3".into())).is_err() && fault(Some("register:all".into())).is_err());
     }
 }

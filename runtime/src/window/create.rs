@@ -169,6 +169,10 @@ pub(super) fn register(
     member: &Member,
     memory: &Span,
 ) -> Result<(Vec<Box<dyn Region>>, Vec<(String, Vec<u8>)>)> {
+    if member.engine.settings.fault == Some(member.engine.rank as u64) {
+        let reason = "registration refused, as TRANSOM_FAULT asks".into();
+        return Err(failed(TransportError::NoMemory { bytes: memory.len(), reason }));
+    }
     let mut registrations = Vec::new();
     let mut keys = Vec::new();
     for transport in member.engine.routes.transports() {

@@ -41,7 +41,7 @@ pub struct Window<T> {
 }
 
 impl<T: Element> Window<T> {
-    /// This rank's part of the window. Nothing of a dynamic window: see [`Window::attached`].
+    /// This rank's part of the window. Nothing of a dynamic window: see [`Window::with_attached`].
     ///
     /// In the unified memory model a load may see what others put at any time; synchronisation tells when it must
     /// (MPI-4.1 §12.4). In the separate model this is the private copy.
