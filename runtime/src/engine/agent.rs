@@ -116,14 +116,14 @@ fn access(engine: &Engine, header: &Header, kind: Kind, payload: &[u8]) -> Optio
             let (op, ty) = operation()?;
             with_number!(ty, T => {
                 memory.fetch_op::<T>(offset, op, unpack(header.value)).ok().map(|v| Answer::Value(pack(v)))
-            })
+            }, else => None)
         }
         Kind::CompareSwap => {
             let (_, ty) = operation()?;
             with_number!(ty, T => {
                 let (compare, value) = (unpack::<T>(header.compare), unpack(header.value));
                 memory.compare_swap::<T>(offset, compare, value).ok().map(|v| Answer::Value(pack(v)))
-            })
+            }, else => None)
         }
         _ => None,
     }
