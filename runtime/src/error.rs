@@ -131,6 +131,7 @@ impl Error {
             TransportError::Unavailable { .. } => Class::Transport,
             TransportError::NoMemory { .. } => Class::NoMemory,
             TransportError::Range { .. } => Class::RmaRange,
+            TransportError::Undefined { .. } => Class::Type,
             TransportError::Peer { .. } | TransportError::Malformed { .. } => Class::Peer,
             _ => Class::System,
         };

@@ -57,10 +57,14 @@ pub use epoch::{Assert, Epoch, Explicit};
 pub use error::{Class, Error, Result};
 pub use job::{Job, init, local, run};
 pub use operation::{
-    Band, Bor, Bxor, Element, Land, Lor, Lxor, Max, Min, NoOp, Operation, Prod, Replace, Sum,
+    Band, Bor, Bxor, Element, Land, Lor, Lxor, Max, MaxLoc, Min, MinLoc, NoOp, Operation, Prod, Replace, Sum,
 };
 pub use protocol::lock::LockKind;
-pub use transom_transport::{DataType, Integer, Number, ReduceOp, reduce_valid};
+pub use transom_transport::{
+    Arithmetic, Basic, Bitwise, Byte, Char, Complex, ComplexLongDouble, DataType, F32I32, F64I32, F80I32,
+    Flag, I16I32, I32I32, I64I32, Integer, Located, Logical, LongDouble, Number, Ordered, ReduceOp,
+    Swappable, WideChar, reduce_valid, swap_valid,
+};
 pub use window::{Flavour, Info, Local, MemoryModel, Window, WindowOptions};
 
 /// The null rank (`MPI_PROC_NULL`): a valid target of every operation, which then does nothing (MPI-4.1 §12.3).

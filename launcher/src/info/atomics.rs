@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use libfabric::{AtomicKind, AtomicOp, Datatype, Domain, Hints, flags};
-use transom::{DataType, ReduceOp, reduce_valid};
+use transom::{DataType, ReduceOp, reduce_valid, swap_valid};
 
 use super::fabric::Fabric;
 use super::page::Page;
@@ -96,17 +96,18 @@ fn open(fabric: &Fabric, provider: &str) -> Result<Arc<Domain>, String> {
 fn table(page: &mut Page, paths: Paths, domain: Option<&Domain>) {
     let mut table = page.table();
     let mut heading = vec![String::new()];
-    heading.extend(DataType::ALL.iter().map(|ty| format!("{ty:?}").to_lowercase()));
+    let types = || DataType::ALL.into_iter().filter_map(|ty| Some((ty, datatype(ty)?)));
+    heading.extend(types().map(|(ty, _)| format!("{ty:?}").to_lowercase()));
     heading.extend(["same node".into(), "other".into()]);
     table.add_row(heading);
-    let rows = ReduceOp::ALL.into_iter().map(Row::Reduce).chain([Row::CompareSwap]);
-    for row in rows {
+    let rows = ReduceOp::ALL.into_iter().filter_map(|op| Some((Row::Reduce(op), operation(op)?)));
+    for (row, op) in rows.chain([(Row::CompareSwap, AtomicOp::Cswap)]) {
         let name = match row {
             Row::Reduce(op) => format!("{op:?}").to_lowercase(),
             Row::CompareSwap => "cswap".into(),
         };
         let mut cells = vec![name];
-        cells.extend(DataType::ALL.iter().map(|ty| cell(row, *ty, domain)));
+        cells.extend(types().map(|(ty, name)| cell(row, op, ty, name, domain)));
         cells.extend([paths.same_node.into(), paths.elsewhere.into()]);
         table.add_row(cells);
     }
@@ -117,15 +118,15 @@ fn table(page: &mut Page, paths: Paths, domain: Option<&Domain>) {
     );
 }
 
-fn cell(row: Row, ty: DataType, domain: Option<&Domain>) -> String {
-    let (op, kinds): (_, &[_]) = match row {
+fn cell(row: Row, op: AtomicOp, ty: DataType, name: Datatype, domain: Option<&Domain>) -> String {
+    let kinds: &[_] = match row {
         Row::Reduce(op) if !reduce_valid(op, ty) => return String::new(),
-        Row::CompareSwap if ty.is_float() => return String::new(),
-        Row::Reduce(ReduceOp::NoOp) => (AtomicOp::Read, &[(AtomicKind::Fetch, 'f')]),
-        Row::Reduce(op) => (operation(op), &[(AtomicKind::Plain, 'p'), (AtomicKind::Fetch, 'f')]),
-        Row::CompareSwap => (AtomicOp::Cswap, &[(AtomicKind::Compare, 'c')]),
+        Row::CompareSwap if !swap_valid(ty) => return String::new(),
+        Row::Reduce(ReduceOp::NoOp) => &[(AtomicKind::Fetch, 'f')],
+        Row::Reduce(_) => &[(AtomicKind::Plain, 'p'), (AtomicKind::Fetch, 'f')],
+        Row::CompareSwap => &[(AtomicKind::Compare, 'c')],
     };
-    let can = |kind| domain.is_some_and(|domain| domain.query_atomic(datatype(ty), op, kind).is_some());
+    let can = |kind| domain.is_some_and(|domain| domain.query_atomic(name, op, kind).is_some());
     let text: String = kinds.iter().filter(|(kind, _)| can(*kind)).map(|(_, letter)| letter).collect();
     if text.is_empty() { "-".into() } else { text }
 }
@@ -144,8 +145,9 @@ fn limits(domain: &Domain) -> String {
     )
 }
 
-fn operation(op: ReduceOp) -> AtomicOp {
-    match op {
+/// libfabric's name; it has none for values with an index.
+fn operation(op: ReduceOp) -> Option<AtomicOp> {
+    Some(match op {
         ReduceOp::Sum => AtomicOp::Sum,
         ReduceOp::Prod => AtomicOp::Prod,
         ReduceOp::Min => AtomicOp::Min,
@@ -158,11 +160,13 @@ fn operation(op: ReduceOp) -> AtomicOp {
         ReduceOp::Bxor => AtomicOp::Bxor,
         ReduceOp::Replace => AtomicOp::Write,
         ReduceOp::NoOp => AtomicOp::Read,
-    }
+        ReduceOp::MinLoc | ReduceOp::MaxLoc => return None,
+    })
 }
 
-fn datatype(ty: DataType) -> Datatype {
-    match ty {
+/// The types that the table is about: numbers, which all libfabric names.
+fn datatype(ty: DataType) -> Option<Datatype> {
+    Some(match ty {
         DataType::I8 => Datatype::Int8,
         DataType::I16 => Datatype::Int16,
         DataType::I32 => Datatype::Int32,
@@ -173,5 +177,6 @@ fn datatype(ty: DataType) -> Datatype {
         DataType::U64 => Datatype::Uint64,
         DataType::F32 => Datatype::Float,
         DataType::F64 => Datatype::Double,
-    }
+        _ => return None,
+    })
 }

@@ -5,7 +5,7 @@
 
 use std::sync::atomic::Ordering;
 
-use transom_transport::{DataType, Number, ReduceOp, RegionKey, TransportResult, reduce_valid, with_number};
+use transom_transport::{Basic, DataType, ReduceOp, RegionKey, TransportResult, reduce_valid};
 
 use super::exposure::Represented;
 use super::pull::Pull;
@@ -164,27 +164,23 @@ fn access(engine: &Engine, header: &Header, kind: Kind, payload: &[u8]) -> Optio
         Kind::GetAccumulate => {
             let (op, ty) = operation()?;
             let mut old = vec![0; payload.len()];
-            exposure.with(offset, payload.len(), |memory, at| {
-                memory.apply(op, ty, at, payload, Some(&mut old)).ok()
-            })??;
+            exposure.get_accumulate(op, ty, offset, payload, &mut old)?;
             Some(Answer::Data(old))
         }
         Kind::FetchOp => {
             let (op, ty) = operation()?;
-            exposure.with(offset, ty.size(), |memory, at| {
-                with_number!(ty, T => {
-                    memory.fetch_op::<T>(at, op, unpack(header.value)).ok().map(|v| Answer::Value(pack(v)))
-                })
-            })?
+            let (operand, mut old) = (header.value.to_ne_bytes(), [0; 8]);
+            let size = ty.size();
+            exposure.get_accumulate(op, ty, offset, operand.get(..size)?, old.get_mut(..size)?)?;
+            Some(Answer::Value(u64::from_ne_bytes(old)))
         }
         Kind::CompareSwap => {
-            let (_, ty) = operation()?;
-            exposure.with(offset, ty.size(), |memory, at| {
-                with_number!(ty, T => {
-                    let (compare, value) = (unpack::<T>(header.compare), unpack(header.value));
-                    memory.compare_swap::<T>(at, compare, value).ok().map(|v| Answer::Value(pack(v)))
-                })
-            })?
+            let ty = DataType::from_wire(header.ty)?;
+            let (compare, value) = (header.compare.to_ne_bytes(), header.value.to_ne_bytes());
+            let (size, mut old) = (ty.size(), [0; 8]);
+            let (compare, value) = (compare.get(..size)?, value.get(..size)?);
+            exposure.compare_swap(ty, offset, compare, value, old.get_mut(..size)?)?;
+            Some(Answer::Value(u64::from_ne_bytes(old)))
         }
         _ => None,
     }
@@ -207,15 +203,15 @@ fn pull(engine: &Engine, header: &Header, key: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// An element as a number of the header: its bytes first, then zeros.
-pub(crate) fn pack<T: Number>(element: T) -> u64 {
+/// An element of up to 8 bytes as a number of the header: its bytes first, then zeros.
+pub(crate) fn pack<T: Basic>(element: T) -> u64 {
     let mut bytes = [0; 8];
-    bytes[..size_of::<T>()].copy_from_slice(element.as_bytes());
+    bytes.iter_mut().zip(element.as_bytes()).for_each(|(to, from)| *to = *from);
     u64::from_ne_bytes(bytes)
 }
 
 /// The element that [`pack`] made a number of.
-pub(crate) fn unpack<T: Number>(value: u64) -> T {
+pub(crate) fn unpack<T: Basic>(value: u64) -> T {
     T::read_from_prefix(&value.to_ne_bytes()).map_or_else(|_| T::new_zeroed(), |(element, _)| element)
 }
 

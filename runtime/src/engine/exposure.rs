@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use parking_lot::{Mutex, RwLock};
-use transom_transport::{DataType, ReduceOp, Span, TransportResult, futex};
+use transom_transport::{DataType, ReduceOp, Span, Stripes, TransportResult, futex};
 
 use super::regions::Regions;
 use crate::protocol::lock::{Ticket, TicketLock};
@@ -78,6 +78,8 @@ pub(crate) enum Exposed {
 pub(crate) struct Exposure {
     pub exposed: Exposed,
     pub lock: LockWords,
+    /// Locks of wide elements.
+    pub stripes: Stripes,
     pub represented: Mutex<Vec<Represented>>,
     /// No other process updates this memory: it is in no memory file that others map. Then only the agent and this
     /// rank's own operations do, and `gate` keeps them apart: the agent updates many elements at once behind it.
@@ -93,7 +95,7 @@ pub(crate) struct Exposure {
 }
 
 impl Exposure {
-    pub fn new(exposed: Exposed, lock: LockWords) -> Self {
+    pub fn new(exposed: Exposed, lock: LockWords, stripes: Stripes) -> Self {
         Self {
             private: match &exposed {
                 Exposed::Fixed(memory) => memory.file().is_none(),
@@ -101,6 +103,7 @@ impl Exposure {
             },
             exposed,
             lock,
+            stripes,
             represented: Mutex::default(),
             gate: RwLock::default(),
             revoked: RwLock::default(),
@@ -163,12 +166,41 @@ impl Exposure {
 
     /// Accumulates for the agent, atomically for each element. `None` if that cannot be.
     pub fn accumulate(&self, op: ReduceOp, ty: DataType, offset: usize, operands: &[u8]) -> Option<()> {
-        self.with(offset, operands.len(), |memory, offset| {
+        self.with(offset, operands.len(), |memory, at| {
             if memory.file().is_some() || operands.len() < Self::LARGE {
-                return memory.apply(op, ty, offset, operands, None).ok();
+                return memory.update(&self.stripes, offset as u64, op, ty, at, operands, None).ok();
             }
             let _alone = self.gate.write();
-            memory.apply_alone(op, ty, offset, operands).ok()
+            memory.apply_alone(op, ty, at, operands).ok()
+        })?
+    }
+
+    /// Accumulates for the agent, and fetches what was there. `None` if that cannot be.
+    pub fn get_accumulate(
+        &self,
+        op: ReduceOp,
+        ty: DataType,
+        offset: usize,
+        operands: &[u8],
+        fetched: &mut [u8],
+    ) -> Option<()> {
+        self.with(offset, operands.len(), |memory, at| {
+            memory.update(&self.stripes, offset as u64, op, ty, at, operands, Some(fetched)).ok()
+        })?
+    }
+
+    /// Compares and swaps one element for the agent. `None` if that cannot be.
+    pub fn compare_swap(
+        &self,
+        ty: DataType,
+        offset: usize,
+        compare: &[u8],
+        value: &[u8],
+        fetched: &mut [u8],
+    ) -> Option<()> {
+        self.with(offset, ty.size(), |memory, at| {
+            let place = offset as u64;
+            memory.compare_swap_bytes(&self.stripes, place, ty, at, compare, value, fetched).ok()
         })?
     }
 }

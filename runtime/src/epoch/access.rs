@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
 use transom_transport::memory::store_load_fence;
-use transom_transport::{Number, ReduceOp};
+use transom_transport::{Basic, ReduceOp, Swappable};
 
 use super::{active, lock};
 use crate::memory::{OriginBuffer, ResultBuffer};
@@ -233,7 +233,7 @@ impl<'w> Access<'w> {
 
     /// [`Access::accumulate`] of one element: what programs do most.
     #[inline]
-    pub fn accumulate_one<T: Number>(
+    pub fn accumulate_one<T: Basic>(
         &self,
         target: usize,
         displacement: usize,
@@ -281,7 +281,7 @@ impl<'w> Access<'w> {
     }
 
     #[inline]
-    pub fn fetch_op<T: Number>(
+    pub fn fetch_op<T: Basic>(
         &self,
         target: usize,
         displacement: usize,
@@ -295,7 +295,7 @@ impl<'w> Access<'w> {
     }
 
     #[inline]
-    pub fn compare_swap<T: Number>(
+    pub fn compare_swap<T: Swappable>(
         &self,
         target: usize,
         displacement: usize,

@@ -1,6 +1,6 @@
 //! The operations of epochs that are calls.
 
-use transom_transport::{Integer, Number};
+use transom_transport::{Basic, Swappable};
 use zerocopy::IntoBytes;
 
 use super::Explicit;
@@ -25,7 +25,7 @@ impl<T: Element> Explicit<'_, T> {
     }
 }
 
-impl<T: Element + Number> Explicit<'_, T> {
+impl<T: Element + Basic> Explicit<'_, T> {
     /// `MPI_Accumulate`.
     ///
     /// # Errors
@@ -74,7 +74,7 @@ impl<T: Element + Number> Explicit<'_, T> {
     }
 }
 
-impl<T: Element + Integer> Explicit<'_, T> {
+impl<T: Element + Swappable> Explicit<'_, T> {
     /// `MPI_Compare_and_swap`.
     ///
     /// # Errors

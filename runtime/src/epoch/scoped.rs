@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use transom_transport::{Integer, Number, ReduceOp};
+use transom_transport::{Basic, ReduceOp, Swappable};
 
 use super::access::Access;
 
@@ -145,7 +145,7 @@ impl<'env, T: Element> Epoch<'_, 'env, T> {
     }
 }
 
-impl<T: Element + Number> Epoch<'_, '_, T> {
+impl<T: Element + Basic> Epoch<'_, '_, T> {
     /// `target = target op data`, atomically for each element (`MPI_Accumulate`, §12.3.4). `data` is read by the call.
     ///
     /// ```compile_fail,E0277
@@ -155,7 +155,7 @@ impl<T: Element + Number> Epoch<'_, '_, T> {
     /// ```
     ///
     /// # Errors
-    /// As [`Epoch::put`]; an element would not be aligned.
+    /// As [`Epoch::put`].
     #[inline]
     pub fn accumulate<O: Operation<T>>(
         &self,
@@ -209,7 +209,10 @@ impl<T: Element + Number> Epoch<'_, '_, T> {
     /// # Errors
     /// As [`Epoch::accumulate`].
     #[inline]
-    pub fn fetch_add(&self, target: usize, displacement: usize, value: T) -> Result<T> {
+    pub fn fetch_add(&self, target: usize, displacement: usize, value: T) -> Result<T>
+    where
+        T: crate::Arithmetic,
+    {
         self.fetch_op(target, displacement, Sum, value)
     }
 
@@ -232,7 +235,7 @@ impl<T: Element + Number> Epoch<'_, '_, T> {
     }
 }
 
-impl<T: Element + Integer> Epoch<'_, '_, T> {
+impl<T: Element + Swappable> Epoch<'_, '_, T> {
     /// Stores `value` if the element is `compare`; returns what was there (`MPI_Compare_and_swap`, §12.3.4). Complete
     /// when the call returns. Zero from the null rank.
     ///

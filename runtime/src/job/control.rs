@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use parking_lot::Mutex;
-use transom_transport::{Region, RegionKey, Remote, Span, TransportResult};
+use transom_transport::{Region, RegionKey, Remote, Span, Stripes, TransportResult};
 
 use crate::engine::{CONTROL_SLOT, LockWords, Routes};
 use crate::{Class, Error, Result};
@@ -11,7 +11,9 @@ use crate::{Class, Error, Result};
 /// Windows that a rank can have at once. Untouched slots cost address space only.
 const SLOTS: usize = 1 << 16;
 /// Bytes of a control block.
-pub(crate) const CONTROL_BYTES: usize = SLOTS * CONTROL_SLOT;
+pub(crate) const CONTROL_BYTES: usize = LOCKS + Stripes::BYTES;
+/// Where the locks of wide elements start, behind the slots.
+const LOCKS: usize = SLOTS * CONTROL_SLOT;
 
 #[derive(Debug)]
 pub(crate) struct Control {
@@ -70,8 +72,25 @@ impl Control {
         LockWords::new(memory.part(usize::from(slot) * CONTROL_SLOT, CONTROL_SLOT)?)
     }
 
+    /// The locks of wide elements at this rank.
+    pub fn own_stripes(&self) -> TransportResult<Stripes> {
+        Stripes::new(&self.memory.part(LOCKS, Stripes::BYTES)?)
+    }
+
+    /// The locks of wide elements at a peer, where memory is shared with the peer.
+    pub fn stripes_of(&self, routes: &Routes, peer: usize) -> TransportResult<Option<Stripes>> {
+        let memory = self.of_peer(routes, peer)?;
+        memory.map(|memory| Stripes::new(&memory.part(LOCKS, Stripes::BYTES)?)).transpose()
+    }
+
     /// The lock of a peer's window, where memory is shared with the peer.
     pub fn lock_of(&self, routes: &Routes, peer: usize, window: u32) -> TransportResult<Option<LockWords>> {
+        let memory = self.of_peer(routes, peer)?;
+        memory.map(|memory| self.slot(memory, (window & 0xffff) as u16)).transpose()
+    }
+
+    /// A peer's control block, where memory is shared with the peer.
+    fn of_peer(&self, routes: &Routes, peer: usize) -> TransportResult<Option<&Span>> {
         let Some(key) = self.keys.get(peer).and_then(Option::as_ref) else { return Ok(None) };
         let remote = match self.peers[peer].get() {
             Some(remote) => remote,
@@ -80,6 +99,6 @@ impl Control {
                 self.peers[peer].get_or_init(|| remote)
             }
         };
-        remote.direct.as_ref().map(|memory| self.slot(memory, (window & 0xffff) as u16)).transpose()
+        Ok(remote.direct.as_ref())
     }
 }

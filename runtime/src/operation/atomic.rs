@@ -1,18 +1,20 @@
 //! Accumulate, get_accumulate, fetch_and_op, compare_and_swap (MPI-4.1 §12.3.4).
 //!
 //! The atomic domain of every window is the CPU at the target: where its memory is mapped the origin uses the CPU's
-//! atomic instructions on it, elsewhere the target's agent does. Both are the same instructions, so all paths to one
-//! element are atomic to each other, the owner's included.
+//! atomic instructions on it (or, for elements that have none, the locks of their places), elsewhere the target's agent
+//! does the same. So all paths to one element are atomic to each other, the owner's included.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use transom_transport::{DataType, Number, ReduceOp, TransportError};
+use transom_transport::{
+    Basic, DataType, ReduceOp, Span, Stripes, Swappable, TransportError, TransportResult,
+};
 
 use super::transfer::{Place, message_room};
 use crate::engine::{Pull, Request, pack, unpack};
 use crate::memory;
-use crate::protocol::wire::Kind;
+use crate::protocol::wire::{Header, Kind};
 use crate::window::{Core, Peer};
 use crate::{Class, Error, Result};
 
@@ -20,6 +22,8 @@ use crate::{Class, Error, Result};
 const PULLED: usize = 64 << 10;
 /// Pieces of one accumulate that are on their way at once: bounds the target's buffers.
 const AT_ONCE: usize = 4;
+/// Bytes of the widest element that a header carries.
+const NARROW: usize = 8;
 
 /// What an accumulate does: the operation, the element type, the operands.
 #[derive(Debug, Clone, Copy)]
@@ -31,44 +35,35 @@ pub(crate) struct Accumulate<'a> {
 
 /// Updates mapped memory. Where only this rank and its agent update it, the agent's large updates are kept away.
 #[inline]
-fn update<R>(core: &Core, update: impl FnOnce() -> R) -> R {
-    if core.private { behind_gate(core, update) } else { update() }
+fn update<R>(
+    core: &Core,
+    operation: &'static str,
+    place: &Place<'_>,
+    memory: &Span,
+    update: impl FnOnce(&Span, &Stripes) -> TransportResult<R>,
+) -> Result<R> {
+    let stripes = core.stripes(operation, place.target, place.peer)?;
+    let updated = if core.private {
+        let _updating = core.exposure.gate.read();
+        update(memory, stripes)
+    } else {
+        update(memory, stripes)
+    };
+    updated.map_err(|e| failed(core, operation, place.target, &e))
 }
 
 #[cold]
-#[inline(never)]
-fn behind_gate<R>(core: &Core, update: impl FnOnce() -> R) -> R {
-    let _updating = core.exposure.gate.read();
-    update()
-}
-
 fn failed(core: &Core, operation: &'static str, target: usize, error: &TransportError) -> Error {
-    match error {
-        TransportError::Range { offset, .. } => {
-            let message =
-                format!("byte offset {offset} is not aligned to the element: atomics need aligned elements");
-            core.error(Class::Displacement, operation, message).with_target(target)
-        }
-        _ => core.name(Error::transport(operation, error)).with_target(target),
-    }
-}
-
-/// An atomic must be aligned to its element; said before anything is sent.
-fn check_aligned(core: &Core, operation: &'static str, place: &Place<'_>, size: usize) -> Result<()> {
-    if place.offset.is_multiple_of(size) {
-        return Ok(());
-    }
-    let error = TransportError::Range { offset: place.offset, bytes: size, len: place.peer.bytes };
-    Err(failed(core, operation, place.target, &error))
+    core.name(Error::transport(operation, error)).with_target(target)
 }
 
 /// Starts an accumulate. The operands may be reused at once.
 pub(crate) fn accumulate(core: &Core, place: &Place<'_>, what: Accumulate<'_>) -> Result<()> {
     const NAME: &str = "accumulate";
-    check_aligned(core, NAME, place, what.ty.size())?;
     if let Some(memory) = &place.remote.direct {
-        return update(core, || memory.apply(what.op, what.ty, place.offset, what.operands, None))
-            .map_err(|e| failed(core, NAME, place.target, &e));
+        return update(core, NAME, place, memory, |memory, stripes| {
+            memory.update(stripes, place.agent_offset(), what.op, what.ty, place.offset, what.operands, None)
+        });
     }
     if what.operands.len() >= PULLED && core.member.engine.routes.to(place.peer.world).capabilities().rma {
         return accumulate_pulled(core, place, what);
@@ -124,19 +119,20 @@ pub(crate) fn get_accumulate(
     result: &mut [u8],
 ) -> Result<()> {
     const NAME: &str = "get_accumulate";
-    check_aligned(core, NAME, place, what.ty.size())?;
+    let Accumulate { op, ty, operands } = what;
     if let Some(memory) = &place.remote.direct {
-        return update(core, || memory.apply(what.op, what.ty, place.offset, what.operands, Some(result)))
-            .map_err(|e| failed(core, NAME, place.target, &e));
+        return update(core, NAME, place, memory, |memory, stripes| {
+            memory.update(stripes, place.agent_offset(), op, ty, place.offset, operands, Some(result))
+        });
     }
-    let room = room(core, place.peer, what.ty);
+    let room = room(core, place.peer, ty);
     let mut requests: Vec<Arc<Request>> = Vec::new();
-    for (i, part) in what.operands.chunks(room).enumerate() {
-        let header = header(core, place, Kind::GetAccumulate, what.op, what.ty, i * room);
+    for (i, part) in operands.chunks(room).enumerate() {
+        let header = header(core, place, Kind::GetAccumulate, op, ty, i * room);
         requests.push(core.member.engine.request(NAME, place.peer.world, header, part)?);
     }
     for (request, part) in requests.iter().zip(result.chunks_mut(room)) {
-        core.member.engine.await_reply(NAME, place.target, request)?;
+        core.member.engine.await_reply(NAME, place.target, request).map_err(|e| core.name(e))?;
         let data = request.take_data();
         if data.len() != part.len() {
             return Err(core.error(Class::Count, NAME, "the target's reply is of another length"));
@@ -148,24 +144,26 @@ pub(crate) fn get_accumulate(
 
 /// One element, with the result.
 #[inline]
-pub(crate) fn fetch_op<T: Number>(core: &Core, place: &Place<'_>, op: ReduceOp, operand: T) -> Result<T> {
-    match &place.remote.direct {
-        Some(memory) if !core.private => memory
-            .fetch_op(place.offset, op, operand)
-            .map_err(|e| failed(core, "fetch_and_op", place.target, &e)),
-        _ => fetch_op_far(core, place, op, operand),
+pub(crate) fn fetch_op<T: Basic>(core: &Core, place: &Place<'_>, op: ReduceOp, operand: T) -> Result<T> {
+    if let Some(memory) = &place.remote.direct
+        && !core.private
+        && let Ok(Some(old)) = memory.update_one(place.offset, op, operand)
+    {
+        return Ok(old);
     }
+    fetch_op_far(core, place, op, operand)
 }
 
 #[cold]
 #[inline(never)]
-fn fetch_op_far<T: Number>(core: &Core, place: &Place<'_>, op: ReduceOp, operand: T) -> Result<T> {
+fn fetch_op_far<T: Basic>(core: &Core, place: &Place<'_>, op: ReduceOp, operand: T) -> Result<T> {
     const NAME: &str = "fetch_and_op";
-    if let Some(memory) = &place.remote.direct {
-        return update(core, || memory.fetch_op(place.offset, op, operand))
-            .map_err(|e| failed(core, NAME, place.target, &e));
+    if place.remote.direct.is_some() || size_of::<T>() > NARROW {
+        let mut old = T::new_zeroed();
+        let what = Accumulate { op, ty: T::TYPE, operands: operand.as_bytes() };
+        get_accumulate(core, place, what, old.as_mut_bytes())?;
+        return Ok(old);
     }
-    check_aligned(core, NAME, place, size_of::<T>())?;
     let mut header = header(core, place, Kind::FetchOp, op, T::TYPE, 0);
     header.value = pack(operand);
     fetched(core, NAME, place, header)
@@ -173,36 +171,36 @@ fn fetch_op_far<T: Number>(core: &Core, place: &Place<'_>, op: ReduceOp, operand
 
 /// One element, replaced if it equals `compare`; returns what was there.
 #[inline]
-pub(crate) fn compare_swap<T: Number>(core: &Core, place: &Place<'_>, compare: T, value: T) -> Result<T> {
-    match &place.remote.direct {
-        Some(memory) if !core.private => memory
-            .compare_swap(place.offset, compare, value)
-            .map_err(|e| failed(core, "compare_and_swap", place.target, &e)),
-        _ => compare_swap_far(core, place, compare, value),
+pub(crate) fn compare_swap<T: Swappable>(core: &Core, place: &Place<'_>, compare: T, value: T) -> Result<T> {
+    if let Some(memory) = &place.remote.direct
+        && !core.private
+        && let Ok(Some(old)) = memory.compare_swap_one(place.offset, compare, value)
+    {
+        return Ok(old);
     }
+    compare_swap_far(core, place, compare, value)
 }
 
 #[cold]
 #[inline(never)]
-fn compare_swap_far<T: Number>(core: &Core, place: &Place<'_>, compare: T, value: T) -> Result<T> {
+fn compare_swap_far<T: Swappable>(core: &Core, place: &Place<'_>, compare: T, value: T) -> Result<T> {
     const NAME: &str = "compare_and_swap";
     if let Some(memory) = &place.remote.direct {
-        return update(core, || memory.compare_swap(place.offset, compare, value))
-            .map_err(|e| failed(core, NAME, place.target, &e));
+        let mut old = T::new_zeroed();
+        let (compare, value, fetched) = (compare.as_bytes(), value.as_bytes(), old.as_mut_bytes());
+        let at = place.offset;
+        update(core, NAME, place, memory, |memory, stripes| {
+            memory.compare_swap_bytes(stripes, place.agent_offset(), T::TYPE, at, compare, value, fetched)
+        })?;
+        return Ok(old);
     }
-    check_aligned(core, NAME, place, size_of::<T>())?;
     let mut header = header(core, place, Kind::CompareSwap, ReduceOp::Replace, T::TYPE, 0);
     header.value = pack(value);
     header.compare = pack(compare);
     fetched(core, NAME, place, header)
 }
 
-fn fetched<T: Number>(
-    core: &Core,
-    operation: &'static str,
-    place: &Place<'_>,
-    header: crate::protocol::wire::Header,
-) -> Result<T> {
+fn fetched<T: Basic>(core: &Core, operation: &'static str, place: &Place<'_>, header: Header) -> Result<T> {
     let engine = &core.member.engine;
     let request = engine.request(operation, place.peer.world, header, &[])?;
     engine.await_reply(operation, place.target, &request).map_err(|e| core.name(e))?;
@@ -215,14 +213,7 @@ fn room(core: &Core, peer: &Peer, ty: DataType) -> usize {
     room - room % ty.size()
 }
 
-fn header(
-    core: &Core,
-    place: &Place<'_>,
-    kind: Kind,
-    op: ReduceOp,
-    ty: DataType,
-    start: usize,
-) -> crate::protocol::wire::Header {
+fn header(core: &Core, place: &Place<'_>, kind: Kind, op: ReduceOp, ty: DataType, start: usize) -> Header {
     let mut header = core.member.engine.header(kind);
     header.op = op as u8;
     header.ty = ty as u8;

@@ -1,6 +1,6 @@
 //! Elements, and the predefined operations as types: a pair that the standard does not allow does not compile.
 
-use transom_transport::{Integer, Number, ReduceOp};
+use transom_transport::{Arithmetic, Basic, Bitwise, Located, Logical, Ordered, ReduceOp};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// What a window can hold: plain data, every bit pattern of which is valid.
@@ -11,7 +11,7 @@ pub trait Element: FromBytes + IntoBytes + Immutable + Copy + Send + Sync + 'sta
 
 impl<T: FromBytes + IntoBytes + Immutable + Copy + Send + Sync + 'static> Element for T {}
 
-/// A predefined operation that is defined for elements `T` (MPI-4.1 §6.9.2, §12.3.4).
+/// A predefined operation that is defined for elements `T` (MPI-4.1 §6.9.2, §6.9.4, §12.3.4).
 pub trait Operation<T>: Copy {
     /// The operation as a value.
     const OP: ReduceOp;
@@ -31,27 +31,31 @@ macro_rules! operations {
 
 operations! {
     /// `MPI_SUM`; integers wrap.
-    Sum: Number;
+    Sum: Arithmetic;
     /// `MPI_PROD`; integers wrap.
-    Prod: Number;
+    Prod: Arithmetic;
     /// `MPI_MIN`.
-    Min: Number;
+    Min: Ordered;
     /// `MPI_MAX`.
-    Max: Number;
+    Max: Ordered;
     /// `MPI_LAND`: 1 if both are non-zero.
-    Land: Integer;
+    Land: Logical;
     /// `MPI_LOR`: 1 if either is non-zero.
-    Lor: Integer;
+    Lor: Logical;
     /// `MPI_LXOR`: 1 if exactly one is non-zero.
-    Lxor: Integer;
+    Lxor: Logical;
     /// `MPI_BAND`.
-    Band: Integer;
+    Band: Bitwise;
     /// `MPI_BOR`.
-    Bor: Integer;
+    Bor: Bitwise;
     /// `MPI_BXOR`.
-    Bxor: Integer;
+    Bxor: Bitwise;
     /// `MPI_REPLACE`: an atomic put.
-    Replace: Number;
+    Replace: Basic;
     /// `MPI_NO_OP`: with a fetch, an atomic get.
-    NoOp: Number;
+    NoOp: Basic;
+    /// `MPI_MINLOC`: the smaller value with its index; of equal values the smaller index.
+    MinLoc: Located;
+    /// `MPI_MAXLOC`: the larger value with its index; of equal values the smaller index.
+    MaxLoc: Located;
 }

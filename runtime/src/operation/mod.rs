@@ -9,6 +9,8 @@ mod transfer;
 
 pub(crate) use atomic::{Accumulate, accumulate, compare_swap, fetch_op, get_accumulate};
 pub(crate) use complete::{abandon, complete, start_complete};
-pub use kinds::{Band, Bor, Bxor, Element, Land, Lor, Lxor, Max, Min, NoOp, Operation, Prod, Replace, Sum};
+pub use kinds::{
+    Band, Bor, Bxor, Element, Land, Lor, Lxor, Max, MaxLoc, Min, MinLoc, NoOp, Operation, Prod, Replace, Sum,
+};
 pub(crate) use notify::notify;
 pub(crate) use transfer::{Place, get, get_now, put};

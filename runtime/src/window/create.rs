@@ -11,7 +11,7 @@ use super::options::{Flavour, Hints, MemoryModel};
 use super::plan::{Wish, agree};
 use super::{Core, Peer, WindowOptions, shared};
 use crate::collective::{self, Kind};
-use crate::engine::{Exposed, Exposure, LockWords, Regions, key_for};
+use crate::engine::{Exposed, Exposure, Regions, key_for};
 use crate::job::Member;
 use crate::{Class, Communicator, Element, Error, Result};
 
@@ -208,31 +208,29 @@ fn make(member: &Member, memory: Memory, hints: &Hints) -> Result<Made> {
         }
         Memory::Shared(_) => Span::empty(),
         Memory::Dynamic => {
-            let (number, lock) = member.control.open()?;
             let exposed = Exposed::Dynamic(Regions::default());
-            return Ok(expose(member, number, lock, exposed, Span::empty(), None, Vec::new(), Vec::new()));
+            return expose(member, hints, exposed, Span::empty(), None, Vec::new(), Vec::new());
         }
     };
     let (public, copies) = copies(member, hints, local.clone())?;
     let (registrations, keys) = register(member, &public)?;
-    let (number, lock) = member.control.open()?;
-    Ok(expose(member, number, lock, Exposed::Fixed(public), local, copies, registrations, keys))
+    expose(member, hints, Exposed::Fixed(public), local, copies, registrations, keys)
 }
 
-#[expect(clippy::too_many_arguments, reason = "the parts of one value")]
 fn expose(
     member: &Member,
-    number: u32,
-    lock: LockWords,
+    hints: &Hints,
     exposed: Exposed,
     local: Span,
     copies: Option<Copies>,
     registrations: Vec<Box<dyn Region>>,
     keys: Vec<(String, Vec<u8>)>,
-) -> Made {
-    let exposure = Arc::new(Exposure::new(exposed, lock));
+) -> Result<Made> {
+    let stripes = member.control.own_stripes().map_err(failed)?.coarser(hints.granularity);
+    let (number, lock) = member.control.open()?;
+    let exposure = Arc::new(Exposure::new(exposed, lock, stripes));
     member.engine.exposures.insert(number, exposure.clone());
-    Made { number, exposure, local, copies, registrations, keys }
+    Ok(Made { number, exposure, local, copies, registrations, keys })
 }
 
 /// The peers' parts, or the error of the first rank that has none.
@@ -263,6 +261,7 @@ fn peers(
             state: Arc::default(),
             remote: remotes.next().map_or_else(Default::default, Into::into),
             lock: Default::default(),
+            stripes: Default::default(),
         });
     }
     Ok(peers.into())

@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
-use transom_transport::{RegionKey, Remote};
+use transom_transport::{RegionKey, Remote, Stripes};
 
 use super::Core;
 use crate::engine::{Known, LockWords, RegionCard, Regions, TargetState};
@@ -28,6 +28,7 @@ pub(crate) struct Peer {
     pub state: Arc<TargetState>,
     pub remote: OnceLock<Remote>,
     pub lock: OnceLock<Option<LockWords>>,
+    pub stripes: OnceLock<Stripes>,
 }
 
 /// Memory of a peer: all of its part, or what it has attached.
@@ -158,6 +159,25 @@ impl Core {
             "no region that the target has attached holds {bytes} bytes at address {address:#x}: attach it there first"
         );
         self.error(Class::RmaRange, operation, message).with_target(target)
+    }
+
+    /// The locks of wide elements at a peer whose memory is mapped here.
+    pub fn stripes<'a>(&self, operation: &'static str, target: usize, peer: &'a Peer) -> Result<&'a Stripes> {
+        if let Some(stripes) = peer.stripes.get() {
+            return Ok(stripes);
+        }
+        let control = &self.member.control;
+        let found = if target == self.rank() {
+            control.own_stripes().map(Some)
+        } else {
+            control.stripes_of(&self.member.engine.routes, peer.world)
+        };
+        let found = found.map_err(|e| self.name(Error::transport(operation, &e)).with_target(target))?;
+        let stripes = found.ok_or_else(|| {
+            let message = "its memory is mapped here, but not the locks of its wide elements";
+            self.error(Class::System, operation, message).with_target(target)
+        })?;
+        Ok(peer.stripes.get_or_init(|| stripes.coarser(self.hints.granularity)))
     }
 
     /// The peer's lock, if it is in memory that this rank sees.

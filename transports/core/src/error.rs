@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use crate::DataType;
+
 /// What goes wrong below the runtime. The runtime adds operation, rank and window.
 #[derive(Debug, Clone, Error)]
 #[non_exhaustive]
@@ -39,6 +41,14 @@ pub enum TransportError {
         bytes: usize,
         /// The region's length in bytes.
         len: usize,
+    },
+    /// An operation on elements that the standard does not define it for.
+    #[error("{operation} is not defined on elements {ty:?}")]
+    Undefined {
+        /// The operation.
+        operation: String,
+        /// The element type.
+        ty: DataType,
     },
     /// A peer cannot be reached (any more).
     #[error("peer {peer} cannot be reached: {reason}")]

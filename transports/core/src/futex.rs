@@ -19,3 +19,9 @@ pub fn wake_all(word: &AtomicU32) {
     // SAFETY: futex(2) FUTEX_WAKE only uses the word's address.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
 }
+
+/// Wakes one of those who sleep on `word`.
+pub fn wake_one(word: &AtomicU32) {
+    // SAFETY: as in wake_all.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, 1) };
+}

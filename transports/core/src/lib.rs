@@ -3,18 +3,21 @@
 //!
 //! Nothing here knows windows or epochs. Transports depend on this crate; the runtime depends on the transports.
 
+mod elements;
 mod error;
 pub mod futex;
 pub mod latency;
 pub mod memory;
-mod numbers;
 mod operation;
 mod transport;
 
+pub use elements::{
+    Arithmetic, Basic, Bitwise, Byte, Char, Complex, ComplexLongDouble, F32I32, F64I32, F80I32, Flag, I16I32,
+    I32I32, I64I32, Integer, Located, Logical, LongDouble, Number, Ordered, Swappable, WideChar,
+};
 pub use error::{TransportError, TransportResult};
-pub use memory::{Owner, Span};
-pub use numbers::{Integer, Number};
-pub use operation::{DataType, ReduceOp, reduce_valid};
+pub use memory::{Owner, Span, Stripes};
+pub use operation::{DataType, ReduceOp, reduce_valid, swap_valid};
 pub use transport::{
     Armed, Capabilities, Completion, Event, Posted, Region, RegionKey, Remote, Transport, WaitFd,
 };

@@ -1,44 +1,37 @@
-//! Numbers that accumulates work on: what each operation computes, and which CPU atomic does it.
+//! Numbers: what each operation computes, and which CPU atomic does it.
 
 use std::sync::atomic::{
     AtomicI8, AtomicI16, AtomicI32, AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering,
 };
 
-use zerocopy::{FromBytes, Immutable, IntoBytes};
-
+use super::cell::has_cell;
+use super::{Arithmetic, Basic, Bitwise, Integer, Logical, Number, Ordered, Swappable, sealed};
 use crate::{DataType, ReduceOp};
 
-/// An element that the predefined operations work on.
-///
-/// Sealed: the implementations are the integer types of 1 to 8 bytes, `f32` and `f64`.
-pub trait Number:
-    sealed::Atomic + FromBytes + IntoBytes + Immutable + Copy + PartialEq + Send + Sync + 'static
-{
-    /// The name of this type on the wire.
-    const TYPE: DataType;
+/// The way of the CPU's own atomics.
+macro_rules! number {
+    ($t:ty, $atomic:ty) => {
+        impl Number for $t {}
+        impl Arithmetic for $t {}
+        impl Ordered for $t {}
 
-    /// What `op` makes of the target's value and the origin's.
-    fn reduce(op: ReduceOp, target: Self, origin: Self) -> Self;
+        impl sealed::Update for $t {
+            #[inline]
+            unsafe fn update(at: *mut u8, op: ReduceOp, origin: Self) -> Option<Self> {
+                if !has_cell(at, size_of::<Self>()) {
+                    return None;
+                }
+                // SAFETY: valid for an element by contract and aligned to its size as just checked; accesses by others
+                // are CPU atomics or raw copies that MPI-4.1 §12.7 makes undefined in value only (std::sync::atomic,
+                // "Memory model").
+                let cell = unsafe { <$atomic>::from_ptr(at.cast()) };
+                Some(sealed::Atomic::fetch_op(cell, op, origin))
+            }
+        }
+    };
 }
 
-/// A number that compare-and-swap, logical and bitwise operations are defined for (MPI-4.1 §12.3.4, §6.9.2).
-pub trait Integer: Number + Eq {}
-
-pub(crate) mod sealed {
-    use crate::ReduceOp;
-
-    /// Elements as CPU atomics. The cell is the target's element, shared with other ranks.
-    pub trait Atomic: Sized {
-        /// The CPU's atomic of the same size.
-        type Cell;
-        /// `cell = cell op origin`, returns what was there.
-        fn fetch_op(cell: &Self::Cell, op: ReduceOp, origin: Self) -> Self;
-        /// `if cell == compare { cell = origin }`, returns what was there. Compares bytes.
-        fn compare_swap(cell: &Self::Cell, compare: Self, origin: Self) -> Self;
-    }
-}
-
-fn logical<T: From<bool>>(op: ReduceOp, a: bool, b: bool) -> T {
+pub(super) fn logical<T: From<bool>>(op: ReduceOp, a: bool, b: bool) -> T {
     T::from(match op {
         ReduceOp::Land => a && b,
         ReduceOp::Lor => a || b,
@@ -48,7 +41,9 @@ fn logical<T: From<bool>>(op: ReduceOp, a: bool, b: bool) -> T {
 
 macro_rules! integer {
     ($($t:ty, $atomic:ty, $ty:ident;)*) => {$(
-        impl Number for $t {
+        number!($t, $atomic);
+
+        impl Basic for $t {
             const TYPE: DataType = DataType::$ty;
 
             #[inline]
@@ -63,12 +58,15 @@ macro_rules! integer {
                     ReduceOp::Bor => target | origin,
                     ReduceOp::Bxor => target ^ origin,
                     ReduceOp::Replace => origin,
-                    ReduceOp::NoOp => target,
+                    ReduceOp::NoOp | ReduceOp::MinLoc | ReduceOp::MaxLoc => target,
                 }
             }
         }
 
         impl Integer for $t {}
+        impl Logical for $t {}
+        impl Bitwise for $t {}
+        impl Swappable for $t {}
 
         impl sealed::Atomic for $t {
             type Cell = $atomic;
@@ -82,7 +80,7 @@ macro_rules! integer {
                     ReduceOp::Bor => cell.fetch_or(origin, ORDER),
                     ReduceOp::Bxor => cell.fetch_xor(origin, ORDER),
                     ReduceOp::Replace => cell.swap(origin, ORDER),
-                    ReduceOp::NoOp => cell.load(Ordering::Acquire),
+                    ReduceOp::NoOp | ReduceOp::MinLoc | ReduceOp::MaxLoc => cell.load(Ordering::Acquire),
                     ReduceOp::Min | ReduceOp::Max | ReduceOp::Prod | ReduceOp::Land | ReduceOp::Lor
                     | ReduceOp::Lxor => {
                         let mut old = cell.load(Ordering::Relaxed);
@@ -120,11 +118,11 @@ integer! {
 
 macro_rules! float {
     ($($t:ty, $atomic:ty, $ty:ident;)*) => {$(
-        impl Number for $t {
+        number!($t, $atomic);
+
+        impl Basic for $t {
             const TYPE: DataType = DataType::$ty;
 
-            /// Operations that the standard does not define on floating types leave the target as it is; the
-            /// runtime refuses them before they get here.
             #[inline]
             fn reduce(op: ReduceOp, target: Self, origin: Self) -> Self {
                 match op {
@@ -173,53 +171,4 @@ macro_rules! float {
 float! {
     f32, AtomicU32, F32;
     f64, AtomicU64, F64;
-}
-
-/// Runs `$body` with `$T` bound to the Rust type that a [`DataType`] names.
-#[macro_export]
-macro_rules! with_number {
-    ($ty:expr, $T:ident => $body:expr) => {
-        match $ty {
-            $crate::DataType::I8 => {
-                type $T = i8;
-                $body
-            }
-            $crate::DataType::I16 => {
-                type $T = i16;
-                $body
-            }
-            $crate::DataType::I32 => {
-                type $T = i32;
-                $body
-            }
-            $crate::DataType::I64 => {
-                type $T = i64;
-                $body
-            }
-            $crate::DataType::U8 => {
-                type $T = u8;
-                $body
-            }
-            $crate::DataType::U16 => {
-                type $T = u16;
-                $body
-            }
-            $crate::DataType::U32 => {
-                type $T = u32;
-                $body
-            }
-            $crate::DataType::U64 => {
-                type $T = u64;
-                $body
-            }
-            $crate::DataType::F32 => {
-                type $T = f32;
-                $body
-            }
-            $crate::DataType::F64 => {
-                type $T = f64;
-                $body
-            }
-        }
-    };
 }

@@ -1,0 +1,110 @@
+//! Locks for elements that no CPU atomic covers: wider than 8 bytes, or not aligned.
+
+use std::hint;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use super::Span;
+use crate::{TransportError, TransportResult, futex};
+
+/// Held by nobody.
+const FREE: u32 = 0;
+/// Held, and nobody sleeps.
+const HELD: u32 = 1;
+/// Held, and somebody may sleep.
+const AWAITED: u32 = 2;
+
+/// A number of locks in memory that all ranks of the target's node map. Whoever updates an element that no CPU atomic
+/// covers holds the lock of the element's place meanwhile.
+///
+/// A place is a number that all processes agree on for an element, such as its offset in the target's window: addresses
+/// differ between processes. Elements of different places may share a lock; a thread holds one at a time, for a few
+/// loads and stores, so there is no deadlock.
+#[derive(Debug, Clone)]
+pub struct Stripes {
+    words: Span,
+    /// Places of 2 to this power bytes share a lock.
+    shift: u32,
+}
+
+impl Stripes {
+    const COUNT: usize = 64;
+    /// A cache line each, so that neighbours do not slow each other down.
+    const LINE: usize = 64;
+
+    /// Bytes that the locks take.
+    pub const BYTES: usize = Self::COUNT * Self::LINE;
+
+    /// The locks in the first [`Stripes::BYTES`] of `memory`, which are zero before anybody uses them.
+    ///
+    /// # Errors
+    /// `memory` is too short, or not aligned to 4 bytes.
+    pub fn new(memory: &Span) -> TransportResult<Self> {
+        let locks = memory.part(0, Self::BYTES)?;
+        locks.word32(0)?;
+        Ok(Self { words: locks, shift: 4 })
+    }
+
+    /// Locks of this process, for memory that no other maps.
+    ///
+    /// # Errors
+    /// No memory.
+    pub fn private() -> TransportResult<Self> {
+        Self::new(&Span::anonymous(Self::BYTES)?)
+    }
+
+    /// The same locks, one for each range of at least `bytes` bytes: fewer to take where elements lie close together. All
+    /// processes use the same number.
+    pub fn coarser(self, bytes: usize) -> Self {
+        let shift = bytes.max(16).checked_next_power_of_two().map_or(usize::BITS - 1, usize::trailing_zeros);
+        Self { shift, ..self }
+    }
+
+    /// Waits for the lock of `place`.
+    #[inline]
+    pub(super) fn lock(&self, place: u64) -> TransportResult<Held<'_>> {
+        let stripe = (place >> self.shift) as usize % Self::COUNT;
+        let word = self.words.word32(stripe * Self::LINE)?;
+        if word.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            wait(word);
+        }
+        Ok(Held(word))
+    }
+
+    /// Refused: an element that needs a lock, without any.
+    pub(super) fn missing(span: &Span, offset: usize, bytes: usize) -> TransportError {
+        TransportError::Range { offset, bytes, len: span.len() }
+    }
+}
+
+/// The mutex of "Futexes Are Tricky" (U. Drepper, 2011), §6: a waiter marks the word before it sleeps, so an unlock
+/// calls the kernel only if somebody may sleep.
+#[cold]
+fn wait(word: &AtomicU32) {
+    // As long as the holder needs if it runs; if it does not, spinning keeps the core from it.
+    const SPINS: usize = 100;
+    for _ in 0..SPINS {
+        hint::spin_loop();
+        if word.load(Ordering::Relaxed) == FREE
+            && word.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        {
+            return;
+        }
+    }
+    while word.swap(AWAITED, Ordering::Acquire) != FREE {
+        futex::sleep_on(word, AWAITED, Duration::from_secs(1));
+    }
+}
+
+/// A lock that is held.
+#[derive(Debug)]
+pub(super) struct Held<'a>(&'a AtomicU32);
+
+impl Drop for Held<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.0.swap(FREE, Ordering::Release) == AWAITED {
+            futex::wake_one(self.0);
+        }
+    }
+}
