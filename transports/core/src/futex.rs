@@ -9,8 +9,8 @@ pub fn sleep_on(word: &AtomicU32, seen: u32, timeout: Duration) {
         tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
         tv_nsec: timeout.subsec_nanos().into(),
     };
-    // SAFETY: futex(2) FUTEX_WAIT reads the word, which the reference keeps alive, and the timespec. Not PRIVATE: the
-    // word may be in memory that several processes map.
+    // SAFETY: futex(2) FUTEX_WAIT reads the word, which the reference keeps alive, and the timespec. Not
+    // PRIVATE: the word may be in memory that several processes map.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, seen, &raw const timeout) };
 }
 

@@ -28,8 +28,8 @@ macro_rules! plain {
 }
 
 plain! {
-    /// C's `_Bool` (`MPI_C_BOOL`, MPI-4.1 §6.9.2): a byte, true if it is not zero. For `LAND`, `LOR` and `LXOR`, which
-    /// make it 0 or 1.
+    /// C's `_Bool` (`MPI_C_BOOL`, MPI-4.1 §6.9.2): a byte, true if it is not zero. For `LAND`, `LOR` and
+    /// `LXOR`, which make it 0 or 1.
     Flag(u8);
     /// A byte without a meaning (`MPI_BYTE`, MPI-4.1 §6.9.2). For `BAND`, `BOR` and `BXOR`.
     Byte(u8);

@@ -1,4 +1,5 @@
-//! Elements of up to 8 bytes that have no atomic instruction of their own: compare-and-exchange of the word they fill.
+//! Elements of up to 8 bytes that have no atomic instruction of their own: compare-and-exchange of the word
+//! they fill.
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
@@ -30,9 +31,9 @@ pub(super) unsafe fn exchange<T: Basic>(at: *mut u8, op: ReduceOp, origin: T) ->
     }
     macro_rules! word {
         ($word:ty, $atomic:ty) => {{
-            // SAFETY: valid for an element of this size by contract and aligned as just checked; accesses by others are
-            // CPU atomics or raw copies that MPI-4.1 §12.7 makes undefined in value only (std::sync::atomic,
-            // "Memory model").
+            // SAFETY: valid for an element of this size by contract and aligned as just checked; accesses by
+            // others are CPU atomics or raw copies that MPI-4.1 §12.7 makes undefined in value only
+            // (std::sync::atomic, "Memory model").
             let cell = unsafe { <$atomic>::from_ptr(at.cast()) };
             let mut old = cell.load(Ordering::Acquire);
             if op == ReduceOp::NoOp {
@@ -59,8 +60,8 @@ pub(super) unsafe fn exchange<T: Basic>(at: *mut u8, op: ReduceOp, origin: T) ->
     }
 }
 
-/// `if bytes == compare { bytes = origin }` as one CPU atomic, with what was there in `old`; all three are as long.
-/// False, and nothing is done, where the CPU has no atomic for it.
+/// `if bytes == compare { bytes = origin }` as one CPU atomic, with what was there in `old`; all three are as
+/// long. False, and nothing is done, where the CPU has no atomic for it.
 ///
 /// # Safety
 /// As [`Update::update`](super::sealed::Update::update), for `compare.len()` bytes.

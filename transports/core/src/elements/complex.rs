@@ -8,8 +8,8 @@ use super::cell::basic;
 use super::{Arithmetic, LongDouble};
 use crate::ReduceOp;
 
-/// A complex number (`MPI_C_FLOAT_COMPLEX`, `MPI_C_DOUBLE_COMPLEX`, MPI-4.1 §6.9.2). As in C (C11 §6.2.5), its layout
-/// is that of an array of the real and the imaginary part.
+/// A complex number (`MPI_C_FLOAT_COMPLEX`, `MPI_C_DOUBLE_COMPLEX`, MPI-4.1 §6.9.2). As in C (C11 §6.2.5),
+/// its layout is that of an array of the real and the imaginary part.
 #[derive(Debug, Clone, Copy, Default, PartialEq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(transparent)]
 pub struct Complex<T>([T; 2]);

@@ -5,8 +5,9 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 use super::cell::basic;
 use crate::ReduceOp;
 
-/// C's `long double` on x86-64 (`MPI_LONG_DOUBLE`, MPI-4.1 §6.9.2): the x87's 80 bits, 64 of them mantissa, and six
-/// bytes that mean nothing (System V ABI, AMD64 supplement §3.1.2); results of arithmetic have zeros there.
+/// C's `long double` on x86-64 (`MPI_LONG_DOUBLE`, MPI-4.1 §6.9.2): the x87's 80 bits, 64 of them mantissa,
+/// and six bytes that mean nothing (System V ABI, AMD64 supplement §3.1.2); results of arithmetic have zeros
+/// there.
 ///
 /// Elsewhere it is 16 bytes without arithmetic.
 #[derive(Clone, Copy, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
@@ -40,9 +41,10 @@ mod x87 {
     /// Loads `$a`, then `$b`, runs the instructions and stores the top of the stack to `$to`.
     macro_rules! x87 {
         ($to:expr, [$($step:literal),*] $(, $name:ident = $from:expr)*) => {
-            // SAFETY: every operand is the address of a live local of the size that its instruction names (Intel SDM
-            // vol. 2: FLD and FSTP m80fp take 10 bytes, m64fp 8). All x87 registers are clobbered, so their stack is
-            // empty on entry, and each load is popped, so it is on exit (Rust reference, "Inline assembly", rules).
+            // SAFETY: every operand is the address of a live local of the size that its instruction names
+            // (Intel SDM vol. 2: FLD and FSTP m80fp take 10 bytes, m64fp 8). All x87 registers are clobbered,
+            // so their stack is empty on entry, and each load is popped, so it is on exit (Rust reference,
+            // "Inline assembly", rules).
             unsafe {
                 asm!(
                     $($step,)*

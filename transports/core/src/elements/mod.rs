@@ -1,7 +1,8 @@
-//! Elements that accumulates work on: the Rust type of each [`DataType`], and what each operation makes of it.
+//! Elements that accumulates work on: the Rust type of each [`DataType`], and what each operation makes of
+//! it.
 //!
-//! [`Basic`] is every one of them. [`Number`]s are those that one CPU instruction (or a short loop around one) updates:
-//! the fast way of single elements is theirs.
+//! [`Basic`] is every one of them. [`Number`]s are those that one CPU instruction (or a short loop around
+//! one) updates: the fast way of single elements is theirs.
 
 mod bytes;
 pub(crate) mod cell;
@@ -21,8 +22,8 @@ pub use pairs::{F32I32, F64I32, F80I32, I16I32, I32I32, I64I32};
 
 use crate::{DataType, ReduceOp};
 
-/// An element that the predefined operations work on (MPI-4.1 §6.9.2, §6.9.4). Any can be replaced and read atomically;
-/// the traits below say what else.
+/// An element that the predefined operations work on (MPI-4.1 §6.9.2, §6.9.4). Any can be replaced and read
+/// atomically; the traits below say what else.
 ///
 /// Sealed: the implementations are the types that [`DataType`] names.
 pub trait Basic:
@@ -31,8 +32,9 @@ pub trait Basic:
     /// The name of this type on the wire.
     const TYPE: DataType;
 
-    /// What `op` makes of the target's value and the origin's. Padding stays the target's. An operation that the
-    /// standard does not define on the type leaves the target as it is; [`reduce_valid`](crate::reduce_valid) tells.
+    /// What `op` makes of the target's value and the origin's. Padding stays the target's. An operation that
+    /// the standard does not define on the type leaves the target as it is;
+    /// [`reduce_valid`](crate::reduce_valid) tells.
     fn reduce(op: ReduceOp, target: Self, origin: Self) -> Self;
 }
 
@@ -75,17 +77,19 @@ pub(crate) mod sealed {
 
     /// Elements at any address.
     pub trait Update: Sized {
-        /// `element = element op origin` as one CPU atomic, returns what was there. None, and nothing is done, where the
-        /// CPU has no atomic for it: the element is wider than 8 bytes or not aligned to its size.
+        /// `element = element op origin` as one CPU atomic, returns what was there. None, and nothing is
+        /// done, where the CPU has no atomic for it: the element is wider than 8 bytes or not aligned to its
+        /// size.
         ///
         /// # Safety
-        /// `at` is valid for reads and writes of an element, and everybody else who writes there meanwhile does so by
-        /// CPU atomics or raw copies.
+        /// `at` is valid for reads and writes of an element, and everybody else who writes there meanwhile
+        /// does so by CPU atomics or raw copies.
         unsafe fn update(at: *mut u8, op: ReduceOp, origin: Self) -> Option<Self>;
     }
 }
 
-/// Runs `$body` with `$T` bound to the Rust type that a [`DataType`] names if that is a [`Number`], else `$other`.
+/// Runs `$body` with `$T` bound to the Rust type that a [`DataType`] names if that is a [`Number`], else
+/// `$other`.
 #[macro_export]
 macro_rules! with_number {
     (@ $ty:expr, $T:ident => $body:expr, $other:expr; $($name:ident $rust:ty),*) => {

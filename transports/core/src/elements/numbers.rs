@@ -21,9 +21,9 @@ macro_rules! number {
                 if !has_cell(at, size_of::<Self>()) {
                     return None;
                 }
-                // SAFETY: valid for an element by contract and aligned to its size as just checked; accesses by others
-                // are CPU atomics or raw copies that MPI-4.1 §12.7 makes undefined in value only (std::sync::atomic,
-                // "Memory model").
+                // SAFETY: valid for an element by contract and aligned to its size as just checked; accesses
+                // by others are CPU atomics or raw copies that MPI-4.1 §12.7 makes undefined in value only
+                // (std::sync::atomic, "Memory model").
                 let cell = unsafe { <$atomic>::from_ptr(at.cast()) };
                 Some(sealed::Atomic::fetch_op(cell, op, origin))
             }

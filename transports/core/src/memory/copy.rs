@@ -11,7 +11,8 @@ impl Span {
     #[inline]
     pub fn copy_in(&self, offset: usize, data: &[u8]) -> TransportResult<()> {
         let to = self.at(offset, data.len())?;
-        // SAFETY: `to` is valid for data.len() bytes (checked above, kept alive by `owner`); `data` is a valid slice.
+        // SAFETY: `to` is valid for data.len() bytes (checked above, kept alive by `owner`); `data` is a
+        // valid slice.
         unsafe { copy_small(data.as_ptr(), to, data.len()) };
         Ok(())
     }
@@ -35,8 +36,8 @@ unsafe fn copy_small(from: *const u8, to: *mut u8, len: usize) {
     macro_rules! one {
         ($word:ty, $atomic:ty) => {{
             if (from as usize | to as usize).is_multiple_of(size_of::<$word>()) {
-                // SAFETY: both are valid for `len` bytes by contract and aligned as just checked; an atomic of the
-                // size may be used on any such memory (std::sync::atomic, "Memory model").
+                // SAFETY: both are valid for `len` bytes by contract and aligned as just checked; an atomic
+                // of the size may be used on any such memory (std::sync::atomic, "Memory model").
                 unsafe {
                     let value = <$atomic>::from_ptr(from.cast_mut().cast()).load(Ordering::Relaxed);
                     <$atomic>::from_ptr(to.cast()).store(value, Ordering::Release);

@@ -1,10 +1,10 @@
 //! Memory that several ranks read and write at once, as a bounds-checked span of bytes.
 //!
-//! This is the one place where such memory is touched by the CPU. It hands out no slice: elements go in and out by
-//! copy or by CPU atomic, so that no Rust reference ever covers bytes that a stranger may change.
+//! This is the one place where such memory is touched by the CPU. It hands out no slice: elements go in and
+//! out by copy or by CPU atomic, so that no Rust reference ever covers bytes that a stranger may change.
 //!
-//! Copies of 1, 2, 4 and 8 aligned bytes are single stores or loads. Longer copies are `memmove`; two of them that
-//! overlap in time on the same bytes leave any mixture of the two, as MPI-4.1 §12.7 allows.
+//! Copies of 1, 2, 4 and 8 aligned bytes are single stores or loads. Longer copies are `memmove`; two of them
+//! that overlap in time on the same bytes leave any mixture of the two, as MPI-4.1 §12.7 allows.
 
 mod copy;
 mod span;
@@ -21,13 +21,13 @@ pub use stripes::Stripes;
 
 /// Orders every earlier store of this thread before every later load.
 ///
-/// One locked instruction on the stack: a third of an `mfence` on x86 (which is what `fence(SeqCst)` compiles to),
-/// with the same effect on write-back memory (Intel SDM vol. 3, §9.2.2; AMD APM vol. 2, §7.1).
+/// One locked instruction on the stack: a third of an `mfence` on x86 (which is what `fence(SeqCst)` compiles
+/// to), with the same effect on write-back memory (Intel SDM vol. 3, §9.2.2; AMD APM vol. 2, §7.1).
 #[inline]
 pub fn store_load_fence() {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: or-ing 0 into the red zone word below the stack pointer changes nothing and touches only this thread's
-    // stack (System V ABI, AMD64 supplement §3.2.2).
+    // SAFETY: or-ing 0 into the red zone word below the stack pointer changes nothing and touches only this
+    // thread's stack (System V ABI, AMD64 supplement §3.2.2).
     unsafe {
         std::arch::asm!("lock or dword ptr [rsp - 8], 0", options(nostack))
     };

@@ -28,8 +28,8 @@ pub struct Span {
     owner: Arc<Owner>,
 }
 
-// SAFETY: the bytes are only accessed through raw pointers, by copies and CPU atomics, from any thread; `owner` is
-// `Send + Sync` (memmap2 documents MmapRaw as both).
+// SAFETY: the bytes are only accessed through raw pointers, by copies and CPU atomics, from any thread;
+// `owner` is `Send + Sync` (memmap2 documents MmapRaw as both).
 unsafe impl Send for Span {}
 // SAFETY: as above; no method gives out a reference to plain bytes.
 unsafe impl Sync for Span {}
@@ -73,8 +73,8 @@ impl Span {
     /// A span over the caller's memory.
     ///
     /// # Safety
-    /// `start..start+len` must be valid for reads and writes, and must not be accessed through Rust references while
-    /// this span or a clone of it may be used.
+    /// `start..start+len` must be valid for reads and writes, and must not be accessed through Rust
+    /// references while this span or a clone of it may be used.
     pub unsafe fn from_raw(start: *mut u8, len: usize) -> Self {
         match NonNull::new(start) {
             Some(start) => Self { start, len, owner: Arc::new(Owner::Caller) },
@@ -121,9 +121,10 @@ impl Span {
         if !(at as usize).is_multiple_of(size_of::<T>()) {
             return Err(TransportError::Range { offset, bytes: size_of::<T>(), len: self.len });
         }
-        // SAFETY: `Cell` is the std atomic of T's size (sealed trait); `at` is in bounds, aligned to that size, and
-        // alive as long as `self`. Other accesses to these bytes are atomics too, or races that MPI-4.1 §12.7 leaves
-        // undefined in value only: they are made by raw copies, never through references.
+        // SAFETY: `Cell` is the std atomic of T's size (sealed trait); `at` is in bounds, aligned to that
+        // size, and alive as long as `self`. Other accesses to these bytes are atomics too, or races that
+        // MPI-4.1 §12.7 leaves undefined in value only: they are made by raw copies, never through
+        // references.
         Ok(unsafe { &*at.cast::<T::Cell>() })
     }
 

@@ -14,12 +14,12 @@ const HELD: u32 = 1;
 /// Held, and somebody may sleep.
 const AWAITED: u32 = 2;
 
-/// A number of locks in memory that all ranks of the target's node map. Whoever updates an element that no CPU atomic
-/// covers holds the lock of the element's place meanwhile.
+/// A number of locks in memory that all ranks of the target's node map. Whoever updates an element that no
+/// CPU atomic covers holds the lock of the element's place meanwhile.
 ///
-/// A place is a number that all processes agree on for an element, such as its offset in the target's window: addresses
-/// differ between processes. Elements of different places may share a lock; a thread holds one at a time, for a few
-/// loads and stores, so there is no deadlock.
+/// A place is a number that all processes agree on for an element, such as its offset in the target's window:
+/// addresses differ between processes. Elements of different places may share a lock; a thread holds one at a
+/// time, for a few loads and stores, so there is no deadlock.
 #[derive(Debug, Clone)]
 pub struct Stripes {
     words: Span,
@@ -77,8 +77,8 @@ impl Stripes {
     }
 }
 
-/// The mutex of "Futexes Are Tricky" (U. Drepper, 2011), §6: a waiter marks the word before it sleeps, so an unlock
-/// calls the kernel only if somebody may sleep.
+/// The mutex of "Futexes Are Tricky" (U. Drepper, 2011), §6: a waiter marks the word before it sleeps, so an
+/// unlock calls the kernel only if somebody may sleep.
 #[cold]
 fn wait(word: &AtomicU32) {
     // As long as the holder needs if it runs; if it does not, spinning keeps the core from it.

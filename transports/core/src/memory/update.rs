@@ -1,8 +1,9 @@
 //! Accumulates on mapped memory: elements of every type at any address, each updated atomically.
 //!
-//! An element of up to 8 bytes that is aligned to its size is updated by a CPU atomic; any other under the lock of its
-//! place ([`Stripes`]). The rule depends on the type and the address modulo 8 only, which is the same in every process
-//! because mappings are aligned to pages: so everybody takes the same way to one element.
+//! An element of up to 8 bytes that is aligned to its size is updated by a CPU atomic; any other under the
+//! lock of its place ([`Stripes`]). The rule depends on the type and the address modulo 8 only, which is the
+//! same in every process because mappings are aligned to pages: so everybody takes the same way to one
+//! element.
 
 use std::ptr;
 
@@ -14,15 +15,17 @@ use crate::{
 };
 
 impl Span {
-    /// Applies `op` to the elements of `ty` from `offset` on, each atomically to all other updates by this method, by
-    /// [`Span::compare_swap_bytes`], and, on aligned numbers, by [`Span::fetch_op`] and [`Span::compare_swap`].
+    /// Applies `op` to the elements of `ty` from `offset` on, each atomically to all other updates by this
+    /// method, by [`Span::compare_swap_bytes`], and, on aligned numbers, by [`Span::fetch_op`] and
+    /// [`Span::compare_swap`].
     ///
-    /// `origin` holds the operands, whole elements of any alignment; `fetched`, if given, is as long and receives what
-    /// was there. `place` is the place of the first element (see [`Stripes`]). Padding at the target stays as it is, and
-    /// is anything in `fetched`.
+    /// `origin` holds the operands, whole elements of any alignment; `fetched`, if given, is as long and
+    /// receives what was there. `place` is the place of the first element (see [`Stripes`]). Padding at the
+    /// target stays as it is, and is anything in `fetched`.
     ///
     /// # Errors
-    /// The standard does not define `op` on `ty`; lengths are wrong; elements lie outside. Nothing is done then.
+    /// The standard does not define `op` on `ty`; lengths are wrong; elements lie outside. Nothing is done
+    /// then.
     #[allow(clippy::too_many_arguments, reason = "all of them are the operation")]
     pub fn update(
         &self,
@@ -98,8 +101,8 @@ impl Span {
         with_basic!(ty, T => self.update_as::<T>(None, op, offset, origin, fetched))
     }
 
-    /// Stores `origin` if the element of `ty` at `offset` has the bytes of `compare`, atomically as [`Span::update`];
-    /// `old` receives what was there. All three are one element long.
+    /// Stores `origin` if the element of `ty` at `offset` has the bytes of `compare`, atomically as
+    /// [`Span::update`]; `old` receives what was there. All three are one element long.
     ///
     /// # Errors
     /// The standard does not define it on `ty` ([`swap_valid`]); lengths are wrong; the element lies outside.
@@ -122,14 +125,14 @@ impl Span {
         if compare.len() != size || origin.len() != size || old.len() != size {
             return Err(TransportError::Range { offset, bytes: size, len: self.len() });
         }
-        // SAFETY: `at` is valid for an element (Span::at), alive as long as `self`; memory of spans is written by CPU
-        // atomics and raw copies only (module documentation).
+        // SAFETY: `at` is valid for an element (Span::at), alive as long as `self`; memory of spans is
+        // written by CPU atomics and raw copies only (module documentation).
         if unsafe { cell::compare_swap(at, compare, origin, old) } {
             return Ok(());
         }
         let _held = stripes.lock(place)?;
-        // SAFETY: as above for `at`; the slices are as long as the element and exclusively ours or read-only. Nobody
-        // else updates the element while its lock is held.
+        // SAFETY: as above for `at`; the slices are as long as the element and exclusively ours or read-only.
+        // Nobody else updates the element while its lock is held.
         unsafe {
             ptr::copy_nonoverlapping(at.cast_const(), old.as_mut_ptr(), size);
             if old == compare {
@@ -139,8 +142,8 @@ impl Span {
         Ok(())
     }
 
-    /// [`Span::update`] for a caller who knows that nobody else updates these elements meanwhile: plain loads and
-    /// stores, many elements at a time.
+    /// [`Span::update`] for a caller who knows that nobody else updates these elements meanwhile: plain loads
+    /// and stores, many elements at a time.
     ///
     /// # Errors
     /// `origin` is not whole elements; elements lie outside.
@@ -239,7 +242,8 @@ unsafe fn update_plain<T: Basic>(at: *mut u8, op: ReduceOp, origin: T) -> T {
 /// Reduces the elements in `origin` into those at `target`, both of any alignment.
 ///
 /// # Safety
-/// `target` is valid for reads and writes of as many elements as `origin` holds, which nobody else updates meanwhile.
+/// `target` is valid for reads and writes of as many elements as `origin` holds, which nobody else updates
+/// meanwhile.
 #[inline]
 unsafe fn reduce_all<T: Number>(target: *mut u8, origin: &[u8], reduce: impl Fn(T, T) -> T) {
     let (target, source): (*mut T, *const T) = (target.cast(), origin.as_ptr().cast());

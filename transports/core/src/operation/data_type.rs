@@ -1,5 +1,5 @@
-/// The predefined element types (MPI-4.1 §6.9.2, §6.9.4). Each stands for all of the standard's types with the same
-/// bits: [`DataType::I64`] is `MPI_LONG`, `MPI_INT64_T`, `MPI_AINT` and others.
+/// The predefined element types (MPI-4.1 §6.9.2, §6.9.4). Each stands for all of the standard's types with
+/// the same bits: [`DataType::I64`] is `MPI_LONG`, `MPI_INT64_T`, `MPI_AINT` and others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum DataType {
@@ -87,8 +87,8 @@ impl DataType {
         Self::ALL.get(usize::from(code)).copied()
     }
 
-    /// Bytes from one element to the next in memory, padding included (the standard's extent). Streams of operands
-    /// and of results hold whole elements, too.
+    /// Bytes from one element to the next in memory, padding included (the standard's extent). Streams of
+    /// operands and of results hold whole elements, too.
     pub const fn size(self) -> usize {
         match self {
             Self::I8 | Self::U8 | Self::Bool | Self::Byte | Self::Char => 1,
@@ -101,8 +101,8 @@ impl DataType {
         }
     }
 
-    /// The standard's `MPI_Type_size`: bytes of data, without the padding of pairs. The six bytes behind the 80 bits of
-    /// a `long double` count as data, as they do in `sizeof`.
+    /// The standard's `MPI_Type_size`: bytes of data, without the padding of pairs. The six bytes behind the
+    /// 80 bits of a `long double` count as data, as they do in `sizeof`.
     pub const fn packed_size(self) -> usize {
         let (mut bytes, mut i) = (0, 0);
         while i < self.fields().len() {
@@ -112,7 +112,8 @@ impl DataType {
         bytes
     }
 
-    /// Where the data is in an element: offset and length of each stretch, ascending; padding is between and behind.
+    /// Where the data is in an element: offset and length of each stretch, ascending; padding is between and
+    /// behind.
     pub const fn fields(self) -> &'static [(usize, usize)] {
         match self {
             Self::I16I32 => &[(0, 2), (4, 4)],
@@ -139,12 +140,14 @@ impl DataType {
         }
     }
 
-    /// Whether an element is no larger than the CPU's atomics, 8 bytes: updated by them where it is aligned to its size.
+    /// Whether an element is no larger than the CPU's atomics, 8 bytes: updated by them where it is aligned
+    /// to its size.
     pub const fn is_narrow(self) -> bool {
         self.size() <= 8
     }
 
-    /// Whether this is one of the ten types that [`Number`](crate::Number) names: integers, `float` and `double`.
+    /// Whether this is one of the ten types that [`Number`](crate::Number) names: integers, `float` and
+    /// `double`.
     pub const fn is_number(self) -> bool {
         self.is_integer() || matches!(self, Self::F32 | Self::F64)
     }

@@ -1,11 +1,12 @@
-//! Names of element types and reduction operations, as they go over the wire, and which pairs the standard allows.
+//! Names of element types and reduction operations, as they go over the wire, and which pairs the standard
+//! allows.
 
 mod data_type;
 
 pub use data_type::DataType;
 
-/// The predefined reduction operations (MPI-4.1 §6.9.2, §6.9.4; [`Replace`](Self::Replace) and [`NoOp`](Self::NoOp)
-/// §12.3.4).
+/// The predefined reduction operations (MPI-4.1 §6.9.2, §6.9.4; [`Replace`](Self::Replace) and
+/// [`NoOp`](Self::NoOp) §12.3.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum ReduceOp {
@@ -82,8 +83,8 @@ pub const fn reduce_valid(op: ReduceOp, ty: DataType) -> bool {
     }
 }
 
-/// Whether compare-and-swap is defined on elements of `ty`: integers, logical and byte (MPI-4.1 §12.3.4), and, beyond
-/// the standard, characters.
+/// Whether compare-and-swap is defined on elements of `ty`: integers, logical and byte (MPI-4.1 §12.3.4),
+/// and, beyond the standard, characters.
 pub const fn swap_valid(ty: DataType) -> bool {
     use DataType::*;
     ty.is_integer() || matches!(ty, Bool | Byte | Char | WideChar)

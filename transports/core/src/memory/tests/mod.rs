@@ -32,8 +32,8 @@ fn unaligned_atomic_is_refused() {
 
 const BYTES: usize = 64;
 
-/// Whether elements have the same bytes, or are NaN: which NaN comes out of an operation is up to the compiler, which
-/// may exchange the operands.
+/// Whether elements have the same bytes, or are NaN: which NaN comes out of an operation is up to the
+/// compiler, which may exchange the operands.
 fn same(ty: DataType, a: &[u8], b: &[u8]) -> bool {
     let (a, b) = (a.chunks_exact(ty.size()), b.chunks_exact(ty.size()));
     with_basic!(ty, T => a.zip(b).all(|(a, b)| {
@@ -42,7 +42,8 @@ fn same(ty: DataType, a: &[u8], b: &[u8]) -> bool {
     }))
 }
 
-/// `op` on elements of `ty` at `shift`: what a sequential reduction makes of `a` and `b`, and padding untouched.
+/// `op` on elements of `ty` at `shift`: what a sequential reduction makes of `a` and `b`, and padding
+/// untouched.
 fn check_update(
     (span, stripes): (&Span, &Stripes),
     op: ReduceOp,
