@@ -41,6 +41,7 @@
 
 mod bootstrap;
 mod collective;
+pub mod datatype;
 mod engine;
 mod epoch;
 mod error;
@@ -51,6 +52,7 @@ mod protocol;
 pub mod settings;
 mod window;
 
+pub use datatype::Datatype;
 pub use epoch::{Epoch, Explicit};
 pub use error::{Class, Error, Result};
 pub use job::{Job, init, local, run};
