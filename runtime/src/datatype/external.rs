@@ -2,7 +2,7 @@
 
 use transom_transport::DataType;
 
-use super::pack::room;
+use super::pack::{reserve, room};
 use super::{Datatype, basic};
 use crate::{Class, Error, Result};
 
@@ -31,7 +31,7 @@ impl Datatype {
     /// As [`pack`](Self::pack) and [`pack_external_size`](Self::pack_external_size).
     pub fn pack_external(&self, count: usize, source: &[u8], origin: usize, out: &mut Vec<u8>) -> Result<()> {
         self.check_external(count)?;
-        out.reserve(self.check_buffer(count, source.len(), origin)?);
+        reserve(out, self.check_buffer(count, source.len(), origin)?)?;
         self.scalars(count, origin, |at, len| {
             let begin = out.len();
             out.extend_from_slice(source.get(at..)?.get(..len)?);

@@ -63,12 +63,12 @@ impl Datatype {
     /// ```
     ///
     /// # Errors
-    /// `Class::Argument` if data is outside `source`; `Class::Count` if it is beyond 64-bit addresses. `out` is then as it
-    /// was.
+    /// `Class::Argument` if data is outside `source`; `Class::Count` if it is beyond 64-bit addresses;
+    /// `Class::NoMemory` if there is none for the packed bytes. `out` is then as it was.
     pub fn pack(&self, count: usize, source: &[u8], origin: usize, out: &mut Vec<u8>) -> Result<()> {
         let mut rest = self.check_buffer(count, source.len(), origin)?;
         let mut walk = self.walk(count);
-        out.reserve(rest);
+        reserve(out, rest)?;
         while rest > 0 {
             let (begin, portion) = (out.len(), rest.min(PORTION));
             out.resize(begin + portion, 0);
@@ -200,6 +200,14 @@ impl Datatype {
     pub(super) fn outside(&self, count: usize) -> Error {
         Error::new(Class::Argument, "datatype", format!("{count} instances of {self} are not in the buffer"))
     }
+}
+
+/// Room for `bytes` more bytes: many, if instances lie over each other.
+pub(super) fn reserve(out: &mut Vec<u8>, bytes: usize) -> Result<()> {
+    out.try_reserve(bytes).map_err(|_| {
+        let message = format!("no memory for {bytes} packed bytes; pack them in parts");
+        Error::new(Class::NoMemory, "datatype", message)
+    })
 }
 
 /// The end of `bytes` from `position` on in `len` bytes.
