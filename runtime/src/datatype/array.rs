@@ -5,8 +5,8 @@ use super::layout::{Joint, Layout};
 use super::{Contents, Datatype, Distribution, Order};
 use crate::{Class, Result};
 
-/// The part of one dimension, as blocks in cycles: `cycles` of `length` elements from `start` on, `cycle` elements
-/// apart, and `rest` < `length` in the next.
+/// The part of one dimension, as blocks in cycles: `cycles` of `length` elements from `start` on, `cycle`
+/// elements apart, and `rest` < `length` in the next.
 struct Share {
     start: usize,
     length: usize,
@@ -65,8 +65,8 @@ impl Datatype {
     /// ```
     ///
     /// # Errors
-    /// `Class::Argument` if the slices are empty or of different lengths, a subsize is 0, or the box is not inside the
-    /// array; else as for [`contiguous`](Self::contiguous).
+    /// `Class::Argument` if the slices are empty or of different lengths, a subsize is 0, or the box is not
+    /// inside the array; else as for [`contiguous`](Self::contiguous).
     pub fn subarray(
         sizes: &[usize],
         subsizes: &[usize],
@@ -104,14 +104,15 @@ impl Datatype {
         Self::make(operation, contents, part(ty, sizes, &shares, order))
     }
 
-    /// What `rank` of `size` processes has of an array of `gsizes`, dealt out to a grid of `psizes` processes; the ranks
-    /// are in the grid with the last index fastest, whatever the `order` of the array. The extent is the whole array
-    /// (`MPI_Type_create_darray`).
+    /// What `rank` of `size` processes has of an array of `gsizes`, dealt out to a grid of `psizes`
+    /// processes; the ranks are in the grid with the last index fastest, whatever the `order` of the array.
+    /// The extent is the whole array (`MPI_Type_create_darray`).
     ///
     /// # Errors
-    /// `Class::Argument` if the slices are empty or of different lengths, the grid does not have `size` processes, `rank`
-    /// is not one of them, an argument or dimension is 0, blocks do not cover a dimension, or a dimension that is not
-    /// dealt out has several processes; else as for [`contiguous`](Self::contiguous).
+    /// `Class::Argument` if the slices are empty or of different lengths, the grid does not have `size`
+    /// processes, `rank` is not one of them, an argument or dimension is 0, blocks do not cover a dimension,
+    /// or a dimension that is not dealt out has several processes; else as for
+    /// [`contiguous`](Self::contiguous).
     pub fn darray(
         size: usize,
         rank: usize,
@@ -125,7 +126,8 @@ impl Datatype {
         let wrong = |message: String| Err(refuse(Class::Argument, operation, message));
         if gsizes.is_empty() || distributions.len() != gsizes.len() || psizes.len() != gsizes.len() {
             return wrong(format!(
-                "{} sizes, {} distributions and {} grid sizes; give one of each for every dimension, at least one",
+                "{} sizes, {} distributions and {} grid sizes; \
+                 give one of each for every dimension, at least one",
                 gsizes.len(),
                 distributions.len(),
                 psizes.len()

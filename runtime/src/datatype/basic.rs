@@ -1,4 +1,7 @@
 //! What a layout asks about a predefined type: the only place that knows.
+//!
+//! Layouts rely on it that the fields have `packed_size` bytes together, and that they are one field from 0
+//! to `size` where that is the same.
 
 use transom_transport::DataType;
 
@@ -22,8 +25,8 @@ pub(super) fn fields(ty: DataType) -> impl Iterator<Item = (usize, usize)> {
     std::iter::once((0, ty.size()))
 }
 
-/// Offset and length of the scalars whose bytes external32 reverses, in order; `None` for a type that external32 has
-/// in another size. Together they are the fields.
+/// Offset and length of the scalars whose bytes external32 reverses, in order; `None` for a type that
+/// external32 has in another size. Together they are the fields.
 pub(super) fn scalars(ty: DataType) -> Option<impl Iterator<Item = (usize, usize)>> {
     Some(fields(ty))
 }

@@ -5,7 +5,8 @@
 pub(super) struct Bounds {
     /// Bounds of the data; `None` without any.
     pub(super) data: Option<Data>,
-    /// Lower and upper bound that `resized` and the array constructors have set; they replace the natural ones.
+    /// Lower and upper bound that `resized` and the array constructors have set; they replace the natural
+    /// ones.
     pub(super) marks: Option<(i64, i64)>,
     /// The strictest alignment among the basic types.
     pub(super) alignment: usize,

@@ -49,8 +49,8 @@ impl Datatype {
     /// `count` instances, each an extent behind the one before (`MPI_Type_contiguous`).
     ///
     /// # Errors
-    /// `Class::Count` if sizes or displacements go beyond 64 bits, as for all constructors; `Class::Type` if more
-    /// than 256 types are within each other.
+    /// `Class::Count` if sizes or displacements go beyond 64 bits, as for all constructors; `Class::Type` if
+    /// more than 256 types are within each other.
     pub fn contiguous(count: usize, ty: &Self) -> Result<Self> {
         let layout = ty.block(count);
         Self::make("datatype contiguous", Contents::Contiguous { count, inner: ty.clone() }, layout)
@@ -98,7 +98,8 @@ impl Datatype {
         Self::make("datatype hindexed", contents, layout)
     }
 
-    /// Blocks of `blocklength` instances at displacements of so many extents (`MPI_Type_create_indexed_block`).
+    /// Blocks of `blocklength` instances at displacements of so many extents
+    /// (`MPI_Type_create_indexed_block`).
     ///
     /// # Errors
     /// As for [`contiguous`](Self::contiguous).
@@ -109,7 +110,8 @@ impl Datatype {
         Self::make("datatype indexed_block", contents, layout)
     }
 
-    /// As [`indexed_block`](Self::indexed_block), with displacements in bytes (`MPI_Type_create_hindexed_block`).
+    /// As [`indexed_block`](Self::indexed_block), with displacements in bytes
+    /// (`MPI_Type_create_hindexed_block`).
     ///
     /// # Errors
     /// As for [`contiguous`](Self::contiguous).
@@ -120,8 +122,9 @@ impl Datatype {
         Self::make("datatype hindexed_block", contents, layout)
     }
 
-    /// Blocks of so many instances at displacements in bytes, each of its own type (`MPI_Type_create_struct`). The
-    /// extent is rounded up to the strictest alignment of the basic types, as a C compiler does (§5.1.6).
+    /// Blocks of so many instances at displacements in bytes, each of its own type
+    /// (`MPI_Type_create_struct`). The extent is rounded up to the strictest alignment of the basic types, as
+    /// a C compiler does (§5.1.6).
     ///
     /// ```
     /// use transom::Datatype;

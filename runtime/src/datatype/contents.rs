@@ -20,7 +20,8 @@ pub enum Order {
 pub enum Distribution {
     /// Not at all (`MPI_DISTRIBUTE_NONE`): the process grid must be 1 wide here.
     None,
-    /// A block to each process (`MPI_DISTRIBUTE_BLOCK`) of so many elements; without an argument, as few as suffice.
+    /// A block to each process (`MPI_DISTRIBUTE_BLOCK`) of so many elements; without an argument, as few as
+    /// suffice.
     Block(Option<usize>),
     /// Blocks of so many elements, else 1, in turn (`MPI_DISTRIBUTE_CYCLIC`).
     Cyclic(Option<usize>),

@@ -18,14 +18,15 @@ impl Blocks {
         self.index.wrapping_add_signed((self.stride as isize).wrapping_mul(block as isize))
     }
 
-    /// The stride, and the end of the last block, if blocks go upwards without touching: then the buffer can be taken
-    /// in chunks.
+    /// The stride, and the end of the last block, if blocks go upwards without touching: then the buffer can
+    /// be taken in chunks.
     fn upwards(&self) -> Option<(usize, usize)> {
         let stride = usize::try_from(self.stride).ok().filter(|stride| *stride >= self.len)?;
         Some((stride, self.at(self.count - 1).checked_add(self.len)?))
     }
 
-    /// From the blocks in `source` to `packed`, which has room for exactly them; `None` if they are not inside.
+    /// From the blocks in `source` to `packed`, which has room for exactly them; `None` if they are not
+    /// inside.
     pub(super) fn gather(&self, source: &[u8], packed: &mut [u8]) -> Option<()> {
         if self.count > 1
             && let Some((stride, end)) = self.upwards()
@@ -52,7 +53,8 @@ impl Blocks {
         Some(())
     }
 
-    /// From `packed`, which has exactly their bytes, to the blocks in `target`; `None` if they are not inside.
+    /// From `packed`, which has exactly their bytes, to the blocks in `target`; `None` if they are not
+    /// inside.
     pub(super) fn scatter(&self, packed: &[u8], target: &mut [u8]) -> Option<()> {
         if self.count > 1
             && let Some((stride, end)) = self.upwards()

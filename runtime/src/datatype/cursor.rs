@@ -46,7 +46,8 @@ impl Cursor<'_> {
         Some(self.current)
     }
 
-    /// At most `max` bytes of the run that the cursor is in, and goes behind them; `None` at the end, or if `max` is 0.
+    /// At most `max` bytes of the run that the cursor is in, and goes behind them; `None` at the end, or if
+    /// `max` is 0.
     #[inline]
     pub fn next(&mut self, max: usize) -> Option<Run> {
         let Run { offset, bytes } = self.peek().filter(|_| max > 0)?;
@@ -86,8 +87,9 @@ pub struct ZipRuns<'a> {
     second: Cursor<'a>,
 }
 
-/// What to copy to get the data of `count_a` instances of `a` into those of `count_b` of `b`, without a buffer between:
-/// offset in the first, offset in the second, bytes. Neither needs to have the other's signature, only its size.
+/// What to copy to get the data of `count_a` instances of `a` into those of `count_b` of `b`, without a
+/// buffer between: offset in the first, offset in the second, bytes. Neither needs to have the other's
+/// signature, only its size.
 ///
 /// ```
 /// use transom::{Datatype, datatype::zip_runs};
@@ -104,7 +106,8 @@ pub fn zip_runs<'a>(count_a: usize, a: &'a Datatype, count_b: usize, b: &'a Data
     let (first, second) = (a.cursor(count_a)?, b.cursor(count_b)?);
     if first.total != second.total {
         let message = format!(
-            "{count_a} instances of {a} have {} bytes, {count_b} of {b} have {}; both sides must have as many",
+            "{count_a} instances of {a} have {} bytes, {count_b} of {b} have {}; \
+             both sides must have as many",
             first.total, second.total
         );
         return Err(Error::new(Class::Count, "datatype", message));

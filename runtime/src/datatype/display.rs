@@ -102,8 +102,8 @@ impl PartialEq for Datatype {
 
 impl Eq for Datatype {}
 
-/// Whether both were made in the same way. `known` are pairs that were found equal: types that share others would
-/// otherwise be compared again and again.
+/// Whether both were made in the same way. `known` are pairs that were found equal: types that share others
+/// would otherwise be compared again and again.
 fn equal(a: &Datatype, b: &Datatype, known: &mut HashSet<(usize, usize)>) -> bool {
     let key = (Arc::as_ptr(&a.0).addr(), Arc::as_ptr(&b.0).addr());
     if key.0 == key.1 || known.contains(&key) {

@@ -10,8 +10,8 @@ impl Datatype {
     /// Bytes of `count` instances in external32 (`MPI_Pack_external_size`).
     ///
     /// # Errors
-    /// `Class::Type` if one of the basic types has another size there and cannot be converted; `Class::Count` if the
-    /// size is beyond 63 bits.
+    /// `Class::Type` if one of the basic types has another size there and cannot be converted; `Class::Count`
+    /// if the size is beyond 63 bits.
     pub fn pack_external_size(&self, count: usize) -> Result<usize> {
         self.check_external(count)?;
         self.pack_size(count)

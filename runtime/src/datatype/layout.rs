@@ -20,8 +20,8 @@ pub(super) struct Layout {
     pub(super) signature: Signature,
     /// The elements; `None` without any.
     pub(super) elements: Option<Placed>,
-    /// The bytes, where they are not those of `elements`: with padding, or with several types, which merge to longer
-    /// runs.
+    /// The bytes, where they are not those of `elements`: with padding, or with several types, which merge to
+    /// longer runs.
     bytes: Option<Placed>,
 }
 

@@ -1,8 +1,8 @@
 //! Derived datatypes (MPI-4.1 chapter 5): where the elements of a message are in memory, and in which order.
 //!
-//! A [`Datatype`] is a value: it never changes, cloning it costs a reference count, and it can be used as soon as it is
-//! there (`MPI_Type_commit` and `MPI_Type_free` have nothing to do). Displacements and extents are bytes, counts are
-//! 64 bits wide.
+//! A [`Datatype`] is a value: it never changes, cloning it costs a reference count, and it can be used as
+//! soon as it is there (`MPI_Type_commit` and `MPI_Type_free` have nothing to do). Displacements and extents
+//! are bytes, counts are 64 bits wide.
 //!
 //! ```
 //! use transom::Datatype;
@@ -17,8 +17,8 @@
 //! # Ok::<(), transom::Error>(())
 //! ```
 //!
-//! Layouts are kept as loops over dense pieces, never as lists of what a loop would say: a vector of a thousand million
-//! blocks takes as little room as one of two, and walking through it begins at once.
+//! Layouts are kept as loops over dense pieces, never as lists of what a loop would say: a vector of a
+//! thousand million blocks takes as little room as one of two, and walking through it begins at once.
 
 #![forbid(unsafe_code)]
 
@@ -53,11 +53,11 @@ use crate::{Class, Error, Result};
 use layout::Layout;
 use signature::Parts;
 
-/// A datatype: a sequence of basic types with their displacements, and the extent at which instances follow each
-/// other (MPI-4.1 §5.1).
+/// A datatype: a sequence of basic types with their displacements, and the extent at which instances follow
+/// each other (MPI-4.1 §5.1).
 ///
-/// Equality is structural: two types are equal if the same constructors made them of the same arguments. Whether
-/// one may be sent and the other received is asked of [`Datatype::matches`].
+/// Equality is structural: two types are equal if the same constructors made them of the same arguments.
+/// Whether one may be sent and the other received is asked of [`Datatype::matches`].
 #[derive(Clone)]
 pub struct Datatype(Arc<Inner>);
 
@@ -76,17 +76,18 @@ impl Datatype {
         self.0.layout.size
     }
 
-    /// Bytes from one instance to the next (`MPI_Type_get_extent`, §5.1.6). Can be negative if it was set.
+    /// Bytes from one instance to the next (`MPI_Type_get_extent`, §5.1.7). Can be negative if it was set.
     pub fn extent(&self) -> i64 {
         self.0.extent
     }
 
-    /// Where an instance begins, in bytes from the buffer's address (`MPI_Type_get_extent`, §5.1.6).
+    /// Where an instance begins, in bytes from the buffer's address (`MPI_Type_get_extent`, §5.1.7).
     pub fn lower_bound(&self) -> i64 {
         self.0.lower_bound
     }
 
-    /// Bytes from the first one of data to the last, whatever bounds were set (`MPI_Type_get_true_extent`, §5.1.8).
+    /// Bytes from the first one of data to the last, whatever bounds were set (`MPI_Type_get_true_extent`,
+    /// §5.1.8).
     pub fn true_extent(&self) -> i64 {
         self.0.layout.bounds.data.map_or(0, |data| data.high - data.low)
     }
@@ -96,8 +97,8 @@ impl Datatype {
         self.0.layout.bounds.data.map_or(0, |data| data.low)
     }
 
-    /// The one basic type that all of it is made of; `None` if there are several, or nothing. Accumulates ask for it
-    /// (§12.3.4).
+    /// The one basic type that all of it is made of; `None` if there are several, or nothing. Accumulates ask
+    /// for it (§12.3.4).
     pub fn element(&self) -> Option<DataType> {
         match self.0.layout.signature.parts {
             Parts::Uniform(ty) => Some(ty),
@@ -110,7 +111,8 @@ impl Datatype {
         self.0.layout.signature.count
     }
 
-    /// Whether any number of instances is one run of bytes, which begins at [`true_lower_bound`](Self::true_lower_bound).
+    /// Whether any number of instances is one run of bytes, which begins at
+    /// [`true_lower_bound`](Self::true_lower_bound).
     pub fn is_contiguous(&self) -> bool {
         self.is_dense() && i128::from(self.0.extent) == self.size() as i128
     }
@@ -120,13 +122,14 @@ impl Datatype {
         self.0.layout.bytes().is_some_and(|placed| matches!(placed.node, node::Node::Dense(_)))
     }
 
-    /// How it was made: the constructor, its arguments and types (`MPI_Type_get_envelope`, `MPI_Type_get_contents`,
-    /// §5.1.13).
+    /// How it was made: the constructor, its arguments and types (`MPI_Type_get_envelope`,
+    /// `MPI_Type_get_contents`, §5.1.13).
     pub fn contents(&self) -> &Contents {
         &self.0.contents
     }
 
-    /// The instances in `bytes` received bytes; `None` (`MPI_UNDEFINED`) if the last one is cut (`MPI_Get_count`, §3.2.5).
+    /// The instances in `bytes` received bytes; `None` (`MPI_UNDEFINED`) if the last one is cut
+    /// (`MPI_Get_count`, §3.2.5).
     pub fn get_count(&self, bytes: usize) -> Option<usize> {
         match self.size() {
             0 => (bytes == 0).then_some(0),
@@ -142,18 +145,18 @@ impl Datatype {
         whole.checked_mul(self.basic_count())?.checked_add(placed.node.elements_in(rest)?)
     }
 
-    /// Whether `count_a` instances of `a` have the type signature of `count_b` of `b`: the same basic types in the same
-    /// order, wherever they are (§5.1, §12.3). Takes no longer for long signatures.
+    /// Whether `count_a` instances of `a` have the type signature of `count_b` of `b`: the same basic types
+    /// in the same order, wherever they are (§5.1, §12.3). Takes no longer for long signatures.
     ///
-    /// Signatures of one basic type, or of different lengths, are compared exactly. Others are compared by 122-bit
-    /// values, which two different signatures would have to share by accident.
+    /// Signatures of one basic type, or of different lengths, are compared exactly. Others are compared by
+    /// 122-bit values, which two different signatures would have to share by accident.
     pub fn matches(count_a: usize, a: &Self, count_b: usize, b: &Self) -> bool {
         Arc::ptr_eq(&a.0, &b.0) && count_a == count_b
             || a.0.layout.signature.matches(count_a, b.0.layout.signature, count_b)
     }
 
-    /// Lowest byte and end of what `count` instances occupy, relative to the buffer's address; `None` without data.
-    /// Padding at the end of the last element is not counted.
+    /// Lowest byte and end of what `count` instances occupy, relative to the buffer's address; `None` without
+    /// data. Padding at the end of the last element is not counted.
     ///
     /// # Errors
     /// `Class::Count` if that is beyond 64 bits.

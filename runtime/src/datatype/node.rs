@@ -1,7 +1,7 @@
 //! The normal form of a layout: a tree of loops over dense pieces.
 //!
-//! Every node begins with its first piece at displacement 0, no node is empty, and the neighbours in a loop over dense
-//! pieces never touch (they would be one piece).
+//! Every node begins with its first piece at displacement 0, no node is empty, and the neighbours in a loop
+//! over dense pieces never touch (they would be one piece).
 
 use std::sync::Arc;
 
@@ -96,8 +96,8 @@ impl Node {
         }
     }
 
-    /// The number of elements in the first `bytes` bytes of data; `None` if an element is cut. All pieces must have
-    /// a type.
+    /// The number of elements in the first `bytes` bytes of data; `None` if an element is cut. All pieces
+    /// must have a type.
     pub(super) fn elements_in(&self, bytes: usize) -> Option<usize> {
         let mut node = self;
         let mut rest = bytes;
@@ -145,7 +145,8 @@ impl List {
 }
 
 impl Placed {
-    /// `count` > 0 copies, `stride` bytes apart. The caller knows that sizes and displacements do not overflow.
+    /// `count` > 0 copies, `stride` bytes apart. The caller knows that sizes and displacements do not
+    /// overflow.
     pub(super) fn repeated(&self, count: usize, stride: i64) -> Self {
         let Self { displacement, node } = self;
         let displacement = *displacement;

@@ -10,8 +10,8 @@ use crate::{Class, Error, Result};
 /// Bytes that are appended at a time: they stay in the first-level cache between the zeroing and the copy.
 const PORTION: usize = 16 << 10;
 
-/// The walk's next `bytes` bytes as blocks, each with the range of the packed bytes that it is; `None` if `copy`
-/// returns it.
+/// The walk's next `bytes` bytes as blocks, each with the range of the packed bytes that it is; `None` if
+/// `copy` returns it.
 fn transfer(
     walk: &mut Walk<'_>,
     origin: usize,
@@ -47,8 +47,8 @@ fn transfer(
 }
 
 impl Datatype {
-    /// Appends the data of `count` instances to `out`. Index `origin` of `source` is the buffer's address, from which
-    /// displacements count.
+    /// Appends the data of `count` instances to `out`. Index `origin` of `source` is the buffer's address,
+    /// from which displacements count.
     ///
     /// ```
     /// use transom::Datatype;
@@ -100,8 +100,8 @@ impl Datatype {
         Ok(())
     }
 
-    /// The bytes of `count` packed instances from `skip` on, as many as there are and `out` has room for; returns how
-    /// many. Takes no longer for a large `skip`.
+    /// The bytes of `count` packed instances from `skip` on, as many as there are and `out` has room for;
+    /// returns how many. Takes no longer for a large `skip`.
     ///
     /// # Errors
     /// As [`pack`](Self::pack).
@@ -121,12 +121,12 @@ impl Datatype {
         copied.ok_or_else(|| self.outside(count)).map(|()| bytes)
     }
 
-    /// The data of `count` instances from `packed`, which it is in from `position` on, to `target`, where index `origin`
-    /// is the buffer's address. `position` then is behind the data (`MPI_Unpack`).
+    /// The data of `count` instances from `packed`, which it is in from `position` on, to `target`, where
+    /// index `origin` is the buffer's address. `position` then is behind the data (`MPI_Unpack`).
     ///
     /// # Errors
-    /// `Class::Argument` if data is outside `target`; `Class::Count` if `packed` is too short, or data is beyond 64-bit
-    /// addresses. Nothing is written then.
+    /// `Class::Argument` if data is outside `target`; `Class::Count` if `packed` is too short, or data is
+    /// beyond 64-bit addresses. Nothing is written then.
     pub fn unpack(
         &self,
         count: usize,
@@ -141,8 +141,8 @@ impl Datatype {
         Ok(())
     }
 
-    /// `packed` is what `count` packed instances have from `skip` on, as far as they go: to `target`. Returns how many
-    /// bytes that is.
+    /// `packed` is what `count` packed instances have from `skip` on, as far as they go: to `target`. Returns
+    /// how many bytes that is.
     ///
     /// # Errors
     /// As [`unpack`](Self::unpack).

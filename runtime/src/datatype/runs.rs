@@ -31,40 +31,34 @@ pub struct ElementRun {
 
 /// Pieces, those that touch in one.
 #[derive(Debug, Clone)]
-struct Merged<'a, const TYPES_MATTER: bool> {
-    walk: Walk<'a>,
-    /// Already taken from the walk.
-    pending: Option<Piece>,
-}
+struct Merged<'a, const TYPES_MATTER: bool>(Walk<'a>);
 
 impl<'a, const TYPES_MATTER: bool> Merged<'a, TYPES_MATTER> {
     fn new(placed: Option<&'a Placed>, count: usize, extent: i64) -> Self {
-        Self { walk: Walk::new(placed, count, extent), pending: None }
-    }
-
-    fn seek(&mut self, position: usize) {
-        self.pending = None;
-        self.walk.seek(position);
+        Self(Walk::new(placed, count, extent))
     }
 
     #[inline]
     fn next(&mut self) -> Option<Piece> {
-        let mut piece = match self.pending.take() {
-            Some(piece) => piece,
-            None => self.walk.next_piece()?,
-        };
+        let mut piece = self.0.next_piece()?;
         // Neighbours in a loop never touch, but the last piece of one may touch the first of the next.
-        while self.walk.inner.left == 0 {
-            let Some(next) = self.walk.next_piece() else { break };
-            let touching = piece.offset.wrapping_add(piece.len as i64) == next.offset;
-            if touching && (!TYPES_MATTER || piece.ty == next.ty) {
-                piece.len += next.len;
-            } else {
-                self.pending = Some(next);
-                break;
-            }
+        if self.0.inner.left == 0 {
+            self.extend(&mut piece);
         }
         Some(piece)
+    }
+
+    /// Takes in the pieces that touch.
+    fn extend(&mut self, piece: &mut Piece) {
+        while self.0.inner.left == 0 && self.0.ready() {
+            let next = self.0.inner;
+            let touching = piece.offset.wrapping_add(piece.len as i64) == next.offset;
+            if !touching || TYPES_MATTER && piece.ty != next.ty {
+                return;
+            }
+            piece.len += next.len;
+            self.0.inner.advance(1);
+        }
     }
 }
 
@@ -80,7 +74,7 @@ impl Runs<'_> {
 
     /// Goes to byte `position` of the data, which must be less than all of it.
     pub(super) fn seek(&mut self, position: usize) {
-        self.0.seek(position);
+        self.0.0.seek(position);
     }
 }
 
@@ -113,8 +107,8 @@ impl Iterator for Elements<'_> {
 impl FusedIterator for Elements<'_> {}
 
 impl Datatype {
-    /// The bytes of `count` instances, in the order of the type map, as runs that are as long as that order allows.
-    /// Padding is left out.
+    /// The bytes of `count` instances, in the order of the type map, as runs that are as long as that order
+    /// allows. Padding is left out.
     ///
     /// # Errors
     /// `Class::Count` if they go beyond 64-bit addresses.

@@ -1,8 +1,8 @@
 //! Type signatures: the sequence of basic types, without their displacements (MPI-4.1 §5.1).
 //!
 //! A signature is kept as a polynomial over two prime fields, whose concatenation and powers cost a few
-//! multiplications however long the sequences are. Sequences of different lengths or of one basic type are told apart
-//! exactly; others of n elements by values that agree by accident with a chance of n^2 / 2^122.
+//! multiplications however long the sequences are. Sequences of different lengths or of one basic type are
+//! told apart exactly; others of n elements by values that agree by accident with a chance of n^2 / 2^122.
 
 use transom_transport::DataType;
 

@@ -4,8 +4,8 @@ use transom_transport::DataType;
 
 use super::node::{Dense, List, Node, Placed};
 
-/// Where a walk is. What it has to do next is the innermost loop; the loops around it are on the stack. Displacements
-/// wrap where a loop steps behind its end; those that are used have been checked.
+/// Where a walk is. What it has to do next is the innermost loop; the loops around it are on the stack.
+/// Displacements wrap where a loop steps behind its end; those that are used have been checked.
 #[derive(Debug, Clone)]
 pub(super) struct Walk<'a> {
     /// The next piece of the innermost loop.
@@ -47,6 +47,7 @@ impl Loop {
     }
 
     /// Leaves out `count` pieces.
+    #[inline]
     pub(super) fn advance(&mut self, count: usize) {
         self.left -= count;
         self.offset = self.offset.wrapping_add(self.stride.wrapping_mul(count as i64));

@@ -5,6 +5,7 @@ mod errors;
 mod large;
 mod packing;
 mod random;
+mod recipe;
 mod reference;
 mod standard;
 

@@ -119,8 +119,8 @@ fn gigabytes_per_second() {
         let walk = best(Box::new(|| sum += ty.runs(1).unwrap().map(|run| run.offset).sum::<i64>()));
         let rate = |seconds: f64| bytes as f64 / seconds / 1e9;
         println!(
-            "blocks of {len:2} at {stride:2}: pack {:.1} GB/s, unpack {:.1}, by hand {:.1}; u64 by hand {:.1}; \
-             a run in {:.1} ns",
+            "blocks of {len:2} at {stride:2}: pack {:.1} GB/s, unpack {:.1}, by hand {:.1}; \
+             u64 by hand {:.1}; a run in {:.1} ns",
             rate(pack),
             rate(unpack),
             rate(hand),

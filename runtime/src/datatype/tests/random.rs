@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use transom_transport::DataType;
 
-use super::reference::{Recipe, recipe};
+use super::recipe::{Recipe, recipe};
 use super::{numbers, runs};
 use crate::Datatype;
 use crate::datatype::{ElementRun, zip_runs};
@@ -76,12 +76,14 @@ proptest! {
     }
 
     #[test]
-    fn packing_is_in_the_order_of_the_map((recipe, count) in typed(), cut in 0..400_usize, more in 0..90_usize) {
+    fn packing_is_in_the_order_of_the_map(
+        (recipe, count) in typed(), cut in 0..400_usize, more in 0..90_usize,
+    ) {
         let (ty, map) = (recipe.datatype().unwrap(), recipe.map().instances(count));
         let (source, origin) = buffer(&ty, count);
         let index = |offset: i64| (origin as i64 + offset) as usize;
-        let expected: Vec<u8> =
-            map.fields().iter().flat_map(|(at, len)| &source[index(*at)..index(*at) + len]).copied().collect();
+        let data = |(at, len): &(i64, usize)| source[index(*at)..][..*len].to_vec();
+        let expected: Vec<u8> = map.fields().iter().flat_map(data).collect();
         let mut packed = vec![1, 2];
         ty.pack(count, &source, origin, &mut packed).unwrap();
         prop_assert_eq!(&packed[2..], &expected[..]);
@@ -128,7 +130,8 @@ proptest! {
     fn zipped_layouts_cover_both((a, count_a) in typed(), (b, count_b) in typed()) {
         // As many of each as makes the sizes equal.
         let (ty_a, ty_b) = (a.datatype().unwrap(), b.datatype().unwrap());
-        let (ty_a, ty_b) = (Datatype::contiguous(count_a, &ty_a).unwrap(), Datatype::contiguous(count_b, &ty_b).unwrap());
+        let ty_a = Datatype::contiguous(count_a, &ty_a).unwrap();
+        let ty_b = Datatype::contiguous(count_b, &ty_b).unwrap();
         let (count_a, count_b) = (ty_b.size().min(40), ty_a.size().min(40));
         if ty_a.size() * count_a != ty_b.size() * count_b {
             prop_assert!(zip_runs(count_a, &ty_a, count_b, &ty_b).is_err());
@@ -154,12 +157,13 @@ proptest! {
             recipe.map().instances(count).entries.iter().map(|entry| entry.1).collect()
         };
         let same = sequence(&a, count_a) == sequence(&b, count_b);
-        prop_assert_eq!(Datatype::matches(count_a, &a.datatype().unwrap(), count_b, &b.datatype().unwrap()), same);
+        let (ty_a, ty_b) = (a.datatype().unwrap(), b.datatype().unwrap());
+        prop_assert_eq!(Datatype::matches(count_a, &ty_a, count_b, &ty_b), same);
         // Every basic element on its own.
         let field = |(at, ty): &(i64, DataType)| (1, *at * 3, Datatype::basic(*ty));
         let apart: Vec<_> = a.map().instances(count_a).entries.iter().map(field).collect();
         let apart = Datatype::structure(&apart).unwrap();
-        prop_assert!(Datatype::matches(count_a, &a.datatype().unwrap(), 1, &apart));
+        prop_assert!(Datatype::matches(count_a, &ty_a, 1, &apart));
     }
 
     #[test]
