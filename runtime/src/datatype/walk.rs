@@ -164,6 +164,7 @@ impl<'a> Walk<'a> {
         self.inner.left > 0 || self.refill()
     }
 
+    /// To the next innermost loop. The last piece of the one before is done, so `head` is 0.
     fn refill(&mut self) -> bool {
         while let Some(frame) = self.stack.last_mut() {
             let (node, base) = match frame {
@@ -188,7 +189,6 @@ impl<'a> Walk<'a> {
             };
             if let Node::Dense(dense) = node {
                 self.inner = Loop::of(base, *dense, 0, 1);
-                self.head = 0;
             } else {
                 self.descend(node, base, 0);
             }
