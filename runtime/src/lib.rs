@@ -42,6 +42,7 @@
 mod bootstrap;
 mod collective;
 mod comm;
+pub mod datatype;
 mod engine;
 mod epoch;
 mod error;
@@ -53,6 +54,7 @@ pub mod settings;
 mod window;
 
 pub use comm::{Communicator, Comparison, Group, RankRange};
+pub use datatype::Datatype;
 pub use epoch::{Assert, Epoch, Explicit};
 pub use error::{Class, Error, Result};
 pub use job::{Job, init, local, run};
