@@ -59,7 +59,8 @@ pub use epoch::{Assert, Epoch, Explicit};
 pub use error::{Class, Error, Result};
 pub use job::{Job, init, local, run};
 pub use operation::{
-    Band, Bor, Bxor, Element, Land, Lor, Lxor, Max, MaxLoc, Min, MinLoc, NoOp, Operation, Prod, Replace, Sum,
+    Band, Bor, Bxor, Element, Land, Layout, Lor, Lxor, Max, MaxLoc, Min, MinLoc, NoOp, Operation, Prod,
+    Replace, Sum,
 };
 pub use protocol::lock::LockKind;
 pub use transom_transport::{

@@ -9,7 +9,7 @@ use transom_transport::{Basic, DataType, ReduceOp, RegionKey, TransportResult, r
 
 use super::exposure::Represented;
 use super::pull::Pull;
-use super::{Engine, Exposure, RegionCard, key_for};
+use super::{Engine, Exposure, RegionCard, key_for, runs};
 use crate::memory::Staging;
 use crate::protocol::lock::{LockKind, Ticket};
 use crate::protocol::matching;
@@ -139,6 +139,19 @@ fn access(engine: &Engine, header: &Header, kind: Kind, payload: &[u8]) -> Optio
         reduce_valid(op, ty).then_some((op, ty))
     };
     match kind {
+        Kind::Put if header.count > 0 => runs::put(&exposure, header.count, payload),
+        Kind::Accumulate if header.count > 0 => {
+            let (op, ty) = operation()?;
+            runs::accumulate(&exposure, op, ty, header.count, payload)
+        }
+        Kind::GetAccumulate if header.count > 0 => {
+            let (op, ty) = operation()?;
+            runs::get_accumulate(&exposure, op, ty, header.count, payload)
+        }
+        Kind::Get if header.value > 0 => {
+            let most = engine.routes.to(header.origin as usize).capabilities().max_message;
+            runs::get(&exposure, header.value, payload, most)
+        }
         Kind::Put | Kind::Notify => {
             if !payload.is_empty() {
                 exposure.with(offset, payload.len(), |memory, at| memory.copy_in(at, payload).ok())??;

@@ -10,6 +10,7 @@ mod pull;
 mod regions;
 mod requests;
 mod routes;
+mod runs;
 mod waiting;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

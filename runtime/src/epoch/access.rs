@@ -134,11 +134,28 @@ impl<'w> Access<'w> {
     ) -> Result<Option<Place<'w>>> {
         let core = self.core;
         let Some(peer) = core.target(operation, target)? else { return Ok(None) };
-        if self.covered.get() != target && !self.is_taken(target) {
-            self.cover(operation, target, peer)?;
-        }
+        self.check_covered(operation, target, peer)?;
         let (remote, offset) = core.reach(operation, target, peer, displacement, bytes)?;
         Ok(Some(Place { target, peer, remote, offset }))
+    }
+
+    /// Makes sure that the epoch covers `target`.
+    #[inline]
+    pub(super) fn check_covered(&self, operation: &'static str, target: usize, peer: &Peer) -> Result<()> {
+        if self.covered.get() == target || self.is_taken(target) {
+            return Ok(());
+        }
+        self.cover(operation, target, peer)
+    }
+
+    /// The window.
+    pub(super) fn core(&self) -> &'w Core {
+        self.core
+    }
+
+    /// Stores were made to mapped memory.
+    pub(super) fn stored(&self) {
+        self.dirty.set(true);
     }
 
     /// Whether the lock of `target` has been taken in an epoch to all ranks.
@@ -318,7 +335,7 @@ impl<'w> Access<'w> {
         self.core.name(Error::transport(operation, error)).with_target(target)
     }
 
-    fn touch(&self, target: usize) {
+    pub(super) fn touch(&self, target: usize) {
         if self.last_touched.replace(target) != target {
             self.touched.borrow_mut().insert(target);
         }
@@ -344,6 +361,16 @@ impl<'w> Access<'w> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Waits until nothing is under way to `target`, so that buffers can go; if that fails, ends all traffic.
+    pub fn end_gets(&self, target: usize) -> Result<()> {
+        let Some(peer) = self.core.target("get", target)? else { return Ok(()) };
+        let ended = operation::complete(self.core, "get", target, peer, None);
+        if !peer.state.is_idle() {
+            operation::abandon(self.core);
+        }
+        ended
     }
 
     /// Completes all operations to all targets.

@@ -7,9 +7,11 @@ mod assert;
 mod calls;
 mod explicit;
 mod fence;
+mod layouts;
 mod lock;
 mod scoped;
 mod scopes;
+mod shaped;
 mod table;
 
 pub use assert::Assert;

@@ -35,7 +35,7 @@ pub(crate) struct Accumulate<'a> {
 
 /// Updates mapped memory. Where only this rank and its agent update it, the agent's large updates are kept away.
 #[inline]
-fn update<R>(
+pub(super) fn update<R>(
     core: &Core,
     operation: &'static str,
     place: &Place<'_>,

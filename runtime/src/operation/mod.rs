@@ -5,6 +5,8 @@ mod atomic;
 mod complete;
 mod kinds;
 mod notify;
+mod shape;
+mod shaped;
 mod transfer;
 
 pub(crate) use atomic::{Accumulate, accumulate, compare_swap, fetch_op, get_accumulate};
@@ -13,4 +15,7 @@ pub use kinds::{
     Band, Bor, Bxor, Element, Land, Lor, Lxor, Max, MaxLoc, Min, MinLoc, NoOp, Operation, Prod, Replace, Sum,
 };
 pub(crate) use notify::notify;
+pub use shape::Layout;
+pub(crate) use shape::{check_accumulate, check_local, check_signatures, gather, rename, scatter};
+pub(crate) use shaped::{Shaped, accumulate as accumulate_shaped, get as get_shaped, put as put_shaped};
 pub(crate) use transfer::{Place, get, get_now, put};

@@ -37,9 +37,41 @@ pub(crate) fn put(core: &Core, place: &Place<'_>, origin: &OriginBuffer<'_>) -> 
     if !transport.capabilities().rma {
         return put_by_messages(core, place, origin.bytes());
     }
-    pieces(transport.capabilities().max_transfer, origin.bytes().len(), |start, len| {
+    put_piece(core, place, origin, 0, 0, origin.bytes().len())
+}
+
+/// Starts a put of some bytes of `origin`, `ahead` bytes behind the place.
+pub(super) fn put_piece(
+    core: &Core,
+    place: &Place<'_>,
+    origin: &OriginBuffer<'_>,
+    start: usize,
+    ahead: usize,
+    bytes: usize,
+) -> Result<()> {
+    let transport = core.member.engine.routes.to(place.peer.world);
+    pieces(transport.capabilities().max_transfer, bytes, |from, len| {
         post(core, "put", place, (origin.keep(), None), &|context| {
-            memory::put(transport, &place.remote, place.offset + start, origin, start, len, context)
+            let offset = place.offset + ahead + from;
+            memory::put(transport, &place.remote, offset, origin, start + from, len, context)
+        })
+    })
+}
+
+/// Starts a get to some bytes of `result`, from `ahead` bytes behind the place.
+pub(super) fn get_piece(
+    core: &Core,
+    place: &Place<'_>,
+    result: &ResultBuffer<'_>,
+    start: usize,
+    ahead: usize,
+    bytes: usize,
+) -> Result<()> {
+    let transport = core.member.engine.routes.to(place.peer.world);
+    pieces(transport.capabilities().max_transfer, bytes, |from, len| {
+        post(core, "get", place, (None, None), &|context| {
+            let offset = place.offset + ahead + from;
+            memory::get(transport, &place.remote, offset, result, start + from, len, context)
         })
     })
 }

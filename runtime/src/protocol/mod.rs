@@ -2,10 +2,12 @@
 //!
 //! - [`wire`]: the messages that ranks send each other.
 //! - [`lock`]: the fair reader-writer lock of passive-target epochs.
+//! - [`runs`]: non-contiguous accesses in a message.
 //! - [`pscw`]: which posts and completes have arrived.
 //! - [`matching`]: collectives' messages waiting for whoever needs them.
 
 pub mod lock;
 pub mod matching;
 pub mod pscw;
+pub mod runs;
 pub mod wire;

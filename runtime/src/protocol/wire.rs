@@ -14,9 +14,9 @@ pub enum Kind {
     /// A part of a collective's data: `offset` its sequence number, `op` the collective, `count` the round, `value`
     /// the whole length, `compare` where this part starts, `window` and `request` the communicator's context.
     Collective = 0,
-    /// Accumulate the payload at `offset`.
+    /// Accumulate the payload at `offset`; or, if `count` is not 0, at so many runs ([`super::runs`]).
     Accumulate = 1,
-    /// Accumulate the payload at `offset`, reply with what was there.
+    /// Accumulate as above, reply with what was there.
     GetAccumulate = 2,
     /// Accumulate `value`, reply with what was there.
     FetchOp = 3,
@@ -34,9 +34,9 @@ pub enum Kind {
     Wake = 9,
     /// My window's memory is about to go: touch it no more, then reply.
     Revoke = 10,
-    /// Write the payload at `offset`, where the transport cannot.
+    /// Write the payload at `offset`, where the transport cannot; or, if `count` is not 0, at so many runs.
     Put = 11,
-    /// Reply with `count` bytes at `offset`, where the transport cannot.
+    /// Reply with `count` bytes at `offset`, where the transport cannot; or, if `value` is not 0, with so many runs.
     Get = 12,
     /// Accumulate `count` bytes at `offset`, which you get from byte `compare` of the region whose key is the payload, then
     /// reply.

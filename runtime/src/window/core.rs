@@ -100,6 +100,25 @@ impl Core {
         }
     }
 
+    /// Byte offset of an access that reaches from byte `low` to byte `high`, counted from `displacement`, if it is inside
+    /// the target's window.
+    pub fn locate_span(
+        &self,
+        operation: &'static str,
+        target: usize,
+        peer: &Peer,
+        displacement: usize,
+        (low, high): (i64, i64),
+    ) -> Result<usize> {
+        let start = (displacement as u128 * peer.unit as u128).cast_signed().checked_add(i128::from(low));
+        let bytes = usize::try_from(high.saturating_sub(low)).unwrap_or(usize::MAX);
+        match start.and_then(|start| usize::try_from(start).ok()) {
+            Some(start) if self.flavour == Flavour::Dynamic => Ok(start),
+            Some(start) if start <= peer.bytes && bytes <= peer.bytes - start => Ok(start),
+            _ => Err(self.out_of_range(operation, target, peer, displacement, bytes)),
+        }
+    }
+
     #[cold]
     fn out_of_range(
         &self,

@@ -70,6 +70,24 @@ impl Core {
         Ok((Reach::Fixed(self.remote(operation, target, peer)?), offset))
     }
 
+    /// The peer's memory that holds an access from byte `low` to byte `high` behind `displacement`, and the offset of
+    /// its first byte.
+    pub fn reach_span<'a>(
+        &self,
+        operation: &'static str,
+        target: usize,
+        peer: &'a Peer,
+        displacement: usize,
+        (low, high): (i64, i64),
+    ) -> Result<(Reach<'a>, usize)> {
+        let start = self.locate_span(operation, target, peer, displacement, (low, high))?;
+        if let Some(regions) = self.exposure.regions() {
+            let bytes = usize::try_from(high.saturating_sub(low)).unwrap_or(usize::MAX);
+            return self.reach_attached(regions, operation, target, peer, start, bytes);
+        }
+        Ok((Reach::Fixed(self.remote(operation, target, peer)?), start))
+    }
+
     /// The peer's memory, attached.
     #[inline]
     pub fn remote<'a>(&self, operation: &'static str, target: usize, peer: &'a Peer) -> Result<&'a Remote> {

@@ -1,0 +1,303 @@
+//! Operations between layouts: piece by piece where the target's memory is mapped or pieces are large, else many pieces in
+//! one message.
+
+use std::sync::atomic::Ordering;
+
+use transom_transport::{DataType, Span};
+
+use super::atomic::Accumulate;
+use super::shape::Layout;
+use super::transfer::{Place, get_piece, message_room, put_piece};
+use crate::datatype::zip_runs;
+use crate::memory::{OriginBuffer, ResultBuffer};
+use crate::protocol::runs::Batch;
+use crate::protocol::wire::Kind;
+use crate::window::Core;
+use crate::{Class, Error, Result};
+
+/// Pieces of at least this many bytes on average are transfers of their own.
+const LARGE_PIECE: usize = 1024;
+
+/// A place in a target's window, at which a layout lies.
+#[derive(Debug)]
+pub(crate) struct Shaped<'a, 'p> {
+    /// Where the layout's first byte is.
+    pub place: &'p Place<'a>,
+    /// That byte, relative to the layout's address.
+    pub low: i64,
+    pub layout: Layout<'p>,
+}
+
+impl Shaped<'_, '_> {
+    /// Bytes from the place to a byte of the layout.
+    fn ahead(&self, offset: i64) -> usize {
+        // The layout has no byte before its first.
+        usize::try_from(offset - self.low).unwrap_or(0)
+    }
+}
+
+fn index(offset: i64) -> usize {
+    // Layouts of local buffers start at 0 or later (shape::check_local).
+    usize::try_from(offset).unwrap_or(usize::MAX)
+}
+
+fn local<'a>(
+    core: &Core,
+    operation: &'static str,
+    data: &'a [u8],
+    at: i64,
+    bytes: usize,
+) -> Result<&'a [u8]> {
+    let start = index(at);
+    data.get(start..start.saturating_add(bytes))
+        .ok_or_else(|| core.error(Class::Count, operation, "a layout leaves its buffer"))
+}
+
+/// Whether pieces are worth a transfer each: the first few stand for the rest.
+fn large(from: &Layout<'_>, to: &Layout<'_>) -> bool {
+    const LOOK: usize = 16;
+    let Ok(pieces) = zip_runs(from.count, from.datatype, to.count, to.datatype) else { return false };
+    let (count, bytes) =
+        pieces.take(LOOK).fold((0, 0), |(count, sum), (_, _, bytes)| (count + 1, sum + bytes));
+    bytes >= count * LARGE_PIECE
+}
+
+/// Starts a put from a layout of `origin`.
+pub(crate) fn put(
+    core: &Core,
+    target: &Shaped<'_, '_>,
+    origin: &OriginBuffer<'_>,
+    from: &Layout<'_>,
+) -> Result<()> {
+    const NAME: &str = "put";
+    let place = target.place;
+    let pieces = zip_runs(from.count, from.datatype, target.layout.count, target.layout.datatype)?;
+    if let Some(memory) = &place.remote.direct {
+        return pieces.into_iter().try_for_each(|(at, to, bytes)| {
+            let data = local(core, NAME, origin.bytes(), at, bytes)?;
+            copied(core, NAME, place, memory.copy_in(place.offset + target.ahead(to), data))
+        });
+    }
+    let rma = core.member.engine.routes.to(place.peer.world).capabilities().rma;
+    if rma && large(from, &target.layout) {
+        return pieces.into_iter().try_for_each(|(at, to, bytes)| {
+            put_piece(core, place, origin, index(at), target.ahead(to), bytes)
+        });
+    }
+    let mut batch = Batch::new(message_room(core, place.peer));
+    for (at, to, bytes) in pieces {
+        let data = local(core, NAME, origin.bytes(), at, bytes)?;
+        let mut done = 0;
+        while done < bytes {
+            let fits = batch.fits(bytes - done, 1);
+            if fits == 0 {
+                send(core, NAME, place, Kind::Put, None, &mut batch)?;
+                continue;
+            }
+            let offset = place.agent_offset() + (target.ahead(to) + done) as u64;
+            batch.push(offset, fits, &data[done..done + fits]);
+            done += fits;
+        }
+    }
+    send(core, NAME, place, Kind::Put, None, &mut batch)
+}
+
+/// Starts a get to a layout of `result`. Many small pieces are there when the call returns.
+pub(crate) fn get(
+    core: &Core,
+    target: &Shaped<'_, '_>,
+    result: &mut ResultBuffer<'_>,
+    to: &Layout<'_>,
+) -> Result<()> {
+    const NAME: &str = "get";
+    let place = target.place;
+    let pieces = zip_runs(to.count, to.datatype, target.layout.count, target.layout.datatype)?;
+    if let Some(memory) = &place.remote.direct {
+        let data = result.bytes_mut();
+        return pieces.into_iter().try_for_each(|(at, from, bytes)| {
+            let start = index(at);
+            let room = data.get_mut(start..start.saturating_add(bytes));
+            let room = room.ok_or_else(|| core.error(Class::Count, NAME, "a layout leaves its buffer"))?;
+            copied(core, NAME, place, memory.copy_out(place.offset + target.ahead(from), room))
+        });
+    }
+    let rma = core.member.engine.routes.to(place.peer.world).capabilities().rma;
+    if rma && large(to, &target.layout) {
+        return pieces.into_iter().try_for_each(|(at, from, bytes)| {
+            get_piece(core, place, result, index(at), target.ahead(from), bytes)
+        });
+    }
+    let mut batch = Batch::new(message_room(core, place.peer));
+    let mut wanted = Vec::new();
+    for (at, from, bytes) in pieces {
+        let mut done = 0;
+        while done < bytes {
+            let fits = batch.fits(bytes - done, 1);
+            if fits == 0 {
+                fetch(core, NAME, place, &mut batch, &mut wanted, result.bytes_mut())?;
+                continue;
+            }
+            batch.push(place.agent_offset() + (target.ahead(from) + done) as u64, fits, &[]);
+            wanted.push((index(at) + done, fits));
+            done += fits;
+        }
+    }
+    fetch(core, NAME, place, &mut batch, &mut wanted, result.bytes_mut())
+}
+
+fn copied(
+    core: &Core,
+    operation: &'static str,
+    place: &Place<'_>,
+    result: transom_transport::TransportResult<()>,
+) -> Result<()> {
+    result.map_err(|e| core.name(Error::transport(operation, &e)).with_target(place.target))
+}
+
+/// Sends what a batch holds; a flush confirms that it was applied.
+fn send(
+    core: &Core,
+    operation: &'static str,
+    place: &Place<'_>,
+    kind: Kind,
+    what: Option<(transom_transport::ReduceOp, DataType)>,
+    batch: &mut Batch,
+) -> Result<()> {
+    if batch.is_empty() {
+        return Ok(());
+    }
+    let engine = &core.member.engine;
+    let (count, payload, _) = batch.take();
+    let mut header = engine.header(kind);
+    header.window = place.peer.number;
+    header.count = count as u64;
+    if let Some((op, ty)) = what {
+        (header.op, header.ty) = (op as u8, ty as u8);
+    }
+    place.peer.state.messages.store(true, Ordering::Release);
+    engine.send(operation, place.peer.world, &header, &payload).map_err(|e| core.name(e))
+}
+
+/// Asks for what a batch names, waits for it, and puts it where it is wanted.
+fn fetch(
+    core: &Core,
+    operation: &'static str,
+    place: &Place<'_>,
+    batch: &mut Batch,
+    wanted: &mut Vec<(usize, usize)>,
+    result: &mut [u8],
+) -> Result<()> {
+    if batch.is_empty() {
+        return Ok(());
+    }
+    let engine = &core.member.engine;
+    let (count, payload, bytes) = batch.take();
+    let mut header = engine.header(Kind::Get);
+    header.window = place.peer.number;
+    header.value = count as u64;
+    let request = engine.request(operation, place.peer.world, header, &payload)?;
+    engine.await_reply(operation, place.target, &request).map_err(|e| core.name(e))?;
+    let data = request.take_data();
+    if data.len() != bytes {
+        return Err(core.error(Class::Count, operation, "the target's reply is of another length"));
+    }
+    let mut at = 0;
+    for (start, len) in wanted.drain(..) {
+        if let Some(to) = result.get_mut(start..start + len) {
+            to.copy_from_slice(&data[at..at + len]);
+        }
+        at += len;
+    }
+    Ok(())
+}
+
+/// Accumulates a stream of operands to a layout of several runs; with `result`, fetches what was there as a stream, and is
+/// complete when the call returns.
+pub(crate) fn accumulate(
+    core: &Core,
+    target: &Shaped<'_, '_>,
+    what: Accumulate<'_>,
+    mut result: Option<&mut [u8]>,
+) -> Result<()> {
+    let operation = if result.is_some() { "get_accumulate" } else { "accumulate" };
+    let Accumulate { op, ty, operands } = what;
+    let place = target.place;
+    let mut batch = Batch::new(message_room(core, place.peer));
+    let (mut done, mut sent) = (0, 0);
+    for run in target.layout.datatype.elements(target.layout.count)? {
+        let (mut ahead, end) = (target.ahead(run.offset), done + run.count * ty.size());
+        if let Some(memory) = &place.remote.direct {
+            let fetched = result.as_mut().and_then(|result| result.get_mut(done..end));
+            update(
+                core,
+                operation,
+                place,
+                memory,
+                ahead,
+                Accumulate { op, ty, operands: &operands[done..end] },
+                fetched,
+            )?;
+            done = end;
+            continue;
+        }
+        while done < end {
+            let fits = batch.fits(end - done, ty.size());
+            if fits == 0 {
+                sent = flush(core, operation, place, &mut batch, (op, ty), result.as_deref_mut(), sent)?;
+                continue;
+            }
+            batch.push(place.agent_offset() + ahead as u64, fits, &operands[done..done + fits]);
+            (done, ahead) = (done + fits, ahead + fits);
+        }
+    }
+    flush(core, operation, place, &mut batch, (op, ty), result, sent).map(drop)
+}
+
+/// One run in mapped memory.
+fn update(
+    core: &Core,
+    operation: &'static str,
+    place: &Place<'_>,
+    memory: &Span,
+    ahead: usize,
+    what: Accumulate<'_>,
+    fetched: Option<&mut [u8]>,
+) -> Result<()> {
+    super::atomic::update(core, operation, place, memory, |memory, stripes| {
+        let number = place.agent_offset() + ahead as u64;
+        memory.update(stripes, number, what.op, what.ty, place.offset + ahead, what.operands, fetched)
+    })
+}
+
+/// Sends a batch of accumulates, or of fetching ones whose results follow those of the first `sent` bytes. Returns the bytes
+/// sent so far.
+fn flush(
+    core: &Core,
+    operation: &'static str,
+    place: &Place<'_>,
+    batch: &mut Batch,
+    (op, ty): (transom_transport::ReduceOp, DataType),
+    result: Option<&mut [u8]>,
+    sent: usize,
+) -> Result<usize> {
+    let Some(result) = result else {
+        return send(core, operation, place, Kind::Accumulate, Some((op, ty)), batch).map(|()| sent);
+    };
+    if batch.is_empty() {
+        return Ok(sent);
+    }
+    let engine = &core.member.engine;
+    let (count, payload, bytes) = batch.take();
+    let mut header = engine.header(Kind::GetAccumulate);
+    header.window = place.peer.number;
+    header.count = count as u64;
+    (header.op, header.ty) = (op as u8, ty as u8);
+    let request = engine.request(operation, place.peer.world, header, &payload)?;
+    engine.await_reply(operation, place.target, &request).map_err(|e| core.name(e))?;
+    let data = request.take_data();
+    match result.get_mut(sent..sent + bytes) {
+        Some(to) if data.len() == bytes => to.copy_from_slice(&data),
+        _ => return Err(core.error(Class::Count, operation, "the target's reply is of another length")),
+    }
+    Ok(sent + bytes)
+}
