@@ -1,0 +1,195 @@
+//! Large numbers: windows, regions, bytes.
+//!
+//! Each test runs this executable again as a child, with a transport and a time limit.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use transom::{Class, Job, LockKind, Result, Sum, WindowOptions};
+
+const GIB: usize = 1 << 30;
+
+type Program = fn(&Job) -> Result<()>;
+
+/// Name, ranks, program.
+const PROGRAMS: &[(&str, usize, Program)] = &[
+    ("two_thousand_windows_at_once", 3, two_thousand_windows),
+    ("windows_come_and_go_in_flat_memory", 2, come_and_go),
+    ("ten_thousand_attached_regions", 2, attached_regions),
+    ("eight_gib_window_and_a_put_of_more_than_four", 2, large_window),
+    ("registration_that_fails_at_one_rank_fails_at_all", 4, failing_registration),
+];
+
+#[test]
+fn child() {
+    let Ok(name) = std::env::var("TRANSOM_TEST_PROGRAM") else { return };
+    let (_, ranks, program) = PROGRAMS.iter().find(|(n, ..)| *n == name).unwrap();
+    transom::local(*ranks, |job| program(&job)).unwrap();
+}
+
+/// Tests that need half a machine's memory, one at a time.
+static LARGE: Mutex<()> = Mutex::new(());
+
+fn run(name: &str, transport: &str) {
+    let _large = name.starts_with("eight_gib").then(|| LARGE.lock().unwrap_or_else(PoisonError::into_inner));
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args(["--exact", "child", "--nocapture"])
+        .env("TRANSOM_TRANSPORT", transport)
+        .env("TRANSOM_TEST_PROGRAM", name)
+        .env("TRANSOM_DEADLINE", "100");
+    if name.starts_with("registration") {
+        command.env("TRANSOM_FAULT", "register:2");
+    }
+    let mut child = command.spawn().unwrap();
+    let start = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        if start.elapsed() > Duration::from_secs(180) {
+            child.kill().unwrap();
+            panic!("{name} over {transport}: no end");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    println!("{name} over {transport}: {:?}", start.elapsed());
+    assert!(status.success(), "{name} over {transport}: {status}");
+}
+
+macro_rules! tests {
+    ($($name:ident)*) => {
+        mod shm { $(#[test] fn $name() { super::run(stringify!($name), "shm"); })* }
+        mod ofi { $(#[test] fn $name() { super::run(stringify!($name), "ofi"); })* }
+    };
+}
+
+tests! {
+    two_thousand_windows_at_once
+    windows_come_and_go_in_flat_memory
+    ten_thousand_attached_regions
+    eight_gib_window_and_a_put_of_more_than_four
+    registration_that_fails_at_one_rank_fails_at_all
+}
+
+fn two_thousand_windows(job: &Job) -> Result<()> {
+    let right = (job.rank() + 1) % job.size();
+    let windows = (0..2000).map(|_| job.allocate::<u64>(16)).collect::<Result<Vec<_>>>()?;
+    for (i, window) in windows.iter().enumerate() {
+        window.lock(LockKind::Shared, right, |epoch| {
+            epoch.accumulate(right, i % 16, Sum, &[i as u64])?;
+            epoch.fetch_add(right, i % 16, 1).map(drop)
+        })?;
+    }
+    job.barrier()?;
+    for (i, window) in windows.into_iter().enumerate() {
+        assert_eq!(window.local().get(i % 16)?, i as u64 + 1);
+        window.free()?;
+    }
+    Ok(())
+}
+
+/// Resident memory of this process, KiB (proc(5)).
+fn resident() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches("kB").trim().parse().unwrap()
+}
+
+fn come_and_go(job: &Job) -> Result<()> {
+    let rounds: usize =
+        std::env::var("TRANSOM_TEST_ROUNDS").ok().and_then(|r| r.parse().ok()).unwrap_or(100_000);
+    let mut memory = Vec::new();
+    for round in 0..rounds {
+        if round.is_multiple_of(rounds / 5) {
+            memory.push(resident());
+        }
+        let window = match round % 3 {
+            0 => job.allocate::<u64>(512)?,
+            1 => job.create(vec![0u64; 512])?,
+            _ => job.dynamic::<u64>()?,
+        };
+        if round.is_multiple_of(100) && round % 3 < 2 {
+            window.fence(|epoch| epoch.put_value((job.rank() + 1) % job.size(), 3, 4))?;
+        }
+        window.free()?;
+    }
+    memory.push(resident());
+    if job.rank() == 0 {
+        println!("{rounds} windows: KiB resident after each fifth: {memory:?}");
+        // Pools, libfabric's above all, fill at first. A leak of a window's size would go on.
+        let (then, now) = (memory[3], memory[5]);
+        assert!(now < then + 4096, "memory grows: {memory:?} KiB");
+    }
+    Ok(())
+}
+
+fn attached_regions(job: &Job) -> Result<()> {
+    const REGIONS: usize = 10_000;
+    let window = job.dynamic::<u32>()?;
+    let mine = (0..REGIONS).map(|i| window.attach(vec![i as u32; 3])).collect::<Result<Vec<_>>>()?;
+    let all = job.allgather(&mine)?;
+    let other = 1 - job.rank();
+    window.lock_all(|epoch| {
+        for (i, address) in all[other].iter().enumerate() {
+            assert_eq!(epoch.get_value(other, *address + 8)?, i as u32);
+            epoch.put_value(other, *address, 7)?;
+        }
+        epoch.flush(other)
+    })?;
+    job.barrier()?;
+    for (i, address) in mine.iter().enumerate() {
+        assert_eq!(window.detach(*address)?, [7, i as u32, i as u32]);
+    }
+    job.barrier()?;
+    let gone = window.lock_all(|epoch| epoch.get_value(other, all[other][0]));
+    assert_eq!(gone.unwrap_err().class(), Class::RmaRange);
+    window.free()
+}
+
+fn large_window(job: &Job) -> Result<()> {
+    let free = std::fs::read_to_string("/proc/meminfo").unwrap();
+    let free = free.lines().find_map(|line| line.strip_prefix("MemAvailable:")).unwrap();
+    let free: usize = free.trim().trim_end_matches("kB").trim().parse().unwrap();
+    let (window_bytes, put_bytes) = (8 * GIB, 4 * GIB + (64 << 20));
+    // Both windows are checked against free memory, and the origin's buffer comes to that.
+    if free < 2 * (window_bytes >> 10) + (5 << 20) {
+        println!("skipped: {free} KiB are free, 21 GiB are needed");
+        return Ok(());
+    }
+    let window = job.allocate_with::<u64>(window_bytes / 8, &WindowOptions::default())?;
+    assert_eq!(window.len_at(1 - job.rank()), Some(window_bytes / 8));
+    if job.rank() == 0 {
+        let data = vec![0x0102_0304_0506_0708u64; put_bytes / 8];
+        let first = (window_bytes - put_bytes) / 8;
+        window.lock(LockKind::Exclusive, 1, |epoch| epoch.put(1, first, &data))?;
+        window.lock(LockKind::Shared, 1, |epoch| {
+            assert_eq!(epoch.get_value(1, first - 1)?, 0);
+            for at in [first, first + (4 * GIB) / 8, window_bytes / 8 - 1] {
+                assert_eq!(epoch.get_value(1, at)?, 0x0102_0304_0506_0708);
+            }
+            assert_eq!(epoch.fetch_add(1, window_bytes / 8 - 1, 1)?, 0x0102_0304_0506_0708);
+            Ok(())
+        })?;
+    }
+    window.free()
+}
+
+fn failing_registration(job: &Job) -> Result<()> {
+    let texts = [job.allocate::<u64>(4).map(drop), job.create(vec![0u8; 5]).map(drop)];
+    for error in texts {
+        let error = error.unwrap_err();
+        assert_eq!(error.class(), Class::NoMemory);
+        assert!(
+            error.message().contains("rank 2") && error.message().contains("registration refused"),
+            "{error}"
+        );
+        let all = job.allgather(error.message().as_bytes())?;
+        assert!(all.iter().all(|text| *text == all[0]), "ranks have different errors");
+    }
+    // What needs no registration goes on.
+    job.barrier()
+}
