@@ -48,6 +48,12 @@ pub enum Class {
     Info,
     /// `MPI_ERR_ARG`: another argument or setting that makes no sense.
     Argument,
+    /// `MPI_ERR_TAG`: a tag that is out of range.
+    Tag,
+    /// `MPI_ERR_TRUNCATE`: a message that is longer than the buffer.
+    Truncate,
+    /// The request was cancelled.
+    Cancelled,
     /// Ranks called different collectives.
     Collective,
     /// `MPI_ERR_PROC_FAILED` (MPI Forum's fault-tolerance proposal): a peer cannot be reached.
@@ -88,6 +94,9 @@ impl Class {
             Self::Group => "MPI_ERR_GROUP",
             Self::Info => "MPI_ERR_INFO_VALUE",
             Self::Argument => "MPI_ERR_ARG",
+            Self::Tag => "MPI_ERR_TAG",
+            Self::Truncate => "MPI_ERR_TRUNCATE",
+            Self::Cancelled => "cancelled",
             Self::Collective => "mismatched collectives",
             Self::Peer => "MPI_ERR_PROC_FAILED",
             Self::Timeout => "deadline passed",

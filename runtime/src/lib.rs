@@ -53,7 +53,11 @@ mod protocol;
 pub mod settings;
 mod window;
 
-pub use comm::{Communicator, Comparison, Group, RankRange};
+pub use collective::raw;
+pub use comm::{
+    Communicator, Comparison, Group, RankRange, Request, test_all, test_any, test_some, wait_all, wait_any,
+    wait_some,
+};
 pub use datatype::Datatype;
 pub use epoch::{Assert, Epoch, Explicit};
 pub use error::{Class, Error, Result};

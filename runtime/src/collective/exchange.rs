@@ -1,5 +1,10 @@
 //! One collective's transfers between ranks, split into messages and matched by sequence number.
 
+use std::future::Future;
+use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Waker};
+
 use crate::comm::Channel;
 use crate::protocol::matching::{Key, Mismatch};
 use crate::protocol::wire::{HEADER_BYTES, Kind as Message};
@@ -20,11 +25,18 @@ pub(crate) enum Kind {
     Duplicate = 8,
     Split = 9,
     Create = 10,
+    Reduce = 11,
+    Gather = 12,
+    Scatter = 13,
+    Alltoall = 14,
+    Scan = 15,
+    Exscan = 16,
+    ReduceScatter = 17,
 }
 
 impl Kind {
-    fn name(code: u8) -> &'static str {
-        const NAMES: [&str; 11] = [
+    pub fn name(code: u8) -> &'static str {
+        const NAMES: [&str; 18] = [
             "barrier",
             "broadcast",
             "allgather",
@@ -36,39 +48,68 @@ impl Kind {
             "dup",
             "split",
             "communicator creation",
+            "reduce",
+            "gather",
+            "scatter",
+            "alltoall",
+            "scan",
+            "exscan",
+            "reduce_scatter",
         ];
         NAMES.get(usize::from(code)).copied().unwrap_or("an unknown collective")
     }
 }
 
-/// One collective of one rank.
+/// One collective of one rank. Its sends and receives wait as futures: a blocking call polls them itself, a nonblocking
+/// one has the engine do it.
 #[derive(Debug)]
-pub(super) struct Exchange<'a> {
+pub(crate) struct Exchange<'a> {
     channel: &'a Channel,
     kind: Kind,
     sequence: u64,
+    /// The rank that is waited for, for errors of deadlines.
+    awaited: AtomicUsize,
 }
 
 impl<'a> Exchange<'a> {
     /// Starts the next collective.
     pub fn new(channel: &'a Channel, kind: Kind) -> Self {
-        Self { channel, kind, sequence: channel.next_sequence() }
+        Self::numbered(channel, kind, channel.next_sequence())
+    }
+
+    /// The collective of that number.
+    pub fn numbered(channel: &'a Channel, kind: Kind, sequence: u64) -> Self {
+        Self { channel, kind, sequence, awaited: AtomicUsize::new(channel.rank) }
     }
 
     /// Rank and size.
+    #[inline]
     pub fn place(&self) -> (usize, usize) {
         (self.channel.rank, self.channel.size)
     }
 
-    fn operation(&self) -> &'static str {
+    pub fn operation(&self) -> &'static str {
         Kind::name(self.kind as u8)
     }
 
+    /// Runs a collective to its end in the calling thread.
+    pub fn block<R>(&self, future: impl Future<Output = Result<R>>) -> Result<R> {
+        let mut future = pin!(future);
+        let mut context = Context::from_waker(Waker::noop());
+        let what = || self.awaited();
+        self.channel.engine.wait_until(self.operation(), &what, None, || {
+            match future.as_mut().poll(&mut context) {
+                Poll::Ready(result) => Some(result),
+                Poll::Pending => None,
+            }
+        })
+    }
+
     /// Sends `bytes` to a peer, which receives them in the same round.
-    pub fn send(&self, peer: usize, round: usize, bytes: &[u8]) -> Result<()> {
+    pub async fn send(&self, peer: usize, round: usize, bytes: &[u8]) -> Result<()> {
         let engine = &*self.channel.engine;
-        let peer = self.channel.job_rank(peer);
-        let room = engine.routes.to(peer).capabilities().max_message - HEADER_BYTES;
+        let to = self.channel.job_rank(peer);
+        let room = engine.routes.to(to).capabilities().max_message - HEADER_BYTES;
         let mut start = 0;
         loop {
             let part = &bytes[start..bytes.len().min(start + room)];
@@ -78,7 +119,14 @@ impl<'a> Exchange<'a> {
             header.count = round as u64;
             header.value = bytes.len() as u64;
             header.compare = start as u64;
-            engine.send(self.operation(), peer, &header, part)?;
+            let attempt = || engine.try_send(self.operation(), to, &header, part);
+            match attempt() {
+                Some(result) => result?,
+                None => {
+                    self.awaited.store(peer, Ordering::Relaxed);
+                    engine.room(attempt).await?;
+                }
+            }
             start += part.len();
             if start >= bytes.len() {
                 return Ok(());
@@ -87,26 +135,34 @@ impl<'a> Exchange<'a> {
     }
 
     /// Waits for what a peer sends in this round.
-    pub fn receive(&self, peer: usize, round: usize) -> Result<Vec<u8>> {
+    pub fn receive(&self, peer: usize, round: usize) -> impl Future<Output = Result<Vec<u8>>> {
         let Channel { engine, context, .. } = self.channel;
         let source = self.channel.job_rank(peer);
         let key = Key { source, context: *context, sequence: self.sequence, round: round as u64 };
-        let what = || self.awaited(peer, source);
-        engine.wait_until(self.operation(), &what, None, || {
-            match engine.matching.lock().take(key, self.kind as u8) {
-                Ok(bytes) => bytes.map(Ok),
-                Err(other) => Some(Err(self.mismatch(other))),
+        std::future::poll_fn(move |_| match engine.matching.lock().take(key, self.kind as u8) {
+            Ok(Some(bytes)) => Poll::Ready(Ok(bytes)),
+            Ok(None) => {
+                self.awaited.store(peer, Ordering::Relaxed);
+                Poll::Pending
             }
+            Err(other) => Poll::Ready(Err(self.mismatch(other))),
         })
     }
 
-    /// What a receive waits for, and what the peer does instead, as far as that is known.
-    fn awaited(&self, peer: usize, source: usize) -> String {
+    /// What this rank waits for, and what the peer does instead, as far as that is known.
+    fn awaited(&self) -> String {
         let Channel { engine, context, .. } = self.channel;
-        let elsewhere = engine.matching.lock().elsewhere(source, *context);
+        let peer = self.awaited.load(Ordering::Relaxed);
+        let elsewhere = engine.matching.lock().elsewhere(self.channel.job_rank(peer), *context);
         let elsewhere =
             elsewhere.map(|code| format!(" (it is in {} of another communicator)", Kind::name(code)));
         format!("rank {peer} to come to {}{}", self.operation(), elsewhere.unwrap_or_default())
+    }
+
+    /// Another rank's bytes are of another length than this one's.
+    pub fn other_length(&self, peer: usize, theirs: usize, own: usize) -> Error {
+        let message = format!("rank {peer} has {theirs} bytes, this rank {own}: all must have as many");
+        self.channel.error(Class::Count, self.operation(), message)
     }
 
     fn mismatch(&self, other: Mismatch) -> Error {

@@ -63,8 +63,8 @@ impl Communicator {
     /// # Errors
     /// As [`Communicator::barrier`].
     pub fn dup(&self) -> Result<Self> {
-        let mut context = if self.rank() == 0 { self.new_context() } else { 0 }.to_le_bytes().to_vec();
-        collective::broadcast_bytes(self.channel(), Kind::Duplicate, 0, &mut context)?;
+        let context = if self.rank() == 0 { self.new_context() } else { 0 }.to_le_bytes().to_vec();
+        let context = collective::broadcast_bytes(self.channel(), Kind::Duplicate, 0, context)?;
         let context = context
             .try_into()
             .map_err(|_| self.channel().error(Class::Collective, "dup", "what rank 0 sent makes no sense"))?;
@@ -166,8 +166,8 @@ impl Communicator {
         let sequence = self.member().next_founding(founding);
         let channel = Channel::new(engine.clone(), founding, group.clone(), rank);
         channel.start_at(sequence);
-        let mut context = if rank == 0 { self.new_context() } else { 0 }.to_le_bytes().to_vec();
-        collective::broadcast_bytes(&channel, Kind::Create, 0, &mut context)?;
+        let context = if rank == 0 { self.new_context() } else { 0 }.to_le_bytes().to_vec();
+        let context = collective::broadcast_bytes(&channel, Kind::Create, 0, context)?;
         let context = context.try_into().map_err(|_| wrong("what its first rank sent makes no sense"))?;
         self.derive(NAME, group.clone(), u64::from_le_bytes(context))
     }

@@ -4,6 +4,7 @@ mod channel;
 mod group;
 mod make;
 mod members;
+mod request;
 
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use parking_lot::RwLock;
 
 pub(crate) use channel::Channel;
 pub use group::{Comparison, Group, RankRange};
+pub use request::{Request, test_all, test_any, test_some, wait_all, wait_any, wait_some};
 
 use crate::job::Member;
 

@@ -11,6 +11,7 @@ mod regions;
 mod requests;
 mod routes;
 mod runs;
+mod tasks;
 mod waiting;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -28,6 +29,7 @@ pub(crate) use pull::Pull;
 pub(crate) use regions::{Attached, Known, RegionCard, Regions, key_for};
 pub(crate) use requests::{Request, Requests};
 pub(crate) use routes::Routes;
+pub(crate) use tasks::Promise;
 
 use crate::protocol::matching::Matching;
 use crate::protocol::wire::{self, Header, Kind, Token};
@@ -36,6 +38,7 @@ use crate::{Error, Result};
 use outbox::Outbox;
 use progress::Progress;
 use pull::Pulls;
+use tasks::Tasks;
 
 /// What the ranks of one process share.
 #[derive(Debug, Clone, Default)]
@@ -60,6 +63,8 @@ pub(crate) struct Engine {
     pub matching: Mutex<Matching>,
     /// Contexts that this rank has made for communicators.
     pub contexts: AtomicU64,
+    /// After the routes, so that nothing fills a task's buffers any more when it goes.
+    tasks: Tasks,
     outbox: Outbox,
     pulls: Pulls,
     progress: Progress,
@@ -84,6 +89,7 @@ impl Engine {
             exposures: Exposures::default(),
             matching: Mutex::default(),
             contexts: AtomicU64::new(0),
+            tasks: Tasks::default(),
             outbox: Outbox::default(),
             pulls: Pulls::default(),
             polling: Mutex::new(()),
@@ -106,6 +112,7 @@ impl Engine {
         tracing::debug!(rank = self.rank, %error, "engine fails");
         let _ = self.house.failure.set(error);
         self.progress.interrupt();
+        self.tasks.wake_all();
     }
 
     /// Why no call can succeed any more, if so.
@@ -137,7 +144,7 @@ impl Engine {
     /// Takes completions and messages from every transport; returns how many there were. Returns at once if another
     /// thread is polling.
     pub fn poll(&self) -> Result<usize> {
-        let Some(_polling) = self.polling.try_lock() else { return Ok(0) };
+        let Some(polling) = self.polling.try_lock() else { return Ok(0) };
         let mut found = self.outbox.flush(&self.routes) + self.pulls.retry(self);
         for transport in self.routes.transports() {
             found += transport
@@ -151,9 +158,12 @@ impl Engine {
                 })
                 .map_err(|e| self.broken(&**transport, &e))?;
         }
+        self.drive(found);
         if found > 0 {
             self.progress.announce();
         }
+        drop(polling);
+        self.wake();
         Ok(found)
     }
 
@@ -179,23 +189,31 @@ impl Engine {
 
     /// Sends a message, waiting for room where there is none. Not for the agent.
     pub fn send(&self, operation: &'static str, peer: usize, header: &Header, payload: &[u8]) -> Result<()> {
-        let transport = self.routes.to(peer);
-        let attempt = || {
-            if self.outbox.is_waiting(peer) {
-                return None;
-            }
-            match transport.message(peer, header.as_bytes(), payload) {
-                Ok(Posted::Again) => None,
-                Ok(_) => Some(Ok(())),
-                Err(e) => Some(Err(Error::transport(operation, &e).at_rank(self.rank).with_target(peer))),
-            }
-        };
+        let attempt = || self.try_send(operation, peer, header, payload);
         if let Some(result) = attempt() {
             return result;
         }
         // Room is made by the peer, which does not ring for it: look again every now and then.
         let what = || format!("room in the message queue of rank {peer}");
         self.wait_until(operation, &what, Some(waiting::SHORT_NAP), attempt)
+    }
+
+    /// Sends a message if there is room.
+    pub fn try_send(
+        &self,
+        operation: &'static str,
+        peer: usize,
+        header: &Header,
+        payload: &[u8],
+    ) -> Option<Result<()>> {
+        if self.outbox.is_waiting(peer) {
+            return None;
+        }
+        match self.routes.to(peer).message(peer, header.as_bytes(), payload) {
+            Ok(Posted::Again) => None,
+            Ok(_) => Some(Ok(())),
+            Err(e) => Some(Err(Error::transport(operation, &e).at_rank(self.rank).with_target(peer))),
+        }
     }
 
     /// Sends a message from within progress: what finds no room is sent by a later poll.

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, RawFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
@@ -134,6 +134,7 @@ impl Inside<'_> {
     /// Sleeps until something is found that `seen` does not count, or for `time`. Returns whether there was traffic.
     pub fn sleep(&self, engine: &Engine, seen: u64, time: Duration) -> bool {
         let progress = self.0;
+        let time = if engine.tasks.are_full() { time.min(super::waiting::SHORT_NAP) } else { time };
         progress.listeners.fetch_add(1, Ordering::SeqCst);
         let mut state = progress.state.lock();
         state.sleeping += 1;
@@ -175,7 +176,7 @@ fn watch(engine: &Engine, time: Option<Duration>) -> bool {
             break;
         }
     }
-    let time = if engine.outbox.is_empty() && engine.pulls.is_empty() {
+    let time = if engine.outbox.is_empty() && engine.pulls.is_empty() && !engine.tasks.are_full() {
         time
     } else {
         Some(super::waiting::SHORT_NAP)
@@ -224,13 +225,20 @@ fn run(engine: &Engine) {
     let progress = &engine.progress;
     latency::prefer_latency();
     let mut entered = 0;
+    let mut looked = Instant::now();
     loop {
+        // Whoever awaits a request looks at failures and deadlines as often as a blocked caller does.
+        let time = engine.tasks.are_awaited().then_some(super::waiting::LONG_NAP);
+        if time.is_some() && looked.elapsed() >= super::waiting::LONG_NAP {
+            engine.tasks.wake_all();
+            looked = Instant::now();
+        }
         let mut state = progress.state.lock();
         if state.stop {
             return;
         }
         if state.sleeping > 0 || state.watcher != Watcher::Nobody {
-            progress.listen(&mut state, None);
+            progress.listen(&mut state, time);
             continue;
         }
         let now = progress.entered.load(Ordering::Relaxed);
@@ -241,7 +249,7 @@ fn run(engine: &Engine) {
         }
         state.watcher = Watcher::ProgressThread;
         drop(state);
-        watch(engine, None);
+        watch(engine, time);
         let mut state = progress.state.lock();
         state.watcher = Watcher::Nobody;
         drop(state);

@@ -8,7 +8,7 @@ use crate::{Class, Error, Result};
 /// How long a wait sleeps whose end nobody announces.
 pub(super) const SHORT_NAP: Duration = Duration::from_micros(100);
 /// Longest sleep without a look at the deadline and at failures.
-const LONG_NAP: Duration = Duration::from_millis(100);
+pub(super) const LONG_NAP: Duration = Duration::from_millis(100);
 /// How long a wait keeps the core before it offers it to others, now and then.
 const PATIENCE: Duration = Duration::from_micros(20);
 /// Polls between two looks at the clock.

@@ -119,6 +119,7 @@ impl Drop for Member {
             tracing::error!(%error, "the job did not end in good order");
         }
         self.stop();
+        self.engine.drop_tasks();
         self.engine.leave();
     }
 }

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod atomics;
+mod collectives;
 mod comm;
 mod errors;
 mod locks;
@@ -43,6 +44,12 @@ pub const PROGRAMS: &[(&str, Program)] = &[
     ("communicators_of_groups", comm::communicators_of_groups),
     ("contexts_do_not_mix", comm::contexts_do_not_mix),
     ("windows_of_parts", comm::windows_of_parts),
+    ("movements", collectives::movements),
+    ("reductions", collectives::reductions),
+    ("functions_in_the_order_of_ranks", collectives::functions_in_the_order_of_ranks),
+    ("many_at_once", collectives::many_at_once),
+    ("awaited", collectives::awaited),
+    ("wrong_arguments", collectives::wrong_arguments),
     ("passive_target_computes", passive::passive_target_computes),
     ("passive_target_computes_users_memory", passive::passive_target_computes_users_memory),
     ("errors_before_anything_is_sent", errors::before_anything_is_sent),

@@ -1,0 +1,281 @@
+//! The collectives themselves, on bytes: each once, in O(log P) rounds where that is possible.
+
+use super::exchange::Exchange;
+use crate::Result;
+
+/// `combine(left, right)` leaves `left op right` in `right`, as a function of `MPI_Op_create` does (MPI-4.1 §6.9.5).
+pub(super) type CombineRef<'a> = &'a (dyn Fn(&[u8], &mut [u8]) + Send + Sync);
+
+/// Rounds of a broadcast come after those of a reduction in one collective.
+const DOWN: usize = 1 << 32;
+
+/// Every rank waits for every other: dissemination, after D. Hensgen, R. Finkel and U. Manber, 1988.
+pub(super) async fn barrier(exchange: &Exchange<'_>) -> Result<()> {
+    let (rank, size) = exchange.place();
+    let mut distance = 1;
+    while distance < size {
+        exchange.send((rank + distance) % size, distance, &[]).await?;
+        exchange.receive((rank + size - distance) % size, distance).await?;
+        distance *= 2;
+    }
+    Ok(())
+}
+
+/// The root's bytes at everybody, down a binomial tree.
+pub(super) async fn broadcast(exchange: &Exchange<'_>, root: usize, mut bytes: Vec<u8>) -> Result<Vec<u8>> {
+    let (rank, size) = exchange.place();
+    let place = (rank + size - root) % size;
+    let mut distance = 1;
+    while distance <= place {
+        distance *= 2;
+    }
+    if place > 0 {
+        let parent = place - distance / 2;
+        bytes = exchange.receive((parent + root) % size, DOWN).await?;
+    }
+    while place + distance < size {
+        exchange.send((place + distance + root) % size, DOWN, &bytes).await?;
+        distance *= 2;
+    }
+    Ok(bytes)
+}
+
+/// Several ranks' blocks as one message, and back.
+fn pack(exchange: &Exchange<'_>, blocks: &[Vec<u8>]) -> Result<Vec<u8>> {
+    postcard::to_stdvec(blocks).map_err(|e| exchange.malformed(exchange.place().0, &e))
+}
+
+fn unpack(exchange: &Exchange<'_>, from: usize, message: &[u8], count: usize) -> Result<Vec<Vec<u8>>> {
+    let blocks: Vec<Vec<u8>> = postcard::from_bytes(message).map_err(|e| exchange.malformed(from, &e))?;
+    if blocks.len() != count {
+        return Err(exchange.malformed(from, &"a wrong number of blocks"));
+    }
+    Ok(blocks)
+}
+
+/// Everybody's bytes at everybody, after J. Bruck et al., 1997: round k doubles the blocks that a rank has.
+pub(super) async fn allgather(exchange: &Exchange<'_>, own: Vec<u8>) -> Result<Vec<Vec<u8>>> {
+    let (rank, size) = exchange.place();
+    let mut blocks = vec![own];
+    while blocks.len() < size {
+        let distance = blocks.len();
+        let count = distance.min(size - distance);
+        let message = pack(exchange, &blocks[..count])?;
+        exchange.send((rank + size - distance) % size, distance, &message).await?;
+        let from = (rank + distance) % size;
+        let message = exchange.receive(from, distance).await?;
+        blocks.extend(unpack(exchange, from, &message, count)?);
+    }
+    // Block i is that of rank + i.
+    blocks.rotate_right(rank);
+    Ok(blocks)
+}
+
+/// Everybody's bytes at the root, up a binomial tree.
+pub(super) async fn gather(
+    exchange: &Exchange<'_>,
+    root: usize,
+    own: Vec<u8>,
+) -> Result<Option<Vec<Vec<u8>>>> {
+    let (rank, size) = exchange.place();
+    let place = (rank + size - root) % size;
+    let mut blocks = vec![own];
+    let mut distance = 1;
+    while distance < size {
+        if !place.is_multiple_of(2 * distance) {
+            let message = pack(exchange, &blocks)?;
+            exchange.send((place - distance + root) % size, distance, &message).await?;
+            return Ok(None);
+        }
+        if place + distance < size {
+            let from = (place + distance + root) % size;
+            let count = distance.min(size - place - distance);
+            let message = exchange.receive(from, distance).await?;
+            blocks.extend(unpack(exchange, from, &message, count)?);
+        }
+        distance *= 2;
+    }
+    // Block i is that of root + i.
+    blocks.rotate_right(root);
+    Ok(Some(blocks))
+}
+
+/// A block of the root's for each rank, down a binomial tree.
+pub(super) async fn scatter(
+    exchange: &Exchange<'_>,
+    root: usize,
+    mut blocks: Vec<Vec<u8>>,
+) -> Result<Vec<u8>> {
+    let (rank, size) = exchange.place();
+    let place = (rank + size - root) % size;
+    // A rank at this place has the blocks of so many places, itself the first.
+    let mut span = if place == 0 { size.next_power_of_two() } else { 1 << place.trailing_zeros() };
+    if place == 0 {
+        blocks.rotate_left(root);
+    } else {
+        let from = (place - span + root) % size;
+        let message = exchange.receive(from, DOWN).await?;
+        blocks = unpack(exchange, from, &message, span.min(size - place))?;
+    }
+    while span > 1 {
+        span /= 2;
+        if blocks.len() > span {
+            let message = pack(exchange, &blocks.split_off(span))?;
+            exchange.send((place + span + root) % size, DOWN, &message).await?;
+        }
+    }
+    Ok(blocks.pop().unwrap_or_default())
+}
+
+/// Block j of rank i becomes block i of rank j, in pairs.
+pub(super) async fn alltoall(exchange: &Exchange<'_>, mut blocks: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
+    let (rank, size) = exchange.place();
+    let mut received = vec![Vec::new(); size];
+    received[rank] = std::mem::take(&mut blocks[rank]);
+    for distance in 1..size {
+        let (to, from) = ((rank + distance) % size, (rank + size - distance) % size);
+        exchange.send(to, distance, &std::mem::take(&mut blocks[to])).await?;
+        received[from] = exchange.receive(from, distance).await?;
+    }
+    Ok(received)
+}
+
+/// `left op right`, of the same length; `from` is the rank that sent one of them.
+fn combined(
+    exchange: &Exchange<'_>,
+    combine: CombineRef<'_>,
+    from: usize,
+    left: &[u8],
+    mut right: Vec<u8>,
+) -> Result<Vec<u8>> {
+    if left.len() != right.len() {
+        return Err(exchange.other_length(from, left.len(), right.len()));
+    }
+    combine(left, &mut right);
+    Ok(right)
+}
+
+/// Everybody's bytes combined in the order of ranks at rank 0, up a binomial tree.
+async fn reduce_to_first(
+    exchange: &Exchange<'_>,
+    mut own: Vec<u8>,
+    combine: CombineRef<'_>,
+) -> Result<Option<Vec<u8>>> {
+    let (rank, size) = exchange.place();
+    let mut distance = 1;
+    while distance < size {
+        if !rank.is_multiple_of(2 * distance) {
+            exchange.send(rank - distance, distance, &own).await?;
+            return Ok(None);
+        }
+        if rank + distance < size {
+            // Those to the right of what this rank has.
+            let other = exchange.receive(rank + distance, distance).await?;
+            own = combined(exchange, combine, rank + distance, &own, other)?;
+        }
+        distance *= 2;
+    }
+    Ok(Some(own))
+}
+
+/// Everybody's bytes combined in the order of ranks, at the root.
+pub(super) async fn reduce(
+    exchange: &Exchange<'_>,
+    root: usize,
+    own: Vec<u8>,
+    combine: CombineRef<'_>,
+) -> Result<Option<Vec<u8>>> {
+    let (rank, _) = exchange.place();
+    let result = reduce_to_first(exchange, own, combine).await?;
+    if root == 0 {
+        return Ok(result);
+    }
+    if let Some(result) = result {
+        exchange.send(root, DOWN, &result).await?;
+    }
+    if rank == root { exchange.receive(0, DOWN).await.map(Some) } else { Ok(None) }
+}
+
+/// Everybody's bytes combined in the order of ranks, at everybody: recursive doubling, which combines neighbouring
+/// ranges of ranks. What exceeds a power of two is folded into neighbours first.
+pub(super) async fn allreduce(
+    exchange: &Exchange<'_>,
+    mut own: Vec<u8>,
+    combine: CombineRef<'_>,
+) -> Result<Vec<u8>> {
+    let (rank, size) = exchange.place();
+    let power = 1 << size.ilog2();
+    let folded = size - power;
+    if rank < 2 * folded && rank % 2 == 1 {
+        exchange.send(rank - 1, 0, &own).await?;
+        return exchange.receive(rank - 1, DOWN).await;
+    }
+    if rank < 2 * folded {
+        let right = exchange.receive(rank + 1, 0).await?;
+        own = combined(exchange, combine, rank + 1, &own, right)?;
+    }
+    let place = if rank < 2 * folded { rank / 2 } else { rank - folded };
+    let mut distance = 1;
+    while distance < power {
+        let other = place ^ distance;
+        let peer = if other < folded { 2 * other } else { other + folded };
+        exchange.send(peer, distance, &own).await?;
+        let theirs = exchange.receive(peer, distance).await?;
+        let (left, right) = if other < place { (theirs, own) } else { (own, theirs) };
+        own = combined(exchange, combine, peer, &left, right)?;
+        distance *= 2;
+    }
+    if rank < 2 * folded {
+        exchange.send(rank + 1, DOWN, &own).await?;
+    }
+    Ok(own)
+}
+
+/// The bytes of this and all lower ranks combined in their order; and those of lower ranks only. After W. Hillis and
+/// G. Steele, 1986.
+pub(super) async fn scan(
+    exchange: &Exchange<'_>,
+    mut own: Vec<u8>,
+    combine: CombineRef<'_>,
+) -> Result<(Vec<u8>, Option<Vec<u8>>)> {
+    let (rank, size) = exchange.place();
+    let mut before: Option<Vec<u8>> = None;
+    let mut distance = 1;
+    while distance < size {
+        if rank + distance < size {
+            exchange.send(rank + distance, distance, &own).await?;
+        }
+        if rank >= distance {
+            let from = rank - distance;
+            let left = exchange.receive(from, distance).await?;
+            own = combined(exchange, combine, from, &left, own)?;
+            before = Some(match before {
+                Some(right) => combined(exchange, combine, from, &left, right)?,
+                None => left,
+            });
+        }
+        distance *= 2;
+    }
+    Ok((own, before))
+}
+
+/// Everybody's bytes combined in the order of ranks, and of the result so many bytes for each rank.
+pub(super) async fn reduce_scatter(
+    exchange: &Exchange<'_>,
+    own: Vec<u8>,
+    lengths: Vec<usize>,
+    combine: CombineRef<'_>,
+) -> Result<Vec<u8>> {
+    let mut blocks = Vec::new();
+    if let Some(result) = reduce_to_first(exchange, own, combine).await? {
+        let mut rest = &result[..];
+        for length in lengths {
+            let Some((block, after)) = rest.split_at_checked(length) else {
+                return Err(exchange.malformed(0, &"the blocks are longer than the data"));
+            };
+            blocks.push(block.to_vec());
+            rest = after;
+        }
+    }
+    scatter(exchange, 0, blocks).await
+}

@@ -1,0 +1,147 @@
+//! Collectives on bytes, for doors to other languages: any datatype, any operation. Programs use the methods of
+//! [`Communicator`], which know types.
+//!
+//! Each comes in two forms: blocking, and nonblocking with an `i` before its name, whose result is a [`Request`]'s. They are
+//! counted in the order of the calls (MPI-4.1 §6.12): all ranks call the same ones in the same order. Errors of all: a peer is
+//! gone, calls another collective, or sends a wrong length; the deadline passes; a root or number of blocks is wrong.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use super::algorithms;
+use super::exchange::{Exchange, Kind};
+use crate::comm::Channel;
+use crate::engine::Promise;
+use crate::{Class, Communicator, Request, Result};
+
+/// A reduction: `combine(left, right)` leaves `left op right` in `right`, where `left` is of lower ranks. This is what a
+/// function of `MPI_Op_create` does with `invec` and `inoutvec`. It need not be commutative.
+pub type Combine = Arc<dyn Fn(&[u8], &mut [u8]) + Send + Sync>;
+
+/// Has the engine drive a collective.
+fn start<R: Send + 'static>(
+    comm: &Communicator,
+    kind: Kind,
+    future: impl Future<Output = Result<R>> + Send + 'static,
+) -> Request<R> {
+    let operation = Kind::name(kind as u8);
+    let engine = comm.channel().engine.clone();
+    let promise = Promise::new();
+    let kept = promise.clone();
+    let keeper = engine.clone();
+    engine.start(async move {
+        let result = future.await;
+        kept.keep(&keeper, result);
+    });
+    engine.wake();
+    Request::of(comm.member(), operation, promise)
+}
+
+fn check_blocks(channel: &Channel, operation: &'static str, blocks: usize) -> Result<()> {
+    if blocks == channel.size {
+        return Ok(());
+    }
+    let message = format!("{blocks} blocks for {} ranks: give one for each", channel.size);
+    Err(channel.error(Class::Count, operation, message))
+}
+
+macro_rules! collectives {
+    ($($(#[$doc:meta])* $name:ident, $start:ident: $kind:ident ($($arg:ident: $ty:ty),*) -> $out:ty,
+        check $check:expr, run |$exchange:ident| $body:expr;)*) => {$(
+        $(#[$doc])*
+        ///
+        /// # Errors
+        /// Those of all collectives.
+        pub fn $name(comm: &Communicator $(, $arg: $ty)*) -> Result<$out> {
+            let check: fn(&Channel $(, &$ty)*) -> Result<()> = $check;
+            check(comm.channel() $(, &$arg)*)?;
+            let exchange = Exchange::new(comm.channel(), Kind::$kind);
+            let $exchange = &exchange;
+            exchange.block(async { $body })
+        }
+
+        #[doc = concat!("[`", stringify!($name), "`], nonblocking.")]
+        pub fn $start(comm: &Communicator $(, $arg: $ty)*) -> Request<$out> {
+            let check: fn(&Channel $(, &$ty)*) -> Result<()> = $check;
+            if let Err(error) = check(comm.channel() $(, &$arg)*) {
+                return Request::done(comm.member(), Kind::name(Kind::$kind as u8), Err(error));
+            }
+            let channel = comm.channel().clone();
+            let sequence = channel.next_sequence();
+            start(comm, Kind::$kind, async move {
+                let exchange = Exchange::numbered(&channel, Kind::$kind, sequence);
+                let $exchange = &exchange;
+                $body
+            })
+        }
+    )*};
+}
+
+collectives! {
+    /// Every rank waits for every other (`MPI_Barrier`).
+    barrier, ibarrier: Barrier() -> (),
+    check |_| Ok(()), run |exchange| algorithms::barrier(exchange).await;
+
+    /// The root's bytes at everybody (`MPI_Bcast`); what others give is ignored.
+    broadcast, ibroadcast: Broadcast(root: usize, data: Vec<u8>) -> Vec<u8>,
+    check |channel, root, _| channel.check_rank("broadcast", *root),
+    run |exchange| algorithms::broadcast(exchange, root, data).await;
+
+    /// Everybody's bytes at the root, by rank (`MPI_Gatherv`).
+    gather, igather: Gather(root: usize, data: Vec<u8>) -> Option<Vec<Vec<u8>>>,
+    check |channel, root, _| channel.check_rank("gather", *root),
+    run |exchange| algorithms::gather(exchange, root, data).await;
+
+    /// A block of the root's for each rank (`MPI_Scatterv`). Only the root gives blocks.
+    scatter, iscatter: Scatter(root: usize, blocks: Option<Vec<Vec<u8>>>) -> Vec<u8>,
+    check |channel, root, blocks| {
+        channel.check_rank("scatter", *root)?;
+        if *root != channel.rank {
+            return Ok(());
+        }
+        check_blocks(channel, "scatter", blocks.as_ref().map_or(0, Vec::len))
+    },
+    run |exchange| algorithms::scatter(exchange, root, blocks.unwrap_or_default()).await;
+
+    /// Everybody's bytes at everybody, by rank (`MPI_Allgatherv`).
+    allgather, iallgather: Allgather(data: Vec<u8>) -> Vec<Vec<u8>>,
+    check |_, _| Ok(()), run |exchange| algorithms::allgather(exchange, data).await;
+
+    /// Block j of rank i becomes block i of rank j (`MPI_Alltoallv`).
+    alltoall, ialltoall: Alltoall(blocks: Vec<Vec<u8>>) -> Vec<Vec<u8>>,
+    check |channel, blocks| check_blocks(channel, "alltoall", blocks.len()),
+    run |exchange| algorithms::alltoall(exchange, blocks).await;
+
+    /// Everybody's bytes combined in the order of ranks, at the root (`MPI_Reduce`).
+    reduce, ireduce: Reduce(root: usize, data: Vec<u8>, combine: Combine) -> Option<Vec<u8>>,
+    check |channel, root, _, _| channel.check_rank("reduce", *root),
+    run |exchange| algorithms::reduce(exchange, root, data, &*combine).await;
+
+    /// Everybody's bytes combined in the order of ranks, at everybody (`MPI_Allreduce`).
+    allreduce, iallreduce: Allreduce(data: Vec<u8>, combine: Combine) -> Vec<u8>,
+    check |_, _, _| Ok(()), run |exchange| algorithms::allreduce(exchange, data, &*combine).await;
+
+    /// The bytes of this and all lower ranks combined in their order (`MPI_Scan`).
+    scan, iscan: Scan(data: Vec<u8>, combine: Combine) -> Vec<u8>,
+    check |_, _, _| Ok(()),
+    run |exchange| algorithms::scan(exchange, data, &*combine).await.map(|(all, _)| all);
+
+    /// The bytes of all lower ranks combined in their order (`MPI_Exscan`); none at rank 0.
+    exscan, iexscan: Exscan(data: Vec<u8>, combine: Combine) -> Option<Vec<u8>>,
+    check |_, _, _| Ok(()),
+    run |exchange| algorithms::scan(exchange, data, &*combine).await.map(|(_, before)| before);
+
+    /// Everybody's bytes combined in the order of ranks; each rank gets as many bytes of the result as `lengths` says
+    /// (`MPI_Reduce_scatter`).
+    reduce_scatter, ireduce_scatter:
+    ReduceScatter(data: Vec<u8>, lengths: Vec<usize>, combine: Combine) -> Vec<u8>,
+    check |channel, data, lengths, _| {
+        check_blocks(channel, "reduce_scatter", lengths.len())?;
+        if lengths.iter().try_fold(0usize, |sum, l| sum.checked_add(*l)) == Some(data.len()) {
+            return Ok(());
+        }
+        let message = format!("the blocks do not add up to the {} bytes of data", data.len());
+        Err(channel.error(Class::Count, "reduce_scatter", message))
+    },
+    run |exchange| algorithms::reduce_scatter(exchange, data, lengths, &*combine).await;
+}

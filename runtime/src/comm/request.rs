@@ -1,0 +1,307 @@
+//! Requests: what goes on while the caller does something else (MPI-4.1 §3.7, §6.12).
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Instant;
+
+use crate::engine::{Engine, Promise};
+use crate::job::Member;
+use crate::{Class, Error, Result};
+
+/// Something with a result to come.
+pub(crate) trait Awaited<T>: Send {
+    fn is_done(&self) -> bool;
+    /// The result, if it is there.
+    fn take(&mut self) -> Option<Result<T>>;
+    /// False if it is there already.
+    fn register(&self, waker: &Waker) -> bool;
+    /// Whether the operation has been taken back.
+    fn cancel(&self) -> bool {
+        false
+    }
+    /// For errors of deadlines.
+    fn what(&self) -> String;
+}
+
+impl<T: Send> Awaited<T> for (Arc<Promise<T>>, &'static str) {
+    fn is_done(&self) -> bool {
+        self.0.is_kept()
+    }
+
+    fn take(&mut self) -> Option<Result<T>> {
+        self.0.take()
+    }
+
+    fn register(&self, waker: &Waker) -> bool {
+        self.0.register(waker)
+    }
+
+    fn what(&self) -> String {
+        format!("the end of {}", self.1)
+    }
+}
+
+struct Mapped<T, U> {
+    inner: Box<dyn Awaited<T>>,
+    map: Option<Box<dyn FnOnce(T) -> Result<U> + Send>>,
+}
+
+impl<T, U> Awaited<U> for Mapped<T, U> {
+    fn is_done(&self) -> bool {
+        self.inner.is_done()
+    }
+
+    fn take(&mut self) -> Option<Result<U>> {
+        let result = self.inner.take()?;
+        match self.map.take() {
+            Some(map) => Some(result.and_then(map)),
+            None => Some(Err(Error::new(Class::Argument, "wait", "the request has been completed already"))),
+        }
+    }
+
+    fn register(&self, waker: &Waker) -> bool {
+        self.inner.register(waker)
+    }
+
+    fn cancel(&self) -> bool {
+        self.inner.cancel()
+    }
+
+    fn what(&self) -> String {
+        self.inner.what()
+    }
+}
+
+/// An operation under way, and later its result (`MPI_Request`, MPI-4.1 §3.7).
+///
+/// It goes on by itself: the progress thread drives it while the program computes. A request is a future, too, on any
+/// executor. Dropping the request of a receive takes the receive back; everything else goes on to its end.
+///
+/// ```
+/// transom::local(3, |job| {
+///     let barrier = job.ibarrier();
+///     let sum = job.iallreduce(transom::Sum, &[job.rank() as u64]);
+///     assert_eq!(sum.wait()?, [3]);
+///     barrier.wait()
+/// })?;
+/// # Ok::<(), transom::Error>(())
+/// ```
+#[must_use = "a request is to be awaited: `wait`, `test` or `.await`"]
+pub struct Request<T> {
+    inner: Box<dyn Awaited<T>>,
+    operation: &'static str,
+    /// Keeps the job going.
+    member: Arc<Member>,
+    /// Since when it is awaited.
+    since: Option<Instant>,
+    /// Its place among those that await.
+    place: Option<Place>,
+}
+
+/// Woken now and then, until it goes.
+struct Place {
+    member: Arc<Member>,
+    place: usize,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.member.engine.not_awaiting(self.place);
+    }
+}
+
+impl<T> std::fmt::Debug for Request<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Request")
+            .field("operation", &self.operation)
+            .field("done", &self.inner.is_done())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T: 'static> Request<T> {
+    pub(crate) fn new(
+        member: &Arc<Member>,
+        operation: &'static str,
+        inner: impl Awaited<T> + 'static,
+    ) -> Self {
+        Self { inner: Box::new(inner), operation, member: member.clone(), since: None, place: None }
+    }
+
+    /// The request of a promise.
+    pub(crate) fn of(member: &Arc<Member>, operation: &'static str, promise: Arc<Promise<T>>) -> Self
+    where
+        T: Send,
+    {
+        Self::new(member, operation, (promise, operation))
+    }
+
+    /// A request that is done.
+    pub(crate) fn done(member: &Arc<Member>, operation: &'static str, result: Result<T>) -> Self
+    where
+        T: Send,
+    {
+        let promise = Promise::new();
+        promise.keep(&member.engine, result);
+        Self::of(member, operation, promise)
+    }
+
+    /// The same request with another result.
+    pub(crate) fn map<U: 'static>(self, map: impl FnOnce(T) -> Result<U> + Send + 'static) -> Request<U> {
+        let Self { inner, operation, member, .. } = self;
+        Request::new(&member, operation, Mapped { inner, map: Some(Box::new(map)) })
+    }
+
+    /// The result if it is there; makes progress otherwise (`MPI_Test`). After it has given a result the request is
+    /// complete, and another call is an error.
+    pub fn test(&mut self) -> Option<Result<T>> {
+        if !self.inner.is_done()
+            && let Err(error) = self.engine().poll()
+        {
+            return Some(Err(error));
+        }
+        self.result()
+    }
+
+    /// Whether the result is there: then [`Request::test`] gives it.
+    pub fn is_done(&self) -> bool {
+        self.inner.is_done()
+    }
+
+    /// Waits for the result (`MPI_Wait`).
+    ///
+    /// # Errors
+    /// The operation's; a peer is gone; the deadline passes.
+    pub fn wait(mut self) -> Result<T> {
+        let Self { inner, member, operation, .. } = &mut self;
+        let what = inner.what();
+        member.engine.wait_until(operation, &|| what.clone(), None, || inner.take())
+    }
+
+    /// Takes a receive back that has not met a message yet (`MPI_Cancel`, §3.8.4): its result is then an error of
+    /// [`Class::Cancelled`]. False if it is too late, or if the request is of something else.
+    pub fn cancel(&self) -> bool {
+        self.inner.cancel()
+    }
+
+    fn engine(&self) -> &Engine {
+        &self.member.engine
+    }
+
+    fn result(&mut self) -> Option<Result<T>> {
+        if let Some(result) = self.inner.take() {
+            return Some(result);
+        }
+        let failed = self.engine().failure().cloned();
+        failed.map(Err)
+    }
+}
+
+impl<T: 'static> Future for Request<T> {
+    type Output = Result<T>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T>> {
+        let this = &mut *self;
+        if let Some(result) = this.test() {
+            return Poll::Ready(result);
+        }
+        if !this.inner.register(context.waker()) {
+            return this.result().map_or(Poll::Pending, Poll::Ready);
+        }
+        let since = *this.since.get_or_insert_with(Instant::now);
+        if let Err(error) = this.engine().check_wait(this.operation, &|| this.inner.what(), since.elapsed()) {
+            return Poll::Ready(Err(error));
+        }
+        // Anew: the waker may be another one.
+        this.place = None;
+        let place = this.engine().awaiting(context.waker());
+        this.place = Some(Place { member: this.member.clone(), place });
+        Poll::Pending
+    }
+}
+
+impl<T> Unpin for Request<T> {}
+
+/// Waits for all (`MPI_Waitall`, MPI-4.1 §3.7.5); the results are in the order of the requests.
+///
+/// # Errors
+/// The first that a request has; the others are dropped.
+pub fn wait_all<T: 'static>(requests: impl IntoIterator<Item = Request<T>>) -> Result<Vec<T>> {
+    requests.into_iter().map(Request::wait).collect()
+}
+
+/// Waits for one of some requests (`MPI_Waitany`), takes it out, and gives its place and result; `None` of no requests.
+///
+/// # Errors
+/// The request's own, in the result; a peer is gone; the deadline passes.
+pub fn wait_any<T: 'static>(requests: &mut Vec<Request<T>>) -> Result<Option<(usize, T)>> {
+    await_one("wait_any", requests)?;
+    test_any(requests)
+}
+
+/// Waits for at least one of some requests (`MPI_Waitsome`), takes out all that are done, and gives their places (before
+/// any was taken out) and results.
+///
+/// # Errors
+/// As [`wait_any`].
+pub fn wait_some<T: 'static>(requests: &mut Vec<Request<T>>) -> Result<Vec<(usize, T)>> {
+    await_one("wait_some", requests)?;
+    test_some(requests)
+}
+
+/// The first request that is done, taken out, with its place (`MPI_Testany`).
+///
+/// # Errors
+/// As [`wait_any`].
+pub fn test_any<T: 'static>(requests: &mut Vec<Request<T>>) -> Result<Option<(usize, T)>> {
+    progress(requests)?;
+    let Some(place) = requests.iter().position(Request::is_done) else { return Ok(None) };
+    Ok(Some((place, requests.remove(place).wait()?)))
+}
+
+/// All requests that are done, taken out (`MPI_Testsome`).
+///
+/// # Errors
+/// As [`wait_any`].
+pub fn test_some<T: 'static>(requests: &mut Vec<Request<T>>) -> Result<Vec<(usize, T)>> {
+    progress(requests)?;
+    let mut done = Vec::new();
+    let mut left = Vec::with_capacity(requests.len());
+    for (place, request) in std::mem::take(requests).into_iter().enumerate() {
+        if request.is_done() {
+            done.push((place, request));
+        } else {
+            left.push(request);
+        }
+    }
+    *requests = left;
+    done.into_iter().map(|(place, request)| Ok((place, request.wait()?))).collect()
+}
+
+/// All results if all are there (`MPI_Testall`): the requests are then taken.
+///
+/// # Errors
+/// As [`wait_any`].
+pub fn test_all<T: 'static>(requests: &mut Vec<Request<T>>) -> Result<Option<Vec<T>>> {
+    progress(requests)?;
+    if !requests.iter().all(Request::is_done) {
+        return Ok(None);
+    }
+    wait_all(std::mem::take(requests)).map(Some)
+}
+
+fn progress<T: 'static>(requests: &[Request<T>]) -> Result<()> {
+    let Some(first) = requests.first() else { return Ok(()) };
+    first.engine().poll()?;
+    first.engine().failure().cloned().map_or(Ok(()), Err)
+}
+
+fn await_one<T: 'static>(operation: &'static str, requests: &[Request<T>]) -> Result<()> {
+    let Some(first) = requests.first() else { return Ok(()) };
+    let what =
+        || format!("one of {} requests, the first of which awaits {}", requests.len(), first.inner.what());
+    let done = || requests.iter().any(Request::is_done).then_some(Ok(()));
+    first.engine().wait_until(operation, &what, None, done)
+}

@@ -1,0 +1,221 @@
+//! Work that goes on between calls: futures that the engine drives whenever it has polled, and the promises that they
+//! keep. Whoever polls drives them, the progress thread included.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::{Context, Poll, Waker};
+
+use parking_lot::Mutex;
+use slab::Slab;
+
+use super::Engine;
+use crate::{Error, Result};
+
+type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// What the engine drives, and whom it wakes.
+#[derive(Default)]
+pub(super) struct Tasks {
+    tasks: Mutex<Vec<Task>>,
+    len: AtomicUsize,
+    /// Sends that wait for room in a queue, of which no event tells.
+    full: AtomicUsize,
+    /// To be woken when no lock is held any more.
+    wakeups: Mutex<Vec<Waker>>,
+    woken: AtomicBool,
+    /// Awaiting tasks of the user's, to be woken for failures and deadlines.
+    awaiting: Mutex<Slab<Waker>>,
+    awaited: AtomicUsize,
+}
+
+impl std::fmt::Debug for Tasks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tasks").field("len", &self.len).field("full", &self.full).finish_non_exhaustive()
+    }
+}
+
+/// A send waits for room.
+pub(crate) struct Full<'e>(&'e Tasks);
+
+impl Drop for Full<'_> {
+    fn drop(&mut self) {
+        self.0.full.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl Tasks {
+    /// Whether somebody must look again without an event.
+    pub fn are_full(&self) -> bool {
+        self.full.load(Ordering::Acquire) > 0
+    }
+
+    /// Whether there is nothing to drive.
+    pub fn is_empty(&self) -> bool {
+        self.len.load(Ordering::Acquire) == 0
+    }
+
+    /// Polls a new task, and keeps it if it is not done.
+    fn start(&self, mut task: Task) {
+        // Held from the first poll on: an event after it is followed by a drive that finds the task.
+        let mut tasks = self.tasks.lock();
+        if task.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {
+            tasks.push(task);
+            self.len.store(tasks.len(), Ordering::Release);
+        }
+    }
+
+    /// Polls every task.
+    fn drive(&self) {
+        let mut tasks = self.tasks.lock();
+        let mut context = Context::from_waker(Waker::noop());
+        tasks.retain_mut(|task| task.as_mut().poll(&mut context).is_pending());
+        self.len.store(tasks.len(), Ordering::Release);
+    }
+
+    /// Whether tasks of the user's await something.
+    pub fn are_awaited(&self) -> bool {
+        self.awaited.load(Ordering::Acquire) > 0
+    }
+
+    /// Wakes all that await anything: for a look at failures and deadlines.
+    pub fn wake_all(&self) {
+        let wakers: Vec<Waker> = self.awaiting.lock().iter().map(|(_, waker)| waker.clone()).collect();
+        wakers.into_iter().for_each(Waker::wake);
+    }
+}
+
+impl Engine {
+    /// Has the engine drive a future to its end.
+    pub fn start(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.start(Box::pin(task));
+        if self.tasks.are_full() {
+            self.progress.interrupt();
+        }
+    }
+
+    /// Drives what may go on.
+    pub(super) fn drive(&self, found: usize) {
+        if !self.tasks.is_empty() && (found > 0 || self.tasks.are_full()) {
+            self.tasks.drive();
+        }
+    }
+
+    /// Wakes those whose promises were kept. No lock may be held.
+    pub fn wake(&self) {
+        if self.tasks.woken.swap(false, Ordering::AcqRel) {
+            let wakers = std::mem::take(&mut *self.tasks.wakeups.lock());
+            wakers.into_iter().for_each(Waker::wake);
+        }
+    }
+
+    /// Notes that somebody waits for room in a queue, until the result goes.
+    pub fn full(&self) -> Full<'_> {
+        self.tasks.full.fetch_add(1, Ordering::AcqRel);
+        Full(&self.tasks)
+    }
+
+    /// Waits until `attempt`, which finds a queue full, gives something.
+    pub async fn room<R>(&self, mut attempt: impl FnMut() -> Option<R>) -> R {
+        let _full = self.full();
+        std::future::poll_fn(|_| attempt().map_or(Poll::Pending, Poll::Ready)).await
+    }
+
+    /// Has `waker` woken now and then, until [`Engine::not_awaiting`].
+    pub fn awaiting(&self, waker: &Waker) -> usize {
+        let mut awaiting = self.tasks.awaiting.lock();
+        let place = awaiting.insert(waker.clone());
+        if self.tasks.awaited.swap(awaiting.len(), Ordering::AcqRel) == 0 {
+            drop(awaiting);
+            // The progress thread may be asleep without a limit.
+            self.progress.interrupt();
+        }
+        place
+    }
+
+    /// The opposite of [`Engine::awaiting`].
+    pub fn not_awaiting(&self, place: usize) {
+        let mut awaiting = self.tasks.awaiting.lock();
+        awaiting.try_remove(place);
+        self.tasks.awaited.store(awaiting.len(), Ordering::Release);
+    }
+
+    /// Ends all tasks, and the transports that may be at work for them.
+    pub fn drop_tasks(&self) {
+        if !self.tasks.is_empty() {
+            tracing::warn!(rank = self.rank, "operations are under way at the end: they are dropped");
+            self.routes.transports().iter().for_each(|transport| transport.abandon());
+            let tasks = std::mem::take(&mut *self.tasks.tasks.lock());
+            self.tasks.len.store(0, Ordering::Release);
+            drop(tasks);
+        }
+    }
+}
+
+/// A result that is there later.
+#[derive(Debug)]
+pub(crate) struct Promise<T> {
+    kept: AtomicBool,
+    state: Mutex<State<T>>,
+}
+
+#[derive(Debug)]
+struct State<T> {
+    result: Option<Result<T>>,
+    wakers: Vec<Waker>,
+}
+
+impl<T> Default for Promise<T> {
+    fn default() -> Self {
+        Self { kept: AtomicBool::new(false), state: Mutex::new(State { result: None, wakers: Vec::new() }) }
+    }
+}
+
+impl<T> Promise<T> {
+    /// A new one.
+    pub fn new() -> Arc<Self> {
+        Arc::default()
+    }
+
+    /// The result is there. The first counts.
+    pub fn keep(&self, engine: &Engine, result: Result<T>) {
+        let mut state = self.state.lock();
+        if self.is_kept() {
+            return;
+        }
+        state.result = Some(result);
+        self.kept.store(true, Ordering::Release);
+        if !state.wakers.is_empty() {
+            engine.tasks.wakeups.lock().append(&mut state.wakers);
+            engine.tasks.woken.store(true, Ordering::Release);
+        }
+    }
+
+    #[inline]
+    pub fn is_kept(&self) -> bool {
+        self.kept.load(Ordering::Acquire)
+    }
+
+    /// The result, once.
+    pub fn take(&self) -> Option<Result<T>> {
+        if !self.is_kept() {
+            return None;
+        }
+        let taken = || Error::new(crate::Class::Argument, "wait", "the request has been completed already");
+        Some(self.state.lock().result.take().unwrap_or_else(|| Err(taken())))
+    }
+
+    /// Has `waker` woken when the result is there. False if it is there already.
+    pub fn register(&self, waker: &Waker) -> bool {
+        let mut state = self.state.lock();
+        if self.is_kept() {
+            return false;
+        }
+        if !state.wakers.iter().any(|known| known.will_wake(waker)) {
+            state.wakers.clear();
+            state.wakers.push(waker.clone());
+        }
+        true
+    }
+}
