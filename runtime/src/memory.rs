@@ -5,6 +5,7 @@
     reason = "this module is the one place for it in the runtime; each block says why it is sound"
 )]
 
+use std::any::Any;
 use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::Arc;
 
@@ -54,6 +55,24 @@ impl<T: FromBytes + IntoBytes> ExposedVec<T> {
         (Self { start: memory.as_mut_ptr(), len: memory.len(), capacity: memory.capacity() }, span)
     }
 
+    /// Its bytes, to be put by an operation that owns it.
+    pub fn origin(self: &Arc<Self>) -> OriginBuffer<'static>
+    where
+        T: Send + Sync + 'static,
+    {
+        let (start, len) = (self.start.cast_const().cast(), self.len * size_of::<T>());
+        OriginBuffer::Vector(VectorBytes { start, len, vector: self.clone() })
+    }
+
+    /// Its bytes, to be filled by one get that owns it, or several of disjoint parts.
+    pub fn result(self: &Arc<Self>) -> ResultBuffer<'static>
+    where
+        T: Send + Sync + 'static,
+    {
+        let (start, len) = (self.start.cast(), self.len * size_of::<T>());
+        ResultBuffer { start, len, vector: Some(self.clone()), _bytes: std::marker::PhantomData }
+    }
+
     /// The vector again.
     pub fn take(self) -> Vec<T> {
         let this = std::mem::ManuallyDrop::new(self);
@@ -97,7 +116,7 @@ impl Staging {
 
     /// Where a get into it goes. The caller keeps the staging until the get is complete.
     pub fn result(&self) -> ResultBuffer<'static> {
-        ResultBuffer { start: self.start, len: self.len, _bytes: std::marker::PhantomData }
+        ResultBuffer { start: self.start, len: self.len, vector: None, _bytes: std::marker::PhantomData }
     }
 
     /// The buffer, once no get is under way.
@@ -147,6 +166,16 @@ pub(crate) fn get(
     unsafe { transport.get(remote, offset, result.start.add(start), len, context) }
 }
 
+/// A buffer that an operation owns until it is complete.
+#[derive(Debug, Clone)]
+#[expect(dead_code, reason = "what is in it is dropped with it, and not read")]
+pub(crate) enum Keep {
+    /// A copy.
+    Bytes(Arc<[u8]>),
+    /// The user's vector ([`ExposedVec`]).
+    Vector(Arc<dyn Any + Send + Sync>),
+}
+
 /// The bytes that a put reads.
 #[derive(Debug)]
 pub(crate) enum OriginBuffer<'a> {
@@ -154,6 +183,16 @@ pub(crate) enum OriginBuffer<'a> {
     Scope(&'a [u8]),
     /// Owned by the operation.
     Owned(Arc<[u8]>),
+    /// In a vector that the operation owns.
+    Vector(VectorBytes),
+}
+
+/// The bytes of a vector, and the vector.
+#[derive(Debug)]
+pub(crate) struct VectorBytes {
+    start: *const u8,
+    len: usize,
+    vector: Arc<dyn Any + Send + Sync>,
 }
 
 impl<'a> OriginBuffer<'a> {
@@ -172,14 +211,18 @@ impl<'a> OriginBuffer<'a> {
         match self {
             Self::Scope(bytes) => bytes,
             Self::Owned(bytes) => bytes,
+            // SAFETY: start and length are those of the vector's elements, all of whose bytes are initialised (IntoBytes);
+            // the vector lives as long as `self`, and gives no access to them.
+            Self::Vector(bytes) => unsafe { std::slice::from_raw_parts(bytes.start, bytes.len) },
         }
     }
 
     /// What the operation must keep until it is complete.
-    pub fn keep(&self) -> Option<Arc<[u8]>> {
+    pub fn keep(&self) -> Option<Keep> {
         match self {
             Self::Scope(_) => None,
-            Self::Owned(bytes) => Some(bytes.clone()),
+            Self::Owned(bytes) => Some(Keep::Bytes(bytes.clone())),
+            Self::Vector(bytes) => Some(Keep::Vector(bytes.vector.clone())),
         }
     }
 }
@@ -189,6 +232,8 @@ impl<'a> OriginBuffer<'a> {
 pub(crate) struct ResultBuffer<'a> {
     start: *mut u8,
     len: usize,
+    /// The vector that the bytes are in, if the operation owns it.
+    vector: Option<Arc<dyn Any + Send + Sync>>,
     _bytes: std::marker::PhantomData<&'a mut [u8]>,
 }
 
@@ -196,7 +241,12 @@ impl<'a> ResultBuffer<'a> {
     /// Bytes borrowed exclusively for longer than the scope of the epoch that they are got in, or until the caller has
     /// awaited the get.
     pub fn of_scope(bytes: &'a mut [u8]) -> Self {
-        Self { start: bytes.as_mut_ptr(), len: bytes.len(), _bytes: std::marker::PhantomData }
+        Self { start: bytes.as_mut_ptr(), len: bytes.len(), vector: None, _bytes: std::marker::PhantomData }
+    }
+
+    /// What the operation must keep until it is complete.
+    pub fn keep(&self) -> Option<Keep> {
+        self.vector.clone().map(Keep::Vector)
     }
 
     /// Length in bytes.
@@ -206,7 +256,8 @@ impl<'a> ResultBuffer<'a> {
 
     /// The bytes, while no get into them is under way.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: made from an exclusive borrow of this length that lasts for 'a.
+        // SAFETY: made from an exclusive borrow of this length that lasts for 'a, or of a vector that is kept and gives no
+        // other access.
         unsafe { std::slice::from_raw_parts_mut(self.start, self.len) }
     }
 }

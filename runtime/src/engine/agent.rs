@@ -24,7 +24,7 @@ pub(super) fn handle(engine: &Engine, header: &Header, kind: Kind, payload: &[u8
     match kind {
         Kind::Collective => collective(engine, header, payload),
         Kind::Reply => {
-            engine.requests.reply(header.request, header.status == wire::OK, header.value, payload);
+            engine.requests.reply(engine, header.request, header.status == wire::OK, header.value, payload);
         }
         Kind::Flush => reply(engine, header, Some(Answer::Value(0))),
         Kind::Revoke => {

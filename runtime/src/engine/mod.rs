@@ -24,10 +24,10 @@ use zerocopy::IntoBytes;
 
 pub(crate) use agent::{agent_recheck, pack, unpack};
 pub(crate) use exposure::{CONTROL_SLOT, Exposed, Exposure, Exposures, LockWords};
-pub(crate) use pending::{Pending, Pendings, TargetState};
+pub(crate) use pending::{Countdown, Pending, Pendings, TargetState};
 pub(crate) use pull::Pull;
 pub(crate) use regions::{Attached, Known, RegionCard, Regions, key_for};
-pub(crate) use requests::{Request, Requests};
+pub(crate) use requests::{OnReply, Request, Requests};
 pub(crate) use routes::Routes;
 pub(crate) use tasks::Promise;
 
@@ -149,11 +149,7 @@ impl Engine {
         for transport in self.routes.transports() {
             found += transport
                 .progress(&mut |event| match event {
-                    Event::Complete(completion) => {
-                        if let Some((pull, succeeded)) = self.pendings.complete(completion) {
-                            pull.finish(self, succeeded);
-                        }
-                    }
+                    Event::Complete(completion) => self.pendings.complete(self, completion),
                     Event::Message(message) => self.receive(message),
                 })
                 .map_err(|e| self.broken(&**transport, &e))?;
@@ -229,7 +225,19 @@ impl Engine {
         header: Header,
         payload: &[u8],
     ) -> Result<Arc<Request>> {
-        let (number, request) = self.requests.open();
+        self.request_then(operation, peer, header, payload, None)
+    }
+
+    /// [`Engine::request`], with something to be done when the reply is there.
+    pub fn request_then(
+        &self,
+        operation: &'static str,
+        peer: usize,
+        header: Header,
+        payload: &[u8],
+        then: Option<OnReply>,
+    ) -> Result<Arc<Request>> {
+        let (number, request) = self.requests.open(then);
         let header = Header { request: number, ..header };
         match self.send(operation, peer, &header, payload) {
             Ok(()) => Ok(request),

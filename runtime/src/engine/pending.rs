@@ -1,13 +1,15 @@
 //! Puts and gets that a transport has under way.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use slab::Slab;
 use transom_transport::{Completion, TransportError};
 
+use super::Engine;
 use super::pull::Pull;
+use crate::memory::Keep;
 
 /// What is outstanding between this rank and one target, in one window.
 #[derive(Debug, Default)]
@@ -26,9 +28,65 @@ impl TargetState {
         self.outstanding.load(Ordering::Acquire) == 0
     }
 
+    /// An operation by messages is under way: a request whose reply ends it.
+    pub fn begin(&self) {
+        self.outstanding.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// It has ended.
+    pub fn end(&self) {
+        self.outstanding.fetch_sub(1, Ordering::AcqRel);
+    }
+
     /// Takes the first error since the last call.
     pub fn take_error(&self) -> Option<TransportError> {
         self.error.lock().take()
+    }
+}
+
+/// What is done when an operation has ended: with the engine, and the first error if there was one.
+pub(crate) type Then = Box<dyn FnOnce(&Engine, Option<TransportError>) + Send>;
+
+/// The parts of an operation that are still under way.
+pub(crate) struct Countdown {
+    left: AtomicUsize,
+    error: Mutex<Option<TransportError>>,
+    then: Mutex<Option<Then>>,
+}
+
+impl std::fmt::Debug for Countdown {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Countdown").field("left", &self.left).finish_non_exhaustive()
+    }
+}
+
+impl Countdown {
+    /// From a number of parts.
+    pub fn new(parts: usize, then: Option<Then>) -> Arc<Self> {
+        Arc::new(Self { left: AtomicUsize::new(parts), error: Mutex::default(), then: Mutex::new(then) })
+    }
+
+    /// Whether all parts have ended.
+    pub fn is_over(&self) -> bool {
+        self.left.load(Ordering::Acquire) == 0
+    }
+
+    /// So many more parts.
+    pub fn add(&self, parts: usize) {
+        self.left.fetch_add(parts, Ordering::AcqRel);
+    }
+
+    /// One part has ended. After the last returns what is to be done now.
+    #[must_use]
+    pub fn count_down(&self, error: Option<TransportError>) -> Option<impl FnOnce(&Engine) + use<>> {
+        if let Some(error) = error {
+            self.error.lock().get_or_insert(error);
+        }
+        if self.left.fetch_sub(1, Ordering::AcqRel) > 1 {
+            return None;
+        }
+        let (then, error) = (self.then.lock().take()?, self.error.lock().take());
+        Some(move |engine: &Engine| then(engine, error))
     }
 }
 
@@ -37,10 +95,10 @@ impl TargetState {
 pub(crate) struct Pending {
     /// Where it is counted.
     pub target: Arc<TargetState>,
-    /// The origin buffer, if the operation owns it.
-    pub buffer: Option<Arc<[u8]>>,
-    /// Where the operation's own end is awaited.
-    pub done: Option<Arc<AtomicBool>>,
+    /// The buffer, if the operation owns it.
+    pub buffer: Option<Keep>,
+    /// Where the operation's own end is counted.
+    pub done: Option<Arc<Countdown>>,
     /// What the agent does with what it gets.
     pub pull: Option<Box<Pull>>,
 }
@@ -63,21 +121,24 @@ impl Pendings {
         Some(pending)
     }
 
-    /// A transport reports the end of an operation. Returns what the agent has to do now, and whether it succeeded.
-    pub fn complete(&self, completion: Completion) -> Option<(Box<Pull>, bool)> {
+    /// A transport reports the end of an operation: does what is to be done now.
+    pub fn complete(&self, engine: &Engine, completion: Completion) {
         let Some(pending) = self.0.lock().try_remove(completion.context as usize) else {
             tracing::warn!(context = completion.context, "a completion of no operation");
-            return None;
+            return;
         };
-        let succeeded = completion.result.is_ok();
-        if let Err(error) = completion.result {
-            pending.target.error.lock().get_or_insert(error);
-        }
-        if let Some(done) = &pending.done {
-            done.store(true, Ordering::Release);
+        let error = completion.result.err();
+        let succeeded = error.is_none();
+        if let Some(error) = &error {
+            pending.target.error.lock().get_or_insert(error.clone());
         }
         pending.target.outstanding.fetch_sub(1, Ordering::AcqRel);
         drop(pending.buffer);
-        pending.pull.map(|pull| (pull, succeeded))
+        if let Some(then) = pending.done.and_then(|done| done.count_down(error)) {
+            then(engine);
+        }
+        if let Some(pull) = pending.pull {
+            pull.finish(engine, succeeded);
+        }
     }
 }

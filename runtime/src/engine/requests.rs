@@ -6,16 +6,28 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use parking_lot::Mutex;
 use slab::Slab;
 
+use super::Engine;
+
 const WAITING: u8 = 0;
 const ACCEPTED: u8 = 1;
 const REFUSED: u8 = 2;
 
+/// What is done when a reply is there: with the request, accepted or not.
+pub(crate) type OnReply = Box<dyn FnOnce(&Engine, &Request) + Send>;
+
 /// A request, and its reply when it is there.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Request {
     state: AtomicU8,
     value: AtomicU64,
     data: Mutex<Vec<u8>>,
+    then: Mutex<Option<OnReply>>,
+}
+
+impl std::fmt::Debug for Request {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Request").field("outcome", &self.outcome()).finish_non_exhaustive()
+    }
 }
 
 impl Request {
@@ -44,8 +56,8 @@ pub(crate) struct Requests(Mutex<Slab<Arc<Request>>>);
 
 impl Requests {
     /// A new request.
-    pub fn open(&self) -> (u32, Arc<Request>) {
-        let request = Arc::new(Request::default());
+    pub fn open(&self, then: Option<OnReply>) -> (u32, Arc<Request>) {
+        let request = Arc::new(Request { then: Mutex::new(then), ..Request::default() });
         (self.0.lock().insert(request.clone()) as u32, request)
     }
 
@@ -55,7 +67,7 @@ impl Requests {
     }
 
     /// A reply arrived.
-    pub fn reply(&self, number: u32, accepted: bool, value: u64, data: &[u8]) {
+    pub fn reply(&self, engine: &Engine, number: u32, accepted: bool, value: u64, data: &[u8]) {
         let Some(request) = self.0.lock().try_remove(number as usize) else {
             tracing::warn!(number, "a reply to no request");
             return;
@@ -65,5 +77,9 @@ impl Requests {
             *request.data.lock() = data.to_vec();
         }
         request.state.store(if accepted { ACCEPTED } else { REFUSED }, Ordering::Release);
+        let then = request.then.lock().take();
+        if let Some(then) = then {
+            then(engine, &request);
+        }
     }
 }

@@ -148,6 +148,11 @@ impl<'w> Access<'w> {
         self.cover(operation, target, peer)
     }
 
+    /// Whether this is an epoch of locks.
+    pub(super) fn is_passive(&self) -> bool {
+        matches!(self.covers, Covers::One(_) | Covers::Locked)
+    }
+
     /// The window.
     pub(super) fn core(&self) -> &'w Core {
         self.core
@@ -212,7 +217,7 @@ impl<'w> Access<'w> {
             None => {
                 self.touch(target);
                 let origin = if owned { OriginBuffer::owned(bytes) } else { OriginBuffer::of_scope(bytes) };
-                operation::put(self.core, &place, &origin)
+                operation::put(self.core, &place, &origin, None)
             }
         }
     }
@@ -224,7 +229,7 @@ impl<'w> Access<'w> {
             Some(memory) => memory.copy_out(place.offset, bytes).map_err(|e| self.failed("get", target, &e)),
             None => {
                 self.touch(target);
-                operation::get(self.core, &place, &mut ResultBuffer::of_scope(bytes))
+                operation::get(self.core, &place, &mut ResultBuffer::of_scope(bytes), None)
             }
         }
     }

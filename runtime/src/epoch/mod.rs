@@ -9,6 +9,7 @@ mod explicit;
 mod fence;
 mod layouts;
 mod lock;
+mod requested;
 mod scoped;
 mod scopes;
 mod shaped;

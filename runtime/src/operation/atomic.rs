@@ -208,12 +208,19 @@ fn fetched<T: Basic>(core: &Core, operation: &'static str, place: &Place<'_>, he
 }
 
 /// Bytes of whole elements that one message takes.
-fn room(core: &Core, peer: &Peer, ty: DataType) -> usize {
+pub(super) fn room(core: &Core, peer: &Peer, ty: DataType) -> usize {
     let room = message_room(core, peer);
     room - room % ty.size()
 }
 
-fn header(core: &Core, place: &Place<'_>, kind: Kind, op: ReduceOp, ty: DataType, start: usize) -> Header {
+pub(super) fn header(
+    core: &Core,
+    place: &Place<'_>,
+    kind: Kind,
+    op: ReduceOp,
+    ty: DataType,
+    start: usize,
+) -> Header {
     let mut header = core.member.engine.header(kind);
     header.op = op as u8;
     header.ty = ty as u8;

@@ -5,6 +5,7 @@ mod atomic;
 mod complete;
 mod kinds;
 mod notify;
+mod requested;
 mod shape;
 mod shaped;
 mod transfer;
@@ -15,6 +16,7 @@ pub use kinds::{
     Band, Bor, Bxor, Element, Land, Lor, Lxor, Max, MaxLoc, Min, MinLoc, NoOp, Operation, Prod, Replace, Sum,
 };
 pub(crate) use notify::notify;
+pub(crate) use requested::{rget, rget_accumulate, rput};
 pub use shape::Layout;
 pub(crate) use shape::{check_accumulate, check_local, check_signatures, gather, rename, scatter};
 pub(crate) use shaped::{Shaped, accumulate as accumulate_shaped, get as get_shaped, put as put_shaped};

@@ -26,7 +26,7 @@ pub(crate) fn notify(core: &Core, place: &Place<'_>, bytes: &[u8], number: u64) 
         place.peer.state.messages.store(true, Ordering::Release);
         return send(core, place, bytes, number);
     }
-    put(core, place, &OriginBuffer::of_scope(bytes))?;
+    put(core, place, &OriginBuffer::of_scope(bytes), None)?;
     let confirmation = start_complete(core, NAME, place.peer)?;
     complete(core, NAME, place.target, place.peer, confirmation.as_deref())?;
     send(core, place, &[], number)

@@ -81,7 +81,7 @@ pub(crate) fn put(
     let rma = core.member.engine.routes.to(place.peer.world).capabilities().rma;
     if rma && large(from, &target.layout) {
         return pieces.into_iter().try_for_each(|(at, to, bytes)| {
-            put_piece(core, place, origin, index(at), target.ahead(to), bytes)
+            put_piece(core, place, origin, (index(at), target.ahead(to), bytes), None)
         });
     }
     let mut batch = Batch::new(message_room(core, place.peer));
@@ -124,7 +124,7 @@ pub(crate) fn get(
     let rma = core.member.engine.routes.to(place.peer.world).capabilities().rma;
     if rma && large(to, &target.layout) {
         return pieces.into_iter().try_for_each(|(at, from, bytes)| {
-            get_piece(core, place, result, index(at), target.ahead(from), bytes)
+            get_piece(core, place, result, (index(at), target.ahead(from), bytes), None)
         });
     }
     let mut batch = Batch::new(message_room(core, place.peer));

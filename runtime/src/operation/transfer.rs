@@ -1,12 +1,12 @@
 //! Put and get: by load and store where the target's memory is mapped, else by the transport, else by messages.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use transom_transport::{Posted, TransportError, TransportResult};
 
-use crate::engine::Pending;
-use crate::memory::{self, OriginBuffer, ResultBuffer};
+use crate::engine::{Countdown, Engine, Pending};
+use crate::memory::{self, Keep, OriginBuffer, ResultBuffer};
 use crate::protocol::wire::{HEADER_BYTES, Kind};
 use crate::window::{Core, Peer, Reach};
 use crate::{Class, Error, Result};
@@ -31,108 +31,91 @@ impl Place<'_> {
     }
 }
 
-/// Starts a put of all of `origin` to memory that is not mapped.
-pub(crate) fn put(core: &Core, place: &Place<'_>, origin: &OriginBuffer<'_>) -> Result<()> {
-    let transport = core.member.engine.routes.to(place.peer.world);
-    if !transport.capabilities().rma {
+/// Starts a put of all of `origin` to memory that is not mapped. Its parts are added to `count`, if it is given.
+pub(crate) fn put(
+    core: &Core,
+    place: &Place<'_>,
+    origin: &OriginBuffer<'_>,
+    count: Option<&Arc<Countdown>>,
+) -> Result<()> {
+    if !core.member.engine.routes.to(place.peer.world).capabilities().rma {
         return put_by_messages(core, place, origin.bytes());
     }
-    put_piece(core, place, origin, 0, 0, origin.bytes().len())
+    put_piece(core, place, origin, (0, 0, origin.bytes().len()), count)
 }
 
-/// Starts a put of some bytes of `origin`, `ahead` bytes behind the place.
+/// Starts a put of some bytes of `origin`: from where, to how far behind the place, how many.
 pub(super) fn put_piece(
     core: &Core,
     place: &Place<'_>,
     origin: &OriginBuffer<'_>,
-    start: usize,
-    ahead: usize,
-    bytes: usize,
+    (start, ahead, bytes): (usize, usize, usize),
+    count: Option<&Arc<Countdown>>,
 ) -> Result<()> {
     let transport = core.member.engine.routes.to(place.peer.world);
     pieces(transport.capabilities().max_transfer, bytes, |from, len| {
-        post(core, "put", place, (origin.keep(), None), &|context| {
+        post(core, "put", place, (origin.keep(), count), &|context| {
             let offset = place.offset + ahead + from;
             memory::put(transport, &place.remote, offset, origin, start + from, len, context)
         })
     })
 }
 
-/// Starts a get to some bytes of `result`, from `ahead` bytes behind the place.
+/// Starts a get to all of `result` from memory that is not mapped. Its parts are added to `count`, if it is given.
+pub(crate) fn get(
+    core: &Core,
+    place: &Place<'_>,
+    result: &mut ResultBuffer<'_>,
+    count: Option<&Arc<Countdown>>,
+) -> Result<()> {
+    if !core.member.engine.routes.to(place.peer.world).capabilities().rma {
+        return get_by_messages(core, place, result.bytes_mut());
+    }
+    get_piece(core, place, result, (0, 0, result.len()), count)
+}
+
+/// Starts a get to some bytes of `result`: to where, from how far behind the place, how many.
 pub(super) fn get_piece(
     core: &Core,
     place: &Place<'_>,
     result: &ResultBuffer<'_>,
-    start: usize,
-    ahead: usize,
-    bytes: usize,
+    (start, ahead, bytes): (usize, usize, usize),
+    count: Option<&Arc<Countdown>>,
 ) -> Result<()> {
     let transport = core.member.engine.routes.to(place.peer.world);
     pieces(transport.capabilities().max_transfer, bytes, |from, len| {
-        post(core, "get", place, (None, None), &|context| {
+        post(core, "get", place, (result.keep(), count), &|context| {
             let offset = place.offset + ahead + from;
             memory::get(transport, &place.remote, offset, result, start + from, len, context)
         })
     })
 }
 
-/// Starts a get to all of `result` from memory that is not mapped.
-pub(crate) fn get(core: &Core, place: &Place<'_>, result: &mut ResultBuffer<'_>) -> Result<()> {
-    get_with(core, place, result, None)
-}
-
 /// A get that is complete when the call returns.
 pub(crate) fn get_now(core: &Core, place: &Place<'_>, bytes: &mut [u8]) -> Result<()> {
     let mut result = ResultBuffer::of_scope(bytes);
-    let transport = core.member.engine.routes.to(place.peer.world);
-    // One flag a piece: the last to be posted need not be the last to end.
-    let most = transport.capabilities().max_transfer.max(1);
-    let flags: Vec<_> = (0..result.len().div_ceil(most)).map(|_| Arc::new(AtomicBool::new(false))).collect();
-    let posted = get_with(core, place, &mut result, Some(&flags));
+    let engine = &core.member.engine;
+    let count = Countdown::new(1, None);
+    let posted = get(core, place, &mut result, Some(&count));
+    over(engine, &count);
     let what = || format!("a get from rank {}", place.target);
     // Even after an error the buffer must not go before what was posted has ended.
-    let awaited = core
-        .member
-        .engine
-        .wait_until("get", &what, None, || flags.iter().all(|f| f.load(Ordering::Acquire)).then_some(Ok(())));
+    let awaited = engine.wait_until("get", &what, None, || count.is_over().then_some(Ok(())));
     if awaited.is_err() {
         super::abandon(core);
     }
     posted.and(awaited)?;
     match place.peer.state.take_error() {
-        Some(error) => Err(core.name(Error::transport("get", &error)).with_target(place.target)),
+        Some(error) => Err(failed(core, "get", place.target, &error)),
         None => Ok(()),
     }
 }
 
-fn get_with(
-    core: &Core,
-    place: &Place<'_>,
-    result: &mut ResultBuffer<'_>,
-    flags: Option<&[Arc<AtomicBool>]>,
-) -> Result<()> {
-    let transport = core.member.engine.routes.to(place.peer.world);
-    if !transport.capabilities().rma {
-        let got = get_by_messages(core, place, result.bytes_mut());
-        flags.into_iter().flatten().for_each(|f| f.store(true, Ordering::Release));
-        return got;
+/// One part of an operation has ended at once, or all have been started.
+pub(super) fn over(engine: &Engine, count: &Countdown) {
+    if let Some(then) = count.count_down(None) {
+        then(engine);
     }
-    let mut piece = 0;
-    let result = &*result;
-    pieces(transport.capabilities().max_transfer, result.len(), |start, len| {
-        let flag = flags.and_then(|flags| flags.get(piece)).cloned();
-        piece += 1;
-        post(core, "get", place, (None, flag), &|context| {
-            memory::get(transport, &place.remote, place.offset + start, result, start, len, context)
-        })
-    })
-    .inspect_err(|_| {
-        flags
-            .into_iter()
-            .flatten()
-            .skip(piece.saturating_sub(1))
-            .for_each(|f| f.store(true, Ordering::Release))
-    })
 }
 
 /// Calls `each` with start and length of every piece of at most `most` bytes.
@@ -151,7 +134,7 @@ fn post(
     core: &Core,
     operation: &'static str,
     place: &Place<'_>,
-    (buffer, done): (Option<Arc<[u8]>>, Option<Arc<AtomicBool>>),
+    (buffer, count): (Option<Keep>, Option<&Arc<Countdown>>),
     request: &dyn Fn(u64) -> TransportResult<Posted>,
 ) -> Result<()> {
     let engine = &core.member.engine;
@@ -164,7 +147,10 @@ fn post(
     if detached || revoked.contains(&place.peer.world) {
         return Err(gone(core, operation, place.target));
     }
-    let pending = Pending { target: place.peer.state.clone(), buffer, done: done.clone(), pull: None };
+    if let Some(count) = count {
+        count.add(1);
+    }
+    let pending = Pending { target: place.peer.state.clone(), buffer, done: count.cloned(), pull: None };
     let context = engine.pendings.begin(pending);
     let attempt = || match request(context) {
         Ok(Posted::Again) => None,
@@ -181,8 +167,8 @@ fn post(
     };
     if !matches!(posted, Ok(Posted::Pending)) {
         engine.pendings.cancel(context);
-        if let Some(done) = done {
-            done.store(true, Ordering::Release);
+        if let Some(count) = count {
+            over(engine, count);
         }
     }
     posted.map(|_| ())

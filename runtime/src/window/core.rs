@@ -196,7 +196,7 @@ impl Core {
         let mut waiting = Vec::new();
         for rank in ranks {
             let peer = &self.peers[rank];
-            let (request, reply) = engine.requests.open();
+            let (request, reply) = engine.requests.open(None);
             let mut header = engine.header(kind);
             header.window = peer.number;
             header.request = request;

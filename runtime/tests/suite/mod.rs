@@ -10,6 +10,7 @@ mod errors;
 mod locks;
 mod oracle;
 mod passive;
+mod requests;
 mod transfers;
 mod windows;
 
@@ -37,6 +38,8 @@ pub const PROGRAMS: &[(&str, Program)] = &[
     ("displacement_units", windows::displacement_units),
     ("windows_of_users_memory", windows::windows_of_users_memory),
     ("many_windows", windows::many_windows),
+    ("every_request_in_every_way", requests::every_request_in_every_way),
+    ("many_requests_at_once", requests::many_requests_at_once),
     ("collectives", windows::collectives),
     ("structs_as_elements", windows::structs_as_elements),
     ("splits", comm::splits),
