@@ -1,6 +1,36 @@
 //! Parts of collectives' data that have arrived, until the rank comes to the collective that needs them.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// A hash of a few numbers, in as many multiplications. Keys are those of ranks that have the job's secret: nobody else can
+/// choose them so that they collide.
+#[derive(Debug, Default)]
+pub struct Mix(u64);
+
+impl Hasher for Mix {
+    #[inline]
+    fn write_u64(&mut self, number: u64) {
+        self.0 = self.0.wrapping_add(number).wrapping_mul(0xf135_7aea_2e62_a9c5);
+    }
+
+    #[inline]
+    fn write_usize(&mut self, number: usize) {
+        self.write_u64(number as u64);
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+
+    #[inline]
+    fn finish(&self) -> u64 {
+        // The upper bits depend on all of the input; tables look at the lower ones, too.
+        self.0.rotate_left(26)
+    }
+}
+
+type Map<K, V> = HashMap<K, V, BuildHasherDefault<Mix>>;
 
 /// Identifies one transfer of one collective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -33,9 +63,9 @@ pub struct Mismatch {
 /// Transfers by key, complete or growing.
 #[derive(Debug, Default)]
 pub struct Matching {
-    transfers: HashMap<Key, Transfer>,
+    transfers: Map<Key, Transfer>,
     /// For each collective under way, by communicator and number: which one it is, for the first rank that sent something.
-    collectives: HashMap<(u64, u64), Mismatch>,
+    collectives: Map<(u64, u64), Mismatch>,
 }
 
 impl Matching {
