@@ -4,6 +4,7 @@
 
 use std::time::{Duration, Instant};
 
+#[path = "common/child.rs"]
 mod child;
 mod suite;
 

@@ -4,15 +4,17 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod advice;
-#[path = "../child/mod.rs"]
+#[path = "../common/child.rs"]
 mod child;
 mod completion;
 mod copies;
 mod correctness;
+#[path = "../common/each.rs"]
+mod each;
 mod examples;
 mod setting;
 #[macro_use]
-#[path = "../child/tests.rs"]
+#[path = "../common/tests.rs"]
 mod tests;
 
 const RANKS: [usize; 5] = [1, 2, 3, 4, 7];

@@ -1,19 +1,8 @@
-//! What the programs have in common: windows of both memory models, pairs of ranks, ways to synchronise.
+//! What the programs have in common: pairs of ranks, ways to synchronise.
 
-use transom::{Epoch, Job, LockKind, MemoryModel, Result, Window, WindowOptions};
+use transom::{Epoch, Job, LockKind, MemoryModel, Result, Window};
 
-/// Runs `program` with windows of `len` zeroed elements, allocated and created, in both memory models.
-pub fn each(job: &Job, len: usize, program: impl Fn(&Window<u64>) -> Result<()>) -> Result<()> {
-    for model in [MemoryModel::Unified, MemoryModel::Separate] {
-        let options = WindowOptions::default().model(model);
-        for window in [job.allocate_with(len, &options)?, job.create_with(vec![0; len], &options)?] {
-            assert_eq!(window.model(), model);
-            program(&window)?;
-            window.free()?;
-        }
-    }
-    Ok(())
-}
+pub use super::each::each;
 
 /// The processes of the standard's examples.
 #[derive(Clone, Copy, PartialEq)]
