@@ -13,6 +13,8 @@ mod pscw;
 #[path = "../common/random.rs"]
 mod random;
 #[macro_use]
+#[path = "../common/macros.rs"]
+mod macros;
 #[path = "../common/tests.rs"]
 mod tests;
 mod walk;

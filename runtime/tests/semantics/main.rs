@@ -14,6 +14,8 @@ mod each;
 mod examples;
 mod setting;
 #[macro_use]
+#[path = "../common/macros.rs"]
+mod macros;
 #[path = "../common/tests.rs"]
 mod tests;
 
