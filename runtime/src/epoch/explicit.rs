@@ -60,15 +60,19 @@ impl<'w, T: Element> Explicit<'w, T> {
         }
     }
 
-    /// A fence after which nothing was done has begun no epoch: another one may begin.
-    fn set_fence_aside(&self) -> Result<()> {
+    /// Opens another epoch by `open`. A fence after which nothing was done has begun no epoch: it makes way, and is as
+    /// before if `open` fails.
+    fn instead_of_fence<R>(&self, open: impl FnOnce() -> Result<R>) -> Result<R> {
         if self.used.get() {
-            return Ok(());
+            return open();
         }
-        match self.fenced.take() {
-            Some(access) => access.close(),
-            None => Ok(()),
+        let Some(fence) = self.fenced.take() else { return open() };
+        fence.close()?;
+        let opened = open();
+        if opened.is_err() {
+            *self.fenced.borrow_mut() = Some(Access::fence(self.core)?);
         }
+        opened
     }
 
     /// Opens an epoch to `target` (`MPI_Win_lock`).
@@ -76,8 +80,7 @@ impl<'w, T: Element> Explicit<'w, T> {
     /// # Errors
     /// No such rank; an epoch is open that does not go with it; another assertion than `NOCHECK`; the hint `no_locks`.
     pub fn lock(&self, kind: LockKind, target: usize, assert: Assert) -> Result<()> {
-        self.set_fence_aside()?;
-        let access = Access::lock(self.core, kind, target, assert)?;
+        let access = self.instead_of_fence(|| Access::lock(self.core, kind, target, assert))?;
         self.locks.borrow_mut().insert(target, access);
         Ok(())
     }
@@ -102,8 +105,7 @@ impl<'w, T: Element> Explicit<'w, T> {
     /// # Errors
     /// As [`Explicit::lock`].
     pub fn lock_all(&self, assert: Assert) -> Result<()> {
-        self.set_fence_aside()?;
-        let access = Access::lock_all(self.core, assert)?;
+        let access = self.instead_of_fence(|| Access::lock_all(self.core, assert))?;
         *self.all.borrow_mut() = Some(access);
         Ok(())
     }
@@ -156,8 +158,7 @@ impl<'w, T: Element> Explicit<'w, T> {
     /// # Errors
     /// No such rank, or one twice; an epoch is open that does not go with it; another assertion than `NOCHECK`.
     pub fn start(&self, group: &[usize], assert: Assert) -> Result<()> {
-        self.set_fence_aside()?;
-        let access = Access::start(self.core, group, assert)?;
+        let access = self.instead_of_fence(|| Access::start(self.core, group, assert))?;
         *self.started.borrow_mut() = Some(access);
         Ok(())
     }
@@ -183,8 +184,7 @@ impl<'w, T: Element> Explicit<'w, T> {
     pub fn post(&self, group: &[usize], assert: Assert) -> Result<()> {
         assert.check("post").map_err(|e| self.core.name(e))?;
         let group = active::check_group(self.core, "post", group)?;
-        self.set_fence_aside()?;
-        active::post(self.core, &group, assert)?;
+        self.instead_of_fence(|| active::post(self.core, &group, assert))?;
         *self.posted.borrow_mut() = Some(group);
         Ok(())
     }
@@ -236,8 +236,10 @@ impl<'w, T: Element> Explicit<'w, T> {
             return use_it(access);
         }
         if let Some(access) = self.fenced.borrow().as_ref() {
-            self.used.set(true);
-            return use_it(access);
+            // An operation that is refused has begun nothing.
+            let done = use_it(access);
+            self.used.set(self.used.get() || done.is_ok());
+            return done;
         }
         if self.core.target(operation, target)?.is_none() {
             let message = "no epoch is open: an operation to the null rank needs one, too";
