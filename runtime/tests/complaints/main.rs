@@ -9,8 +9,11 @@ mod child;
 mod progress;
 #[path = "../common/random.rs"]
 mod random;
+#[path = "../suite/requests.rs"]
+mod requests;
 #[path = "../common/tests.rs"]
 mod tests;
+mod types;
 mod windows;
 
 const RANKS: [usize; 3] = [2, 3, 5];
@@ -43,6 +46,10 @@ complaints! {
     complaint_05_threads_with_windows_of_their_own_and_an_idle_target, RANKS, progress::threads_and_windows;
     /// 6: ompi#9447, post deadlocks with 72 ranks over a table of 32; ompi#8677, empty group.
     complaint_06_post_to_more_ranks_than_any_table_and_to_none, [40], progress::large_groups;
+    /// 9: mpich#1801, #1910, #1741, ompi#1869, requests not completed by flush; test blocks; rget not done after wait.
+    complaint_09_every_request_by_wait_test_flush_unlock, RANKS, requests::every_request_in_every_way;
+    /// 9, a thousand at once, some of them dropped.
+    complaint_09_many_requests_at_once, RANKS, requests::many_requests_at_once;
     /// 10: ompi#4688, fetch_and_op is not atomic with accumulate.
     complaint_10_fetch_and_op_is_atomic_with_accumulate, RANKS, atomicity::mixed_sums;
     /// 11: ompi#6536, atomics of CPU and network card on one word: wrong sums.
@@ -53,8 +60,12 @@ complaints! {
     complaint_13_two_thousand_windows_with_accumulates, [2], atomicity::two_thousand_windows;
     /// 14: ompi#10633, get_accumulate corrupts data.
     complaint_14_get_accumulate_against_an_oracle, RANKS, atomicity::get_accumulate_against_an_oracle;
-    /// 15: ompi#385 and ARMCI-MPI, indexed types lose updates. (Element by element as yet.)
+    /// 15: ompi#385 and ARMCI-MPI, indexed types lose updates.
     complaint_15_strided_accumulates_lose_no_update, RANKS, atomicity::strided_accumulates;
+    /// 15, with an indexed type.
+    complaint_15_accumulates_of_indexed_types_lose_no_update, RANKS, types::indexed_accumulates;
+    /// 16: mpich#2268, a fetch with NO_OP became a plain get, and saw half of a 16-byte value.
+    complaint_16_no_torn_value_of_16_bytes, RANKS, types::no_torn_values;
     /// 17: mpich#3831, one mutex for all of a window.
     complaint_17_accumulates_to_disjoint_parts_of_one_window, RANKS, atomicity::disjoint_parts_of_one_window;
     /// 23: ucx#9361, mpi-forum#59, no efficient way to notify the target.
@@ -65,9 +76,8 @@ complaints! {
     complaint_25_a_failure_at_one_rank_is_one_error_at_all, RANKS, windows::failure_at_one_rank;
     /// 28: ompi#13070, #13171, mpich#2273, mpi4py#354, windows leak.
     complaint_28_ten_thousand_windows_leak_nothing, [2], windows::ten_thousand_times;
-    /// 28, for longer.
-    #[ignore = "takes minutes"]
-    complaint_28_a_hundred_thousand_windows_leak_nothing, [2], windows::a_hundred_thousand_times;
+    /// 29: mpich#4631, ompi#4166, SIGBUS when /dev/shm or /tmp is small.
+    complaint_29_memory_that_is_not_there_is_an_error_at_creation, RANKS, types::memory_that_is_not_there;
     /// 30: mpi4py#166, windows of size zero fail across nodes.
     complaint_30_windows_of_size_zero, RANKS, windows::zero_size_windows;
 }

@@ -139,10 +139,6 @@ pub fn ten_thousand_times(job: &Job) -> Result<()> {
     create_and_free(job, 10_000)
 }
 
-pub fn a_hundred_thousand_times(job: &Job) -> Result<()> {
-    create_and_free(job, 100_000)
-}
-
 /// Every rank in turn is the only one with memory, or the only one without.
 pub fn zero_size_windows(job: &Job) -> Result<()> {
     let (rank, size) = (job.rank(), job.size());

@@ -7,7 +7,11 @@ use std::task::{Context, Poll, Wake};
 
 use transom::{Assert, Class, Job, LockKind, NULL_RANK, Request, Result, Sum, Window, wait_all};
 
-use super::neighbours;
+/// The neighbours of a rank in a ring.
+fn neighbours(job: &Job) -> (usize, usize) {
+    let (rank, size) = (job.rank(), job.size());
+    ((rank + size - 1) % size, (rank + 1) % size)
+}
 
 /// How a request is completed.
 #[derive(Debug, Clone, Copy)]
