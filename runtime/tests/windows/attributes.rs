@@ -68,7 +68,7 @@ pub fn errors(job: &Job) -> Result<()> {
     assert!(number.is_some());
     let error = window.attach(vec![1]).unwrap_err();
     assert_eq!((error.class(), error.operation(), error.window()), (Class::RmaFlavour, "attach", number));
-    assert!(error.message().contains("Job::dynamic"), "{error}");
+    assert!(error.message().contains("Communicator::dynamic"), "{error}");
     assert_eq!(window.detach(8).unwrap_err().class(), Class::RmaFlavour);
     let overlapping = window.overlapping(0..3, &WindowOptions::default()).unwrap_err();
     assert_eq!(overlapping.class(), Class::RmaRange);
