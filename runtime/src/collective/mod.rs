@@ -8,19 +8,18 @@ pub(crate) use exchange::Kind;
 use zerocopy::IntoBytes;
 
 use crate::comm::Channel;
+use crate::protocol::dissemination::disseminate;
 use crate::{Class, Communicator, Element, Number, Operation, Result};
 
-/// Every rank waits for every other: dissemination, after D. Hensgen, R. Finkel and U. Manber, 1988.
+/// Every rank waits for every other.
 pub(crate) fn barrier_as(channel: &Channel, kind: Kind) -> Result<()> {
     let exchange = Exchange::new(channel, kind);
     let (rank, size) = exchange.place();
-    let mut distance = 1;
-    while distance < size {
-        exchange.send((rank + distance) % size, distance, &[])?;
-        exchange.receive((rank + size - distance) % size, distance)?;
-        distance *= 2;
-    }
-    Ok(())
+    disseminate(
+        (rank, size),
+        |peer, round| exchange.send(peer, round, &[]),
+        |peer, round| exchange.receive(peer, round).map(drop),
+    )
 }
 
 /// Everybody's bytes at everybody, after J. Bruck et al., 1997: round k doubles the blocks that a rank has.

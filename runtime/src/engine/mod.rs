@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 use transom_transport::{Event, Posted, Transport};
 use zerocopy::IntoBytes;
 
-pub(crate) use agent::{agent_recheck, pack, unpack};
+pub(crate) use agent::{agent_abandon, agent_recheck, pack, unpack};
 pub(crate) use exposure::{CONTROL_SLOT, Exposed, Exposure, Exposures, LockWords};
 pub(crate) use pending::{Pending, Pendings, TargetState};
 pub(crate) use pull::Pull;

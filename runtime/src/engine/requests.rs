@@ -9,6 +9,8 @@ use slab::Slab;
 const WAITING: u8 = 0;
 const ACCEPTED: u8 = 1;
 const REFUSED: u8 = 2;
+/// Whoever asked does not wait any more.
+const GIVEN_UP: u8 = 3;
 
 /// A request, and its reply when it is there.
 #[derive(Debug, Default)]
@@ -25,6 +27,11 @@ impl Request {
             WAITING => None,
             state => Some(state == ACCEPTED),
         }
+    }
+
+    /// Nobody waits for the reply any more. False if it is there already.
+    pub fn give_up(&self) -> bool {
+        self.state.compare_exchange(WAITING, GIVEN_UP, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
     /// The reply's number.
@@ -54,16 +61,16 @@ impl Requests {
         self.0.lock().try_remove(number as usize);
     }
 
-    /// A reply arrived.
-    pub fn reply(&self, number: u32, accepted: bool, value: u64, data: &[u8]) {
+    /// A reply arrived. False if whoever asked has given up.
+    pub fn reply(&self, number: u32, accepted: bool, value: u64, data: &[u8]) -> bool {
         let Some(request) = self.0.lock().try_remove(number as usize) else {
             tracing::warn!(number, "a reply to no request");
-            return;
+            return true;
         };
         request.value.store(value, Ordering::Relaxed);
         if !data.is_empty() {
             *request.data.lock() = data.to_vec();
         }
-        request.state.store(if accepted { ACCEPTED } else { REFUSED }, Ordering::Release);
+        request.state.swap(if accepted { ACCEPTED } else { REFUSED }, Ordering::AcqRel) != GIVEN_UP
     }
 }
