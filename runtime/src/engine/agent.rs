@@ -118,10 +118,7 @@ fn find_region(engine: &Engine, header: &Header) -> Option<Answer> {
     let exposure = engine.exposures.get(header.window)?;
     let (address, bytes) = (usize::try_from(header.offset).ok()?, usize::try_from(header.count).ok()?);
     let origin = header.origin as usize;
-    let (region, _) = exposure.regions()?.find(address, bytes)?;
-    region.known_to.lock().insert(origin);
-    // Whoever takes the region away now finds this origin among those to be told.
-    exposure.regions()?.find(address, bytes)?;
+    let region = exposure.regions()?.find_for(origin, address, bytes)?;
     let key = key_for(&region.keys, engine.routes.to(origin).name()).0;
     postcard::to_stdvec(&RegionCard { address: region.address, key }).ok().map(Answer::Data)
 }

@@ -3,13 +3,18 @@
 
 mod agent;
 mod exposure;
+#[cfg(test)]
+mod models;
 mod outbox;
 mod pending;
 mod progress;
 mod pull;
 mod regions;
+#[cfg(test)]
+mod regions_tests;
 mod requests;
 mod routes;
+mod sync;
 mod waiting;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -1,21 +1,20 @@
 //! Puts and gets that a transport has under way.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-
-use parking_lot::Mutex;
 use slab::Slab;
 use transom_transport::{Completion, TransportError};
 
 use super::pull::Pull;
+use super::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering};
 
 /// What is outstanding between this rank and one target, in one window.
 #[derive(Debug, Default)]
 pub(crate) struct TargetState {
     /// Puts and gets under way.
     outstanding: AtomicU64,
-    /// Accumulates and puts were sent as messages since the last flush.
-    pub messages: AtomicBool,
+    /// Accumulates and puts that were sent as messages.
+    sent: AtomicU64,
+    /// How many of those are known to be applied.
+    confirmed: AtomicU64,
     /// The first operation that failed since the last flush.
     error: Mutex<Option<TransportError>>,
 }
@@ -24,6 +23,23 @@ impl TargetState {
     /// Whether nothing is under way.
     pub fn is_idle(&self) -> bool {
         self.outstanding.load(Ordering::Acquire) == 0
+    }
+
+    /// A message was sent that a flush has to confirm. Not to be called before it was: a flush of another thread would
+    /// overtake the message, yet count it as confirmed.
+    pub fn sent(&self) {
+        self.sent.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// How many messages have been sent, if not all are confirmed.
+    pub fn unconfirmed(&self) -> Option<u64> {
+        let sent = self.sent.load(Ordering::Acquire);
+        (sent != self.confirmed.load(Ordering::Acquire)).then_some(sent)
+    }
+
+    /// The first so many messages are applied.
+    pub fn confirm(&self, sent: u64) {
+        self.confirmed.fetch_max(sent, Ordering::AcqRel);
     }
 
     /// Takes the first error since the last call.

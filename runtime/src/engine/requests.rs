@@ -1,10 +1,8 @@
 //! Requests that await a peer's reply.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-
-use parking_lot::Mutex;
 use slab::Slab;
+
+use super::sync::{Arc, AtomicU8, AtomicU64, Mutex, Ordering};
 
 const WAITING: u8 = 0;
 const ACCEPTED: u8 = 1;

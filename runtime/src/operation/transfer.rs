@@ -177,8 +177,9 @@ fn put_by_messages(core: &Core, place: &Place<'_>, bytes: &[u8]) -> Result<()> {
         let mut header = engine.header(Kind::Put);
         header.window = place.peer.number;
         header.offset = place.agent_offset() + start as u64;
-        place.peer.state.messages.store(true, Ordering::Release);
-        engine.send("put", place.peer.world, &header, &bytes[start..start + len])
+        engine.send("put", place.peer.world, &header, &bytes[start..start + len])?;
+        place.peer.state.sent();
+        Ok(())
     })
 }
 
