@@ -64,10 +64,17 @@ fn fair_lock(job: &Job, time: Duration) -> Result<()> {
             println!("{}, {name}: {counts:?} in {time:?}", job.transport(job.size() - 1).unwrap().0);
             assert_eq!(window.local().get(0)?, counts.iter().sum::<u64>(), "an update is lost");
         }
-        assert!(2 * most <= 3 * least, "unfair: {counts:?}");
+        assert!(*most as f64 <= most_unfair(job) * *least as f64, "unfair: {counts:?}");
         window.free()?;
     }
     Ok(())
+}
+
+/// How many times as often as another a rank may get the lock. Nobody overtakes in the queue; but whoever leaves it needs
+/// some time to join it again, and that differs between ranks of the target's node and others.
+fn most_unfair(job: &Job) -> f64 {
+    let transport = |rank| job.transport(rank).unwrap().0;
+    if (0..job.size()).all(|rank| transport(rank) == transport(0)) { 1.5 } else { 3.0 }
 }
 
 /// How often this rank gets the lock of rank 0, from when all have come until `time` has passed.
