@@ -2,6 +2,7 @@
 
 use super::exchange::Exchange;
 use crate::Result;
+use crate::protocol::dissemination::rounds;
 
 /// `combine(left, right)` leaves `left op right` in `right`, as a function of `MPI_Op_create` does (MPI-4.1 §6.9.5).
 pub(super) type CombineRef<'a> = &'a (dyn Fn(&[u8], &mut [u8]) + Send + Sync);
@@ -9,14 +10,11 @@ pub(super) type CombineRef<'a> = &'a (dyn Fn(&[u8], &mut [u8]) + Send + Sync);
 /// Rounds of a broadcast come after those of a reduction in one collective.
 const DOWN: usize = 1 << 32;
 
-/// Every rank waits for every other: dissemination, after D. Hensgen, R. Finkel and U. Manber, 1988.
+/// Every rank waits for every other.
 pub(super) async fn barrier(exchange: &Exchange<'_>) -> Result<()> {
-    let (rank, size) = exchange.place();
-    let mut distance = 1;
-    while distance < size {
-        exchange.send((rank + distance) % size, distance, &[]).await?;
-        exchange.receive((rank + size - distance) % size, distance).await?;
-        distance *= 2;
+    for (to, from, round) in rounds(exchange.place()) {
+        exchange.send(to, round, &[]).await?;
+        exchange.receive(from, round).await?;
     }
     Ok(())
 }

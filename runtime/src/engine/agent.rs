@@ -3,11 +3,9 @@
 //!
 //! It runs in whichever thread polls. It never blocks and never trusts: what makes no sense is refused.
 
-use std::sync::atomic::Ordering;
-
 use transom_transport::{Basic, DataType, ReduceOp, RegionKey, TransportResult, reduce_valid};
 
-use super::exposure::Represented;
+use super::exposure::Waiter;
 use super::pull::Pull;
 use super::{Engine, Exposure, RegionCard, key_for, runs};
 use crate::memory::Staging;
@@ -23,9 +21,7 @@ pub(super) fn handle(engine: &Engine, header: &Header, kind: Kind, payload: &[u8
     }
     match kind {
         Kind::Collective => collective(engine, header, payload),
-        Kind::Reply => {
-            engine.requests.reply(engine, header.request, header.status == wire::OK, header.value, payload);
-        }
+        Kind::Reply => replied(engine, header, payload),
         Kind::Flush => reply(engine, header, Some(Answer::Value(0))),
         Kind::Revoke => {
             if let Some(exposure) = engine.exposures.get(header.window) {
@@ -34,7 +30,7 @@ pub(super) fn handle(engine: &Engine, header: &Header, kind: Kind, payload: &[u8
             reply(engine, header, Some(Answer::Value(0)));
         }
         Kind::Wake => agent_recheck(engine, header.window),
-        Kind::Lock | Kind::Unlock => lock(engine, header, kind),
+        Kind::Lock | Kind::Unlock | Kind::Abandon => lock(engine, header, kind),
         Kind::Post | Kind::Complete => matched(engine, header, kind),
         Kind::FindRegion => {
             let answer = find_region(engine, header);
@@ -122,10 +118,7 @@ fn find_region(engine: &Engine, header: &Header) -> Option<Answer> {
     let exposure = engine.exposures.get(header.window)?;
     let (address, bytes) = (usize::try_from(header.offset).ok()?, usize::try_from(header.count).ok()?);
     let origin = header.origin as usize;
-    let (region, _) = exposure.regions()?.find(address, bytes)?;
-    region.known_to.lock().insert(origin);
-    // Whoever takes the region away now finds this origin among those to be told.
-    exposure.regions()?.find(address, bytes)?;
+    let region = exposure.regions()?.find_for(origin, address, bytes)?;
     let key = key_for(&region.keys, engine.routes.to(origin).name()).0;
     postcard::to_stdvec(&RegionCard { address: region.address, key }).ok().map(Answer::Data)
 }
@@ -229,10 +222,11 @@ pub(crate) fn unpack<T: Basic>(value: u64) -> T {
 }
 
 fn lock(engine: &Engine, header: &Header, kind: Kind) {
-    let lock_kind = if header.op == 1 { LockKind::Exclusive } else { LockKind::Shared };
+    let ticket = Ticket::from_wire(header.op, header.value);
     let done = engine.exposures.get(header.window).map(|exposure| match kind {
-        Kind::Lock => queue(engine, header, &exposure, lock_kind),
-        _ => release(engine, header, &exposure, lock_kind),
+        Kind::Lock => queue(engine, header, &exposure, ticket.kind),
+        Kind::Abandon => abandon(engine, header.window, &exposure, ticket),
+        _ => release(engine, header, &exposure, ticket),
     });
     if !matches!(done, Some(Ok(()))) {
         tracing::warn!(origin = header.origin, window = header.window, "dropped a malformed lock message");
@@ -244,41 +238,66 @@ fn lock(engine: &Engine, header: &Header, kind: Kind) {
 
 /// Joins the lock's queue for a rank of another node.
 fn queue(engine: &Engine, header: &Header, exposure: &Exposure, kind: LockKind) -> TransportResult<()> {
-    let ticket = exposure.lock.lock()?.draw(kind);
-    let mut waiting = exposure.represented.lock();
-    waiting.push(Represented { ticket, origin: header.origin as usize, request: header.request });
-    exposure.lock.represented()?.fetch_add(1, Ordering::SeqCst);
-    drop(waiting);
+    let turns = exposure.lock.turns()?;
+    let waiter = Waiter { origin: header.origin as usize, request: header.request };
+    turns.represent(&mut exposure.represented.lock(), turns.lock.draw(kind), Some(waiter));
     recheck(engine, header.window, exposure)
 }
 
-fn release(engine: &Engine, header: &Header, exposure: &Exposure, kind: LockKind) -> TransportResult<()> {
-    exposure.lock.lock()?.release(Ticket { number: header.value as u32, kind });
-    exposure.lock.changed()?;
+/// Holds the ticket of a rank that has given up, so that its turn passes.
+fn abandon(engine: &Engine, window: u32, exposure: &Exposure, ticket: Ticket) -> TransportResult<()> {
+    exposure.lock.turns()?.represent(&mut exposure.represented.lock(), ticket, None);
+    recheck(engine, window, exposure)
+}
+
+fn release(engine: &Engine, header: &Header, exposure: &Exposure, ticket: Ticket) -> TransportResult<()> {
+    let turns = exposure.lock.turns()?;
+    turns.lock.release(ticket);
+    turns.changed();
     recheck(engine, header.window, exposure)
 }
 
 /// The lock of a window has changed: lets in those whose turn it is.
 pub(crate) fn agent_recheck(engine: &Engine, window: u32) {
-    let Some(exposure) = engine.exposures.get(window) else { return };
-    if let Err(error) = recheck(engine, window, &exposure) {
+    on_lock(engine, window, |exposure| recheck(engine, window, exposure));
+}
+
+/// This rank gives up waiting for its own lock.
+pub(crate) fn agent_abandon(engine: &Engine, window: u32, ticket: Ticket) {
+    on_lock(engine, window, |exposure| abandon(engine, window, exposure, ticket));
+}
+
+fn on_lock(engine: &Engine, window: u32, act: impl FnOnce(&Exposure) -> TransportResult<()>) {
+    if let Some(Err(error)) = engine.exposures.get(window).map(|exposure| act(&exposure)) {
         tracing::error!(window, %error, "a lock's words cannot be read");
     }
 }
 
 fn recheck(engine: &Engine, window: u32, exposure: &Exposure) -> TransportResult<()> {
-    let lock = exposure.lock.lock()?;
-    loop {
-        let mut waiting = exposure.represented.lock();
-        let Some(position) = waiting.iter().position(|w| lock.try_enter(w.ticket)) else { return Ok(()) };
-        let granted = waiting.remove(position);
-        exposure.lock.represented()?.fetch_sub(1, Ordering::SeqCst);
-        drop(waiting);
-        exposure.lock.changed()?;
+    let granted = |ticket: Ticket, waiter: Waiter| {
         let mut header = engine.header(Kind::Reply);
-        header.request = granted.request;
+        header.request = waiter.request;
         header.window = window;
-        header.value = u64::from(granted.ticket.number);
-        engine.send_later(granted.origin, &header, &[]);
+        header.op = ticket.code();
+        header.value = u64::from(ticket.number);
+        engine.send_later(waiter.origin, &header, &[]);
+    };
+    exposure.lock.turns()?.let_in(|| exposure.represented.lock(), granted);
+    Ok(())
+}
+
+/// A reply has come. A lock that nobody waits for any more is given back.
+fn replied(engine: &Engine, header: &Header, payload: &[u8]) {
+    let accepted = header.status == wire::OK;
+    let replied = engine.requests.reply(header.request, accepted, header.value, payload);
+    if let Some((then, request)) = replied.then {
+        then(engine, &request);
+    }
+    if !replied.wanted && accepted {
+        let mut unlock = engine.header(Kind::Unlock);
+        unlock.window = header.window;
+        unlock.op = header.op;
+        unlock.value = header.value;
+        engine.send_later(header.origin as usize, &unlock, &[]);
     }
 }

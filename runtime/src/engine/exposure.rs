@@ -2,14 +2,15 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::AtomicU32;
 
 use parking_lot::{Mutex, RwLock};
-use transom_transport::{DataType, ReduceOp, Span, Stripes, TransportResult, futex};
+use transom_transport::{DataType, ReduceOp, Span, Stripes, TransportResult};
 
 use super::regions::Regions;
-use crate::protocol::lock::{Ticket, TicketLock};
+use crate::protocol::lock::TicketLock;
 use crate::protocol::pscw;
+use crate::protocol::turns::{Represented, Turns};
 
 /// Bytes of a window's control words at one rank: one cache line.
 pub(crate) const CONTROL_SLOT: usize = 64;
@@ -32,34 +33,16 @@ impl LockWords {
         Ok(TicketLock { next: self.0.word32(0)?, read: self.0.word32(4)?, write: self.0.word32(8)? })
     }
 
-    /// Processes that sleep on the lock's words.
+    /// The lock, and who waits for it.
     #[inline]
-    pub fn sleepers(&self) -> TransportResult<&AtomicU32> {
-        self.0.word32(12)
-    }
-
-    /// Ranks of other nodes that wait, represented by the target's agent.
-    #[inline]
-    pub fn represented(&self) -> TransportResult<&AtomicU32> {
-        self.0.word32(16)
-    }
-
-    /// The lock has changed: wakes sleepers of this node. Returns whether the target's agent must look, too.
-    #[inline]
-    pub fn changed(&self) -> TransportResult<bool> {
-        if self.sleepers()?.load(Ordering::SeqCst) > 0 {
-            let lock = self.lock()?;
-            futex::wake_all(lock.read);
-            futex::wake_all(lock.write);
-        }
-        Ok(self.represented()?.load(Ordering::SeqCst) > 0)
+    pub fn turns(&self) -> TransportResult<Turns<'_, AtomicU32>> {
+        Ok(Turns { lock: self.lock()?, sleepers: self.0.word32(12)?, represented: self.0.word32(16)? })
     }
 }
 
-/// A rank of another node in the lock's queue.
+/// A rank of another node that waits for a lock.
 #[derive(Debug)]
-pub(crate) struct Represented {
-    pub ticket: Ticket,
+pub(crate) struct Waiter {
     pub origin: usize,
     pub request: u32,
 }
@@ -80,7 +63,8 @@ pub(crate) struct Exposure {
     pub lock: LockWords,
     /// Locks of wide elements.
     pub stripes: Stripes,
-    pub represented: Mutex<Vec<Represented>>,
+    /// Tickets that the agent holds.
+    pub represented: Mutex<Vec<Represented<Waiter>>>,
     /// No other process updates this memory: it is in no memory file that others map. Then only the agent and this
     /// rank's own operations do, and `gate` keeps them apart: the agent updates many elements at once behind it.
     pub private: bool,

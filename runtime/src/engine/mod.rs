@@ -3,14 +3,19 @@
 
 mod agent;
 mod exposure;
+#[cfg(test)]
+mod models;
 mod outbox;
 mod pending;
 mod progress;
 mod pull;
 mod regions;
+#[cfg(test)]
+mod regions_tests;
 mod requests;
 mod routes;
 mod runs;
+mod sync;
 mod tasks;
 mod waiting;
 
@@ -22,7 +27,7 @@ use parking_lot::Mutex;
 use transom_transport::{Event, Posted, Transport};
 use zerocopy::IntoBytes;
 
-pub(crate) use agent::{agent_recheck, pack, unpack};
+pub(crate) use agent::{agent_abandon, agent_recheck, pack, unpack};
 pub(crate) use exposure::{CONTROL_SLOT, Exposed, Exposure, Exposures, LockWords};
 pub(crate) use pending::{Countdown, Pending, Pendings, TargetState};
 pub(crate) use pull::Pull;
@@ -149,7 +154,15 @@ impl Engine {
         for transport in self.routes.transports() {
             found += transport
                 .progress(&mut |event| match event {
-                    Event::Complete(completion) => self.pendings.complete(self, completion),
+                    Event::Complete(completion) => {
+                        let ended = self.pendings.complete(completion);
+                        if let Some(over) = ended.over {
+                            over.act(self);
+                        }
+                        if let Some((pull, succeeded)) = ended.pull {
+                            pull.finish(self, succeeded);
+                        }
+                    }
                     Event::Message(message) => self.receive(message),
                 })
                 .map_err(|e| self.broken(&**transport, &e))?;

@@ -1,14 +1,11 @@
 //! Puts and gets that a transport has under way.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-
-use parking_lot::Mutex;
 use slab::Slab;
 use transom_transport::{Completion, TransportError};
 
 use super::Engine;
 use super::pull::Pull;
+use super::sync::{Arc, AtomicU64, AtomicUsize, Mutex, Ordering};
 use crate::memory::Keep;
 
 /// What is outstanding between this rank and one target, in one window.
@@ -16,8 +13,10 @@ use crate::memory::Keep;
 pub(crate) struct TargetState {
     /// Puts and gets under way.
     outstanding: AtomicU64,
-    /// Accumulates and puts were sent as messages since the last flush.
-    pub messages: AtomicBool,
+    /// Accumulates and puts that were sent as messages.
+    sent: AtomicU64,
+    /// How many of those are known to be applied.
+    confirmed: AtomicU64,
     /// The first operation that failed since the last flush.
     error: Mutex<Option<TransportError>>,
 }
@@ -38,6 +37,23 @@ impl TargetState {
         self.outstanding.fetch_sub(1, Ordering::AcqRel);
     }
 
+    /// A message was sent that a flush has to confirm. Not to be called before it was: a flush of another thread would
+    /// overtake the message, yet count it as confirmed.
+    pub fn sent(&self) {
+        self.sent.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// How many messages have been sent, if not all are confirmed.
+    pub fn unconfirmed(&self) -> Option<u64> {
+        let sent = self.sent.load(Ordering::Acquire);
+        (sent != self.confirmed.load(Ordering::Acquire)).then_some(sent)
+    }
+
+    /// The first so many messages are applied.
+    pub fn confirm(&self, sent: u64) {
+        self.confirmed.fetch_max(sent, Ordering::AcqRel);
+    }
+
     /// Takes the first error since the last call.
     pub fn take_error(&self) -> Option<TransportError> {
         self.error.lock().take()
@@ -46,6 +62,19 @@ impl TargetState {
 
 /// What is done when an operation has ended: with the engine, and the first error if there was one.
 pub(crate) type Then = Box<dyn FnOnce(&Engine, Option<TransportError>) + Send>;
+
+/// The end of all parts of an operation.
+pub(crate) struct Over {
+    then: Then,
+    error: Option<TransportError>,
+}
+
+impl Over {
+    /// Does what is to be done.
+    pub fn act(self, engine: &Engine) {
+        (self.then)(engine, self.error);
+    }
+}
 
 /// The parts of an operation that are still under way.
 pub(crate) struct Countdown {
@@ -78,7 +107,7 @@ impl Countdown {
 
     /// One part has ended. After the last returns what is to be done now.
     #[must_use]
-    pub fn count_down(&self, error: Option<TransportError>) -> Option<impl FnOnce(&Engine) + use<>> {
+    pub fn count_down(&self, error: Option<TransportError>) -> Option<Over> {
         if let Some(error) = error {
             self.error.lock().get_or_insert(error);
         }
@@ -86,7 +115,7 @@ impl Countdown {
             return None;
         }
         let (then, error) = (self.then.lock().take()?, self.error.lock().take());
-        Some(move |engine: &Engine| then(engine, error))
+        Some(Over { then, error })
     }
 }
 
@@ -121,11 +150,12 @@ impl Pendings {
         Some(pending)
     }
 
-    /// A transport reports the end of an operation: does what is to be done now.
-    pub fn complete(&self, engine: &Engine, completion: Completion) {
+    /// A transport reports the end of an operation. Returns what is to be done now.
+    #[must_use]
+    pub fn complete(&self, completion: Completion) -> Ended {
         let Some(pending) = self.0.lock().try_remove(completion.context as usize) else {
             tracing::warn!(context = completion.context, "a completion of no operation");
-            return;
+            return Ended::default();
         };
         let error = completion.result.err();
         let succeeded = error.is_none();
@@ -134,11 +164,16 @@ impl Pendings {
         }
         pending.target.outstanding.fetch_sub(1, Ordering::AcqRel);
         drop(pending.buffer);
-        if let Some(then) = pending.done.and_then(|done| done.count_down(error)) {
-            then(engine);
-        }
-        if let Some(pull) = pending.pull {
-            pull.finish(engine, succeeded);
-        }
+        let over = pending.done.and_then(|done| done.count_down(error));
+        Ended { over, pull: pending.pull.map(|pull| (pull, succeeded)) }
     }
+}
+
+/// What the end of an operation brings.
+#[derive(Default)]
+pub(crate) struct Ended {
+    /// The last part of something that is counted has ended.
+    pub over: Option<Over>,
+    /// What the agent does with what it got, and whether it got it.
+    pub pull: Option<(Box<Pull>, bool)>,
 }

@@ -4,12 +4,11 @@
 //! so no operation reads a table at the target and none can reach memory that was detached.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use parking_lot::{Mutex, RwLock};
 use serde::{Deserialize, Serialize};
 use transom_transport::{RegionKey, Remote, Span};
+
+use super::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, RwLock};
 
 /// One attached region of this rank.
 #[derive(Debug)]
@@ -71,6 +70,11 @@ impl Regions {
         self.own.write().remove(&address)
     }
 
+    /// Takes the peers that know of a region: they must be told that it has been detached.
+    pub fn known_to(region: &Attached) -> BTreeSet<usize> {
+        std::mem::take(&mut *region.known_to.lock())
+    }
+
     /// Takes all of this rank's regions away.
     pub fn detach_all(&self) -> Vec<Arc<Attached>> {
         std::mem::take(&mut *self.own.write()).into_values().collect()
@@ -82,6 +86,15 @@ impl Regions {
         let (_, region) = own.range(..=address).next_back()?;
         let offset = region.offset(address, bytes)?;
         Some((region.clone(), offset))
+    }
+
+    /// [`Regions::find`] for a peer, which is told from now on when the region goes.
+    pub fn find_for(&self, peer: usize, address: usize, bytes: usize) -> Option<Arc<Attached>> {
+        let (region, _) = self.find(address, bytes)?;
+        region.known_to.lock().insert(peer);
+        // Whoever takes the region away from now on finds the peer among those to be told. (Who did before waits until
+        // `region` is dropped here: nothing else can be attached at its address yet.)
+        self.find(address, bytes).map(|_| region)
     }
 
     /// A peer's region that holds `bytes` bytes at `address`, if it is known here, and their offset in it.
@@ -121,49 +134,4 @@ impl Regions {
 /// The key of a region for whoever is reached by `transport`.
 pub(crate) fn key_for(keys: &[(String, Vec<u8>)], transport: &str) -> RegionKey {
     RegionKey(keys.iter().find(|(name, _)| name == transport).map(|(_, key)| key.clone()).unwrap_or_default())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn region(address: usize, len: usize) -> Attached {
-        Attached {
-            address,
-            memory: Span::anonymous(len).unwrap(),
-            keys: Vec::new(),
-            known_to: Mutex::default(),
-        }
-    }
-
-    #[test]
-    fn regions_may_touch_and_accesses_do_not_cross() {
-        let regions = Regions::default();
-        for (address, len) in [(100, 10), (110, 5), (97, 3)] {
-            regions.attach(region(address, len));
-        }
-        assert_eq!(regions.find(109, 1).map(|(r, offset)| (r.address, offset)), Some((100, 9)));
-        assert!(regions.find(109, 2).is_none(), "an access must not cross from one region to the next");
-        assert!(regions.find(96, 1).is_none() && regions.find(usize::MAX, 1).is_none());
-        regions.detach(100).unwrap();
-        assert!(regions.find(105, 1).is_none() && regions.detach(100).is_none());
-    }
-
-    #[test]
-    fn a_card_that_crosses_a_detach_is_not_kept() {
-        let regions = Regions::default();
-        let known = || Known {
-            address: 64,
-            remote: Remote { peer: 3, len: 8, direct: None, base: 0, key: 0 },
-            gone: AtomicBool::new(false),
-            _own: None,
-        };
-        let before = regions.forgotten();
-        regions.forget(3, 64);
-        assert!(regions.learn(3, known(), before).is_none());
-        let kept = regions.learn(3, known(), regions.forgotten()).unwrap();
-        assert!(regions.find_known(3, 71, 1).is_some() && regions.find_known(3, 71, 2).is_none());
-        regions.forget(3, 64);
-        assert!(kept.gone.load(Ordering::Acquire) && regions.find_known(3, 64, 1).is_none());
-    }
 }

@@ -1,16 +1,15 @@
 //! Requests that await a peer's reply.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-
-use parking_lot::Mutex;
 use slab::Slab;
 
 use super::Engine;
+use super::sync::{Arc, AtomicU8, AtomicU64, Mutex, Ordering};
 
 const WAITING: u8 = 0;
 const ACCEPTED: u8 = 1;
 const REFUSED: u8 = 2;
+/// Whoever asked does not wait any more.
+const GIVEN_UP: u8 = 3;
 
 /// What is done when a reply is there: with the request, accepted or not.
 pub(crate) type OnReply = Box<dyn FnOnce(&Engine, &Request) + Send>;
@@ -37,6 +36,11 @@ impl Request {
             WAITING => None,
             state => Some(state == ACCEPTED),
         }
+    }
+
+    /// Nobody waits for the reply any more. False if it is there already.
+    pub fn give_up(&self) -> bool {
+        self.state.compare_exchange(WAITING, GIVEN_UP, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
     /// The reply's number.
@@ -67,19 +71,26 @@ impl Requests {
     }
 
     /// A reply arrived.
-    pub fn reply(&self, engine: &Engine, number: u32, accepted: bool, value: u64, data: &[u8]) {
+    #[must_use]
+    pub fn reply(&self, number: u32, accepted: bool, value: u64, data: &[u8]) -> Replied {
         let Some(request) = self.0.lock().try_remove(number as usize) else {
             tracing::warn!(number, "a reply to no request");
-            return;
+            return Replied { wanted: true, then: None };
         };
         request.value.store(value, Ordering::Relaxed);
         if !data.is_empty() {
             *request.data.lock() = data.to_vec();
         }
-        request.state.store(if accepted { ACCEPTED } else { REFUSED }, Ordering::Release);
+        let before = request.state.swap(if accepted { ACCEPTED } else { REFUSED }, Ordering::AcqRel);
         let then = request.then.lock().take();
-        if let Some(then) = then {
-            then(engine, &request);
-        }
+        Replied { wanted: before != GIVEN_UP, then: then.map(|then| (then, request)) }
     }
+}
+
+/// What a reply brings.
+pub(crate) struct Replied {
+    /// Whoever asked still waits for it.
+    pub wanted: bool,
+    /// What is to be done now.
+    pub then: Option<(OnReply, Arc<Request>)>,
 }

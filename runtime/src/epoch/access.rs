@@ -402,7 +402,7 @@ impl<'w> Access<'w> {
         let mut result = Ok(());
         for (target, peer, confirmation) in asked {
             let completed = confirmation.and_then(|confirmation| {
-                operation::complete(self.core, operation, target, peer, confirmation.as_deref())
+                operation::complete(self.core, operation, target, peer, confirmation.as_ref())
             });
             result = result.and(completed);
         }

@@ -1,21 +1,19 @@
 //! Taking and releasing a target's lock: on its words where they are in sight, else by its agent.
 
+use std::sync::atomic::AtomicU32;
 use std::time::Instant;
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use transom_transport::TransportError;
 
-use transom_transport::{TransportError, futex};
-
-use crate::engine::{LockWords, agent_recheck};
-use crate::protocol::lock::{LockKind, Ticket, TicketLock};
-use crate::protocol::wire::Kind;
+use crate::engine::{agent_abandon, agent_recheck};
+use crate::protocol::lock::{LockKind, Ticket};
+use crate::protocol::turns::Turns;
+use crate::protocol::wire::{Header, Kind};
 use crate::window::{Core, Peer};
 use crate::{Error, Result};
 
 /// Polls of the lock between two looks at the clock.
 const POLLS_PER_LOOK: u32 = 64;
-/// Longest sleep without a look at the deadline and at failures.
-const NAP: std::time::Duration = std::time::Duration::from_millis(50);
 
 /// Takes the lock of `target`; waits in a fair queue.
 #[inline]
@@ -27,11 +25,15 @@ pub(super) fn acquire(core: &Core, target: usize, peer: &Peer, kind: LockKind) -
     let lock = words.lock().map_err(failed)?;
     let ticket = lock.draw(kind);
     if !lock.try_enter(ticket) {
-        let sleepers = words.sleepers().map_err(failed)?;
-        wait_turn(core, target, &lock, sleepers, ticket)?;
+        wait_turn(core, target, peer, &words.turns().map_err(failed)?, ticket)?;
     }
     if kind == LockKind::Shared {
-        changed(core, "lock", target, peer, words)?;
+        let turns = words.turns().map_err(failed)?;
+        if let Err(error) = changed(core, "lock", target, peer, &turns) {
+            turns.lock.release(ticket);
+            turns.changed();
+            return Err(error);
+        }
     }
     Ok(ticket)
 }
@@ -41,15 +43,21 @@ pub(super) fn acquire(core: &Core, target: usize, peer: &Peer, kind: LockKind) -
 pub(super) fn release(core: &Core, target: usize, peer: &Peer, ticket: Ticket) -> Result<()> {
     let failed = |e: TransportError| core.name(Error::transport("unlock", &e)).with_target(target);
     if let Some(words) = core.lock_words("unlock", target, peer)? {
-        words.lock().map_err(failed)?.release(ticket);
-        return changed(core, "unlock", target, peer, words);
+        let turns = words.turns().map_err(failed)?;
+        turns.lock.release(ticket);
+        return changed(core, "unlock", target, peer, &turns);
     }
     let engine = &core.member.engine;
-    let mut header = engine.header(Kind::Unlock);
+    engine.send("unlock", peer.world, &about(core, peer, Kind::Unlock, ticket), &[])
+}
+
+/// A message about a ticket.
+fn about(core: &Core, peer: &Peer, kind: Kind, ticket: Ticket) -> Header {
+    let mut header = core.member.engine.header(kind);
     header.window = peer.number;
-    header.op = u8::from(ticket.kind == LockKind::Exclusive);
+    header.op = ticket.code();
     header.value = u64::from(ticket.number);
-    engine.send("unlock", peer.world, &header, &[])
+    header
 }
 
 /// Tells whoever waits that the lock has changed.
@@ -59,10 +67,9 @@ fn changed(
     operation: &'static str,
     target: usize,
     peer: &Peer,
-    words: &LockWords,
+    turns: &Turns<'_, AtomicU32>,
 ) -> Result<()> {
-    let failed = |e: TransportError| core.name(Error::transport(operation, &e)).with_target(target);
-    if !words.changed().map_err(failed)? {
+    if !turns.changed() {
         return Ok(());
     }
     let engine = &core.member.engine;
@@ -79,44 +86,50 @@ fn changed(
 fn wait_turn(
     core: &Core,
     target: usize,
-    lock: &TicketLock<'_, AtomicU32>,
-    sleepers: &AtomicU32,
+    peer: &Peer,
+    turns: &Turns<'_, AtomicU32>,
     ticket: Ticket,
 ) -> Result<()> {
     let engine = &core.member.engine;
-    let what = || format!("the {:?} lock of rank {target}", ticket.kind);
     let start = Instant::now();
     while start.elapsed() < engine.spin() {
         for _ in 0..POLLS_PER_LOOK {
-            if lock.try_enter(ticket) {
+            if turns.lock.try_enter(ticket) {
                 return Ok(());
             }
             std::hint::spin_loop();
         }
     }
-    sleepers.fetch_add(1, Ordering::SeqCst);
-    let result = loop {
-        let word = lock.watched(ticket);
-        let seen = word.load(Ordering::SeqCst);
-        if lock.try_enter(ticket) {
-            break Ok(());
-        }
-        if let Err(error) = engine.check_wait("lock", &what, start.elapsed()) {
-            break Err(core.name(error).with_target(target));
-        }
-        futex::sleep_on(word, seen, NAP);
-    };
-    sleepers.fetch_sub(1, Ordering::SeqCst);
-    result
+    let what = || format!("the {:?} lock of rank {target}", ticket.kind);
+    let waited = turns.sleep_until(ticket, || engine.check_wait("lock", &what, start.elapsed()));
+    waited.map_err(|error| {
+        abandon(core, target, peer, ticket);
+        core.name(error).with_target(target)
+    })
+}
+
+/// Has the target's agent hold the ticket until its turn has passed: others wait behind it.
+#[cold]
+fn abandon(core: &Core, target: usize, peer: &Peer, ticket: Ticket) {
+    let engine = &core.member.engine;
+    if target == core.rank() {
+        agent_abandon(engine, core.number, ticket);
+    } else {
+        // Without waiting for room: this rank has waited long enough.
+        engine.send_later(peer.world, &about(core, peer, Kind::Abandon, ticket), &[]);
+    }
 }
 
 /// Asks the target's agent for the lock.
 fn request(core: &Core, target: usize, peer: &Peer, kind: LockKind) -> Result<Ticket> {
     let engine = &core.member.engine;
-    let mut header = engine.header(Kind::Lock);
-    header.window = peer.number;
-    header.op = u8::from(kind == LockKind::Exclusive);
+    let header = about(core, peer, Kind::Lock, Ticket { number: 0, kind });
     let request = engine.request("lock", peer.world, header, &[])?;
-    engine.await_reply("lock", target, &request).map_err(|e| core.name(e))?;
+    if let Err(error) = engine.await_reply("lock", target, &request)
+        // Unless the lock has come meanwhile, it is given back when it comes.
+        && (request.give_up() || request.outcome() == Some(false))
+    {
+        return Err(core.name(error));
+    }
     Ok(Ticket { number: request.value() as u32, kind })
 }

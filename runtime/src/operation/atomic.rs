@@ -5,7 +5,6 @@
 //! does the same. So all paths to one element are atomic to each other, the owner's included.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use transom_transport::{
     Basic, DataType, ReduceOp, Span, Stripes, Swappable, TransportError, TransportResult,
@@ -77,8 +76,8 @@ fn accumulate_by_messages(core: &Core, place: &Place<'_>, what: Accumulate<'_>) 
     let room = room(core, place.peer, what.ty);
     for (i, part) in what.operands.chunks(room).enumerate() {
         let header = header(core, place, Kind::Accumulate, what.op, what.ty, i * room);
-        place.peer.state.messages.store(true, Ordering::Release);
         core.member.engine.send(NAME, place.peer.world, &header, part)?;
+        place.peer.state.sent();
     }
     Ok(())
 }

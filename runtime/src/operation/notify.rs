@@ -1,7 +1,5 @@
 //! Put with notification: data, and a count at the target that says it is there.
 
-use std::sync::atomic::Ordering;
-
 use super::transfer::{Place, message_room, put};
 use super::{complete, start_complete};
 use crate::memory::OriginBuffer;
@@ -23,12 +21,13 @@ pub(crate) fn notify(core: &Core, place: &Place<'_>, bytes: &[u8], number: u64) 
         return send(core, place, &[], number);
     }
     if bytes.len() <= message_room(core, place.peer) {
-        place.peer.state.messages.store(true, Ordering::Release);
-        return send(core, place, bytes, number);
+        send(core, place, bytes, number)?;
+        place.peer.state.sent();
+        return Ok(());
     }
     put(core, place, &OriginBuffer::of_scope(bytes), None)?;
     let confirmation = start_complete(core, NAME, place.peer)?;
-    complete(core, NAME, place.target, place.peer, confirmation.as_deref())?;
+    complete(core, NAME, place.target, place.peer, confirmation.as_ref())?;
     send(core, place, &[], number)
 }
 

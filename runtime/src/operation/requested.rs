@@ -126,8 +126,8 @@ fn send_parts<T: Element + Basic>(
                 to.copy_from_slice(&data);
             }
             state.end();
-            if let Some(then) = count.count_down((!there).then_some(refused)) {
-                then(engine);
+            if let Some(over) = count.count_down((!there).then_some(refused)) {
+                over.act(engine);
             }
         });
         if let Err(error) = engine.request_then(operation, place.peer.world, header, part, Some(then)) {

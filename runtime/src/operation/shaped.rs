@@ -1,8 +1,6 @@
 //! Operations between layouts: piece by piece where the target's memory is mapped or pieces are large, else many pieces in
 //! one message.
 
-use std::sync::atomic::Ordering;
-
 use transom_transport::{DataType, Span};
 
 use super::atomic::Accumulate;
@@ -174,8 +172,9 @@ fn send(
     if let Some((op, ty)) = what {
         (header.op, header.ty) = (op as u8, ty as u8);
     }
-    place.peer.state.messages.store(true, Ordering::Release);
-    engine.send(operation, place.peer.world, &header, &payload).map_err(|e| core.name(e))
+    engine.send(operation, place.peer.world, &header, &payload).map_err(|e| core.name(e))?;
+    place.peer.state.sent();
+    Ok(())
 }
 
 /// Asks for what a batch names, waits for it, and puts it where it is wanted.

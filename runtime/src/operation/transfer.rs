@@ -113,8 +113,8 @@ pub(crate) fn get_now(core: &Core, place: &Place<'_>, bytes: &mut [u8]) -> Resul
 
 /// One part of an operation has ended at once, or all have been started.
 pub(super) fn over(engine: &Engine, count: &Countdown) {
-    if let Some(then) = count.count_down(None) {
-        then(engine);
+    if let Some(over) = count.count_down(None) {
+        over.act(engine);
     }
 }
 
@@ -195,8 +195,9 @@ fn put_by_messages(core: &Core, place: &Place<'_>, bytes: &[u8]) -> Result<()> {
         let mut header = engine.header(Kind::Put);
         header.window = place.peer.number;
         header.offset = place.agent_offset() + start as u64;
-        place.peer.state.messages.store(true, Ordering::Release);
-        engine.send("put", place.peer.world, &header, &bytes[start..start + len])
+        engine.send("put", place.peer.world, &header, &bytes[start..start + len])?;
+        place.peer.state.sent();
+        Ok(())
     })
 }
 

@@ -3,11 +3,15 @@
 //! - [`wire`]: the messages that ranks send each other.
 //! - [`lock`]: the fair reader-writer lock of passive-target epochs.
 //! - [`runs`]: non-contiguous accesses in a message.
+//! - [`turns`]: who waits for that lock, and how they learn that it has changed.
+//! - [`dissemination`]: the rounds of a barrier.
 //! - [`pscw`]: which posts and completes have arrived.
 //! - [`matching`]: collectives' messages waiting for whoever needs them.
 
+pub mod dissemination;
 pub mod lock;
 pub mod matching;
 pub mod pscw;
 pub mod runs;
+pub mod turns;
 pub mod wire;

@@ -51,6 +51,8 @@ pub enum Kind {
     FindRegion = 17,
     /// My region at address `offset` is about to go: forget it, then reply.
     ForgetRegion = 18,
+    /// I have given up waiting for the window's lock: hold my ticket, and release it at its turn; as [`Kind::Unlock`].
+    Abandon = 19,
 }
 
 impl Kind {
@@ -76,6 +78,7 @@ impl Kind {
             16 => Self::Notify,
             17 => Self::FindRegion,
             18 => Self::ForgetRegion,
+            19 => Self::Abandon,
             _ => return None,
         })
     }

@@ -95,7 +95,7 @@ impl<T: Element> Window<T> {
             return Err(self.nothing_at(NAME, address));
         };
         drop(attachments);
-        let known_to = std::mem::take(&mut *region.known_to.lock());
+        let known_to = Regions::known_to(&region);
         let ranks = (0..core.peers.len()).filter(|rank| known_to.contains(&core.peers[*rank].world));
         core.tell(ranks, Kind::ForgetRegion, address);
         // An access by the agent, or by another thread of this rank, may be under way.

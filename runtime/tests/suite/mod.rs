@@ -16,7 +16,7 @@ mod requests;
 mod transfers;
 mod windows;
 
-use random::Random;
+pub use random::Random;
 use transom::{Job, Result};
 
 /// A rank's program.

@@ -65,9 +65,7 @@ impl Stripes {
     pub(super) fn lock(&self, place: u64) -> TransportResult<Held<'_>> {
         let stripe = (place >> self.shift) as usize % Self::COUNT;
         let word = self.words.word32(stripe * Self::LINE)?;
-        if word.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed).is_err() {
-            wait(word);
-        }
+        hold(word);
         Ok(Held(word))
     }
 
@@ -77,22 +75,70 @@ impl Stripes {
     }
 }
 
+/// A word that a lock is made of: the CPU's and the kernel's, or a model checker's.
+trait Word {
+    /// Stores `HELD` if the word is `FREE`.
+    fn try_hold(&self) -> bool;
+    fn read(&self) -> u32;
+    fn swap(&self, value: u32) -> u32;
+    /// Sleeps while the word is `AWAITED`, until a wake-up. May return for no reason.
+    fn sleep(&self);
+    fn wake_one(&self);
+}
+
+impl Word for AtomicU32 {
+    #[inline]
+    fn try_hold(&self) -> bool {
+        self.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    #[inline]
+    fn read(&self) -> u32 {
+        self.load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    fn swap(&self, value: u32) -> u32 {
+        self.swap(value, Ordering::AcqRel)
+    }
+
+    fn sleep(&self) {
+        futex::sleep_on(self, AWAITED, Duration::from_secs(1));
+    }
+
+    fn wake_one(&self) {
+        futex::wake_one(self);
+    }
+}
+
 /// The mutex of "Futexes Are Tricky" (U. Drepper, 2011), §6: a waiter marks the word before it sleeps, so an
 /// unlock calls the kernel only if somebody may sleep.
+#[inline]
+fn hold(word: &impl Word) {
+    if !word.try_hold() {
+        wait(word);
+    }
+}
+
 #[cold]
-fn wait(word: &AtomicU32) {
+fn wait(word: &impl Word) {
     // As long as the holder needs if it runs; if it does not, spinning keeps the core from it.
-    const SPINS: usize = 100;
+    const SPINS: usize = if cfg!(test) { 2 } else { 100 };
     for _ in 0..SPINS {
         hint::spin_loop();
-        if word.load(Ordering::Relaxed) == FREE
-            && word.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed).is_ok()
-        {
+        if word.read() == FREE && word.try_hold() {
             return;
         }
     }
-    while word.swap(AWAITED, Ordering::Acquire) != FREE {
-        futex::sleep_on(word, AWAITED, Duration::from_secs(1));
+    while word.swap(AWAITED) != FREE {
+        word.sleep();
+    }
+}
+
+#[inline]
+fn release(word: &impl Word) {
+    if word.swap(FREE) == AWAITED {
+        word.wake_one();
     }
 }
 
@@ -103,8 +149,10 @@ pub(super) struct Held<'a>(&'a AtomicU32);
 impl Drop for Held<'_> {
     #[inline]
     fn drop(&mut self) {
-        if self.0.swap(FREE, Ordering::Release) == AWAITED {
-            futex::wake_one(self.0);
-        }
+        release(self.0);
     }
 }
+
+#[cfg(test)]
+#[path = "stripes_tests.rs"]
+mod tests;

@@ -1,0 +1,118 @@
+//! Threads issue operations to one target and flush, all at once: a flush that returns has everything complete that was
+//! issued before it began.
+
+use shuttle::sync::mpsc::{Receiver, Sender, channel};
+use shuttle::thread;
+use transom_transport::Completion;
+
+use super::check;
+use super::pending::{Pending, Pendings, TargetState};
+use super::requests::Requests;
+use super::sync::{Arc, AtomicBool, Ordering};
+
+const THREADS: usize = 3;
+
+enum Message {
+    /// An accumulate of a thread.
+    Apply(usize),
+    /// A flush, with the number of its request.
+    Flush(u32),
+    End,
+}
+
+#[derive(Default)]
+struct Rank {
+    state: Arc<TargetState>,
+    pendings: Pendings,
+    requests: Requests,
+    /// Applied at the target: each thread's put, and its accumulate.
+    put: [AtomicBool; THREADS],
+    applied: [AtomicBool; THREADS],
+}
+
+fn until(done: impl Fn() -> bool) {
+    while !done() {
+        thread::yield_now();
+    }
+}
+
+impl Rank {
+    /// As `operation::start_complete` and `operation::complete`.
+    fn flush(&self, messages: &Sender<Message>) {
+        let confirmation = self.state.unconfirmed().map(|sent| {
+            let (number, request) = self.requests.open(None);
+            messages.send(Message::Flush(number)).unwrap();
+            (request, sent)
+        });
+        until(|| self.state.is_idle());
+        if let Some((request, sent)) = confirmation {
+            until(|| request.outcome().is_some());
+            self.state.confirm(sent);
+        }
+    }
+
+    fn issue(&self, me: usize, messages: &Sender<Message>, puts: &Sender<(usize, u64)>) {
+        let pending = Pending { target: self.state.clone(), buffer: None, done: None, pull: None };
+        let context = self.pendings.begin(pending);
+        puts.send((me, context)).unwrap();
+        messages.send(Message::Apply(me)).unwrap();
+        self.state.sent();
+    }
+
+    fn target(&self, messages: &Receiver<Message>) {
+        loop {
+            match messages.recv().unwrap() {
+                Message::Apply(thread) => self.applied[thread].store(true, Ordering::SeqCst),
+                Message::Flush(number) => drop(self.requests.reply(number, true, 0, &[])),
+                Message::End => return,
+            }
+        }
+    }
+
+    /// The transport, which completes the latest put first: in no order.
+    fn transport(&self, puts: &Receiver<(usize, u64)>) {
+        let mut under_way = Vec::new();
+        while let Ok(put) = puts.recv() {
+            under_way.push(put);
+            under_way.extend(puts.try_iter());
+            while let Some((thread, context)) = under_way.pop() {
+                self.put[thread].store(true, Ordering::SeqCst);
+                assert!(self.pendings.complete(Completion { context, result: Ok(()) }).pull.is_none());
+            }
+        }
+    }
+}
+
+#[test]
+fn shuttle_a_flush_completes_all_that_was_issued_before_it() {
+    check(|| {
+        let rank = Arc::new(Rank::default());
+        let (messages, at_target) = channel();
+        let (puts, at_transport) = channel();
+        let target = thread::spawn({
+            let rank = rank.clone();
+            move || rank.target(&at_target)
+        });
+        let transport = thread::spawn({
+            let rank = rank.clone();
+            move || rank.transport(&at_transport)
+        });
+        let threads: Vec<_> = (0..THREADS)
+            .map(|me| {
+                let (rank, messages, puts) = (rank.clone(), messages.clone(), puts.clone());
+                thread::spawn(move || {
+                    rank.issue(me, &messages, &puts);
+                    rank.flush(&messages);
+                    assert!(rank.put[me].load(Ordering::SeqCst), "a put is not complete");
+                    assert!(rank.applied[me].load(Ordering::SeqCst), "an accumulate is not applied");
+                })
+            })
+            .collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert!(rank.state.is_idle() && rank.state.unconfirmed().is_none());
+        drop(puts);
+        transport.join().unwrap();
+        messages.send(Message::End).unwrap();
+        target.join().unwrap();
+    });
+}

@@ -1,0 +1,229 @@
+//! Three participants and the target's agent under a model checker: ranks that see the lock and sleep on it, ranks that
+//! the agent represents, and one that gives up. A lost wake-up is a deadlock, which the checker reports.
+
+use shuttle::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use shuttle::sync::mpsc::{Receiver, Sender, channel};
+use shuttle::sync::{Arc, Condvar, Mutex, MutexGuard};
+use shuttle::thread;
+
+use super::*;
+
+/// A word with a futex's guarantee: between the look at the word and the sleep no wake-up goes by.
+#[derive(Default)]
+struct Futex {
+    word: AtomicU32,
+    bucket: Mutex<()>,
+    wake: Condvar,
+}
+
+impl Word for Futex {
+    fn add_one(&self) -> u32 {
+        self.word.fetch_add(1, Ordering::SeqCst)
+    }
+
+    fn read(&self) -> u32 {
+        self.word.load(Ordering::SeqCst)
+    }
+
+    fn write(&self, value: u32) {
+        self.word.store(value, Ordering::SeqCst);
+    }
+}
+
+impl Sleep for Futex {
+    fn take_one(&self) {
+        self.word.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    fn sleep_on(&self, seen: u32) {
+        let bucket = self.bucket.lock().unwrap();
+        if self.read() == seen {
+            drop(self.wake.wait(bucket).unwrap());
+        }
+    }
+
+    fn wake_all(&self) {
+        let _bucket = self.bucket.lock().unwrap();
+        self.wake.notify_all();
+    }
+}
+
+/// What a participant is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// It maps the lock, on the target's node.
+    Near,
+    /// The target itself: it acts for its agent, too.
+    Target,
+    /// The agent represents it.
+    Far,
+    /// As [`Role::Near`], but it does not wait.
+    GivesUp,
+}
+
+use LockKind::{Exclusive, Shared};
+use Role::{Far, GivesUp, Near, Target};
+
+enum Message {
+    Lock(usize, LockKind),
+    Unlock(Ticket),
+    Wake,
+    Abandon(Ticket),
+    End,
+}
+
+#[derive(Default)]
+struct Model {
+    words: [Futex; 5],
+    held: Mutex<Vec<Represented<usize>>>,
+    replies: [(Mutex<Option<Ticket>>, Condvar); 3],
+    readers: AtomicUsize,
+    writers: AtomicUsize,
+}
+
+impl Model {
+    fn turns(&self) -> Turns<'_, Futex> {
+        let [next, read, write, sleepers, represented] = &self.words;
+        Turns { lock: TicketLock { next, read, write }, sleepers, represented }
+    }
+
+    fn held(&self) -> MutexGuard<'_, Vec<Represented<usize>>> {
+        self.held.lock().unwrap()
+    }
+
+    /// What the agent does whenever it is told of a change.
+    fn recheck(&self) {
+        self.turns().let_in(
+            || self.held(),
+            |ticket, rank| {
+                *self.replies[rank].0.lock().unwrap() = Some(ticket);
+                self.replies[rank].1.notify_all();
+            },
+        );
+    }
+
+    fn agent(&self, messages: &Receiver<Message>) {
+        let turns = self.turns();
+        loop {
+            match messages.recv().unwrap() {
+                Message::Lock(rank, kind) => {
+                    turns.represent(&mut self.held(), turns.lock.draw(kind), Some(rank));
+                }
+                Message::Unlock(ticket) => {
+                    turns.lock.release(ticket);
+                    turns.changed();
+                }
+                Message::Abandon(ticket) => turns.represent(&mut self.held(), ticket, None),
+                Message::Wake => {}
+                Message::End => return,
+            }
+            self.recheck();
+        }
+    }
+
+    fn changed(&self, role: Role, agent: &Sender<Message>) {
+        if self.turns().changed() {
+            match role {
+                Target => self.recheck(),
+                _ => agent.send(Message::Wake).unwrap(),
+            }
+        }
+    }
+
+    fn acquire(&self, me: usize, role: Role, kind: LockKind, agent: &Sender<Message>) -> Option<Ticket> {
+        if role == Far {
+            agent.send(Message::Lock(me, kind)).unwrap();
+            let (reply, there) = &self.replies[me];
+            let mut reply = reply.lock().unwrap();
+            loop {
+                match reply.take() {
+                    Some(ticket) => return Some(ticket),
+                    None => reply = there.wait(reply).unwrap(),
+                }
+            }
+        }
+        let turns = self.turns();
+        let ticket = turns.lock.draw(kind);
+        let give_up = || if role == GivesUp { Err(()) } else { Ok(()) };
+        if !turns.lock.try_enter(ticket) && turns.sleep_until(ticket, give_up).is_err() {
+            agent.send(Message::Abandon(ticket)).unwrap();
+            return None;
+        }
+        if kind == Shared {
+            self.changed(role, agent);
+        }
+        Some(ticket)
+    }
+
+    fn hold(&self, kind: LockKind) {
+        let (own, most_writers) = if kind == Exclusive { (&self.writers, 1) } else { (&self.readers, 0) };
+        own.fetch_add(1, Ordering::SeqCst);
+        assert_eq!(self.writers.load(Ordering::SeqCst), most_writers);
+        assert!(kind == Shared || self.readers.load(Ordering::SeqCst) == 0);
+        own.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    fn participate(&self, me: usize, (role, kind): (Role, LockKind), agent: &Sender<Message>) {
+        let Some(ticket) = self.acquire(me, role, kind, agent) else { return };
+        self.hold(kind);
+        if role == Far {
+            agent.send(Message::Unlock(ticket)).unwrap();
+        } else {
+            self.turns().lock.release(ticket);
+            self.changed(role, agent);
+        }
+    }
+}
+
+fn model(participants: [(Role, LockKind); 3]) {
+    let run = move || {
+        let model = Arc::new(Model::default());
+        let (send, receive) = channel();
+        let agent = thread::spawn({
+            let model = model.clone();
+            move || model.agent(&receive)
+        });
+        let ranks: Vec<_> = participants
+            .into_iter()
+            .enumerate()
+            .map(|(me, participant)| {
+                let (model, send) = (model.clone(), send.clone());
+                thread::spawn(move || model.participate(me, participant, &send))
+            })
+            .collect();
+        ranks.into_iter().for_each(|rank| rank.join().unwrap());
+        send.send(Message::End).unwrap();
+        agent.join().unwrap();
+        // Everybody's turn has passed: the next would enter.
+        assert!(model.held().is_empty());
+        assert_eq!(model.words.each_ref().map(Futex::read), [3, 3, 3, 0, 0]);
+    };
+    shuttle::check_random(run, 1_500);
+    shuttle::check_pct(run, 1_500, 3);
+}
+
+#[test]
+fn shuttle_writers_near_and_far() {
+    model([(Near, Exclusive), (Far, Exclusive), (Far, Exclusive)]);
+    model([(Near, Exclusive), (Near, Exclusive), (Far, Exclusive)]);
+}
+
+#[test]
+fn shuttle_readers_and_writers_near_and_far() {
+    model([(Near, Shared), (Far, Exclusive), (Far, Shared)]);
+    model([(Near, Exclusive), (Near, Shared), (Far, Shared)]);
+    model([(Near, Shared), (Near, Shared), (Near, Exclusive)]);
+}
+
+#[test]
+fn shuttle_the_target_acts_for_its_agent() {
+    model([(Target, Exclusive), (Far, Exclusive), (Far, Exclusive)]);
+    model([(Target, Shared), (Near, Exclusive), (Far, Shared)]);
+}
+
+#[test]
+fn shuttle_who_gives_up_is_passed_over() {
+    model([(Near, Exclusive), (GivesUp, Exclusive), (Far, Exclusive)]);
+    model([(Near, Shared), (GivesUp, Exclusive), (Near, Shared)]);
+    model([(Near, Exclusive), (GivesUp, Shared), (GivesUp, Exclusive)]);
+}
