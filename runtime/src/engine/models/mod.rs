@@ -1,6 +1,7 @@
 //! The engine's tables under a model checker: the same source files, compiled with its locks and atomics.
 
 #![allow(dead_code, unreachable_pub, reason = "a model uses a part of each table")]
+#![allow(clippy::duplicate_mod, reason = "the point of it")]
 
 mod detach;
 mod flush;
