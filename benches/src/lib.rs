@@ -14,18 +14,20 @@ pub mod pair;
 pub mod passive;
 pub mod report;
 pub mod samples;
+pub mod sync;
+mod sync_report;
 
 use anyhow::{Context, bail};
 use transom::Job;
 
 pub use options::Options;
 
-/// Runs the benchmark as one of two ranks and returns what rank 0 has to print (nothing at rank 1). Collective.
+/// Runs the benchmark as one of two ranks (of more for `--sync`) and returns what rank 0 has to print (nothing at the others). Collective.
 ///
 /// # Errors
 /// The job has not two ranks; an operation failed; the two ranks could not connect.
 pub fn run(job: &Job, options: &Options) -> anyhow::Result<String> {
-    if job.size() != 2 {
+    if !options.sync && job.size() != 2 {
         bail!(
             "rma-bench measures between two ranks, but this job has {}: transom run -n 2 rma-bench",
             job.size()
@@ -34,5 +36,9 @@ pub fn run(job: &Job, options: &Options) -> anyhow::Result<String> {
     if !options.unbound {
         machine::bind(job.rank()).context("binding to a core (--unbound does without)")?;
     }
-    if options.passive { passive::run(job, options) } else { figure::run(job, options) }
+    match options {
+        Options { sync: true, .. } => sync::run(job, options),
+        Options { passive: true, .. } => passive::run(job, options),
+        _ => figure::run(job, options),
+    }
 }

@@ -23,6 +23,12 @@ pub fn bind(rank: usize) -> nix::Result<()> {
     sched_setaffinity(this_thread, &own)
 }
 
+/// Cores of this machine, whatever this thread is bound to.
+pub fn cores() -> usize {
+    let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    cpu.lines().filter(|line| line.starts_with("processor")).count()
+}
+
 /// One line: CPU, cores, kernel, transport and what is below it.
 pub fn describe(job: &Job) -> String {
     let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -30,7 +36,7 @@ pub fn describe(job: &Job) -> String {
         .lines()
         .find_map(|line| line.strip_prefix("model name")?.split_once(':').map(|(_, name)| name.trim()))
         .unwrap_or("unknown CPU");
-    let cores = cpu.lines().filter(|line| line.starts_with("processor")).count();
+    let cores = cores();
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let (transport, provider) = job.transport(1).unwrap_or(("none", ""));
     format!("{model}, {cores} cores, Linux {}; transport {transport}: {provider}", kernel.trim())

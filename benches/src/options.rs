@@ -15,6 +15,10 @@ pub struct Options {
     #[arg(long)]
     pub passive: bool,
 
+    /// Synchronisation against the number of ranks: 2, 3, 4, 6, 8, 12, 16, as far as the job has them.
+    #[arg(long, conflicts_with_all = ["passive", "window", "address"])]
+    pub sync: bool,
+
     /// Comma-separated values, all times in nanoseconds.
     #[arg(long)]
     pub csv: bool,

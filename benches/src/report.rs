@@ -99,12 +99,12 @@ impl Row {
     }
 }
 
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     format!("\"{text}\"")
 }
 
 /// Three significant digits.
-fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     let decimals = match value {
         v if v < 0.1 => 3,
         v if v < 10.0 => 2,
@@ -114,7 +114,11 @@ fn number(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-fn table(header: &[&str], text_columns: &[usize], rows: impl Iterator<Item = Vec<String>>) -> String {
+pub(crate) fn table(
+    header: &[&str],
+    text_columns: &[usize],
+    rows: impl Iterator<Item = Vec<String>>,
+) -> String {
     let mut table = Table::new();
     table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_header(header);
     for lines in [TableComponent::HorizontalLines, TableComponent::MiddleIntersections] {

@@ -37,3 +37,16 @@ fn two_ranks_only() {
     let errors = transom::local(3, |job| Ok(transom_benches::run(&job, &options).unwrap_err().to_string()));
     assert!(errors.unwrap()[0].contains("two ranks"));
 }
+
+#[test]
+fn synchronisation_of_many_ranks() {
+    let run = |arguments: &[&str]| {
+        let options = Options::parse_from([&["rma-bench", "--quick", "--sync"], arguments].concat());
+        let rank = |job| Ok(transom_benches::run(&job, &options).map_err(|e| format!("{e:#}")));
+        transom::local(5, rank).unwrap().swap_remove(0).unwrap()
+    };
+    let table = run(&[]);
+    assert!(table.contains("p = 4") && !table.contains("p = 6") && table.contains("residual"), "{table}");
+    let csv = run(&["--csv", "--only", "fence"]);
+    assert_eq!(csv.lines().count(), 1 + 2 * 3, "{csv}");
+}
