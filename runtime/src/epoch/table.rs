@@ -4,13 +4,13 @@
 use crate::{Class, Error, Result};
 
 /// The open access epoch.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Accessing {
     #[default]
     Nothing,
     Fence,
     Start,
-    Locks(Vec<usize>),
+    Locks,
     LockAll,
 }
 
@@ -18,6 +18,8 @@ enum Accessing {
 #[derive(Debug, Default)]
 pub(crate) struct Epochs {
     access: Accessing,
+    /// The targets of [`Accessing::Locks`]. Kept when they go: a lock should not cost an allocation.
+    locked: Vec<usize>,
     exposed: bool,
 }
 
@@ -28,15 +30,15 @@ fn in_the_way(operation: &'static str, what: &str) -> Error {
 impl Epochs {
     /// No access epoch may be open.
     fn check_no_access(&self, operation: &'static str) -> Result<()> {
-        match &self.access {
+        match self.access {
             Accessing::Nothing => Ok(()),
             Accessing::Fence => Err(in_the_way(operation, "a fence epoch is open")),
             Accessing::Start => {
                 Err(in_the_way(operation, "an access epoch of start is open (complete ends it)"))
             }
             Accessing::LockAll => Err(in_the_way(operation, "a lock_all epoch is open")),
-            Accessing::Locks(targets) => {
-                Err(in_the_way(operation, &format!("locks of ranks {targets:?} are held")))
+            Accessing::Locks => {
+                Err(in_the_way(operation, &format!("locks of ranks {:?} are held", self.locked)))
             }
         }
     }
@@ -56,24 +58,23 @@ impl Epochs {
 
     /// Opens a lock epoch to `target`.
     pub fn open_lock(&mut self, target: usize) -> Result<()> {
-        match &mut self.access {
-            Accessing::Nothing => self.access = Accessing::Locks(vec![target]),
-            Accessing::Locks(targets) if !targets.contains(&target) => targets.push(target),
-            Accessing::Locks(_) => {
+        match self.access {
+            Accessing::Nothing => self.access = Accessing::Locks,
+            Accessing::Locks if !self.locked.contains(&target) => {}
+            Accessing::Locks => {
                 return Err(in_the_way("lock", &format!("a lock of rank {target} is held already")));
             }
             _ => return self.check_no_access("lock"),
         }
+        self.locked.push(target);
         Ok(())
     }
 
     /// Closes it.
     pub fn close_lock(&mut self, target: usize) {
-        if let Accessing::Locks(targets) = &mut self.access {
-            targets.retain(|t| *t != target);
-            if targets.is_empty() {
-                self.access = Accessing::Nothing;
-            }
+        self.locked.retain(|t| *t != target);
+        if self.locked.is_empty() && self.access == Accessing::Locks {
+            self.access = Accessing::Nothing;
         }
     }
 
@@ -108,7 +109,7 @@ impl Epochs {
         self.check_not_exposed("post")?;
         match self.access {
             // Accesses of this rank to others, or by start to itself, go with being exposed.
-            Accessing::Nothing | Accessing::Start | Accessing::Locks(_) => {}
+            Accessing::Nothing | Accessing::Start | Accessing::Locks => {}
             Accessing::Fence | Accessing::LockAll => self.check_no_access("post")?,
         }
         self.exposed = true;
