@@ -2,7 +2,6 @@
 
 #![allow(clippy::duplicate_mod, reason = "the point of it")]
 #![allow(dead_code, unreachable_pub, reason = "a model uses a part of each table")]
-#![allow(clippy::duplicate_mod, reason = "the point of it")]
 
 mod detach;
 mod flush;
