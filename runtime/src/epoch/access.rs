@@ -82,7 +82,7 @@ impl<'w> Access<'w> {
         if core.hints.no_locks || assert != Assert::NONE {
             check_locks(core, "lock", assert)?;
         }
-        core.epochs.lock().open_lock(target).map_err(|e| core.name(e).with_target(target))?;
+        core.epochs.lock().open_lock(target, core.rank()).map_err(|e| core.name(e).with_target(target))?;
         let access = Self::open(core, Covers::One(target), assert);
         if let Some(peer) = peer
             && access.checked

@@ -53,7 +53,7 @@ fn origins(core: &Core, group: &[usize]) -> Vec<usize> {
 
 /// Opens an exposure epoch to the ranks of `group`.
 pub(super) fn post(core: &Core, group: &[usize], assert: Assert) -> Result<()> {
-    core.epochs.lock().open_post().map_err(|e| core.name(e))?;
+    core.epochs.lock().open_post(core.rank()).map_err(|e| core.name(e))?;
     let posted = (|| {
         if !assert.has(Assert::NOSTORE) {
             core.publish("post")?;

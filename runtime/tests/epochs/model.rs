@@ -112,6 +112,11 @@ impl Model {
 
     fn passive(&mut self, call: Call) -> Outcome {
         let idle = self.idle();
+        // A window is not locked while it is exposed (MPI-4.1 §12.5.3), as far as its owner can see.
+        let own = matches!(call, Call::LockAll) || call == Call::Lock(self.me);
+        if own && self.exposed.is_some() {
+            return SYNC;
+        }
         match (call, &mut self.access) {
             (Call::Lock(target), Access::Locks(held)) if !held.contains(&target) => held.push(target),
             (Call::Lock(target), _) if idle => self.access = Access::Locks(vec![target]),
@@ -140,7 +145,8 @@ impl Model {
                 self.completes += i64::from(group);
             }
             Call::Post(group) if self.exposed.is_none() => {
-                if matches!(self.access, Access::Fence(true) | Access::LockAll) {
+                let locked = matches!(&self.access, Access::Locks(held) if held.contains(&self.me));
+                if locked || matches!(self.access, Access::Fence(true) | Access::LockAll) {
                     return SYNC;
                 }
                 if matches!(self.access, Access::Fence(false)) {
