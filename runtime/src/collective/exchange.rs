@@ -32,11 +32,15 @@ pub(crate) enum Kind {
     Scan = 15,
     Exscan = 16,
     ReduceScatter = 17,
+    /// A fence that nothing precedes.
+    FirstFence = 18,
+    /// A fence that nothing succeeds.
+    LastFence = 19,
 }
 
 impl Kind {
     pub fn name(code: u8) -> &'static str {
-        const NAMES: [&str; 18] = [
+        const NAMES: [&str; 20] = [
             "barrier",
             "broadcast",
             "allgather",
@@ -55,6 +59,8 @@ impl Kind {
             "scan",
             "exscan",
             "reduce_scatter",
+            "fence with NOPRECEDE",
+            "fence with NOSUCCEED",
         ];
         NAMES.get(usize::from(code)).copied().unwrap_or("an unknown collective")
     }

@@ -11,7 +11,15 @@ pub(super) fn synchronise(core: &Core, assert: Assert) -> Result<()> {
     }
     // Where nothing precedes and nothing follows, nobody need wait for anybody.
     if !assert.has(Assert::NOPRECEDE | Assert::NOSUCCEED) {
-        collective::barrier_as(core.comm.channel(), Kind::Fence).map_err(|e| core.name(e))?;
+        // These two are given by all ranks or by none (§12.5.5): a rank that does otherwise is told.
+        let kind = if assert.has(Assert::NOPRECEDE) {
+            Kind::FirstFence
+        } else if assert.has(Assert::NOSUCCEED) {
+            Kind::LastFence
+        } else {
+            Kind::Fence
+        };
+        collective::barrier_as(core.comm.channel(), kind).map_err(|e| core.name(e))?;
     }
     core.refresh("fence")
 }

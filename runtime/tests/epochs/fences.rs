@@ -121,3 +121,20 @@ pub fn wrong_assertions(job: &Job) -> Result<()> {
         Ok(())
     })
 }
+
+/// NOPRECEDE and NOSUCCEED are for all ranks or for none: two that differ are told.
+pub fn assertions_that_differ(job: &Job) -> Result<()> {
+    for assert in [Assert::NOPRECEDE, Assert::NOSUCCEED] {
+        let window = job.allocate::<u64>(1)?;
+        let rma = window.explicit();
+        let own = if job.rank() == 0 { assert } else { Assert::NONE };
+        let fenced = rma.fence(own);
+        let error = fenced.unwrap_err();
+        assert_eq!(error.class(), Class::Collective, "{error}");
+        assert!(error.message().contains("fence with NO"), "{error}");
+        drop(rma);
+        drop(window);
+        job.barrier()?;
+    }
+    Ok(())
+}

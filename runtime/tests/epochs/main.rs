@@ -31,6 +31,7 @@ tests! {
     RANKS, fences::as_calls => fence_with_every_assertion_over_shm, fence_with_every_assertion_over_ofi;
     RANKS, fences::as_scopes =>
         scopes_of_fences_with_every_assertion_over_shm, scopes_of_fences_with_every_assertion_over_ofi;
+    [2], fences::assertions_that_differ => assertions_that_differ_over_shm, assertions_that_differ_over_ofi;
     RANKS, fences::wrong_assertions => wrong_assertions_are_errors_over_shm, wrong_assertions_are_errors_over_ofi;
     RANKS, pscw::groups_of_all_sizes => pscw_groups_of_all_sizes_over_shm, pscw_groups_of_all_sizes_over_ofi;
     RANKS, pscw::all_to_all => pscw_all_ranks_to_all_over_shm, pscw_all_ranks_to_all_over_ofi;
