@@ -15,7 +15,10 @@ mod programs;
 #[path = "oracle/shrink.rs"]
 mod shrink;
 
+use std::collections::BTreeMap;
 use std::time::Instant;
+
+use transom::{DataType, ReduceOp, reduce_valid};
 
 use child::{Failure, Setting};
 use cut::Cut;
@@ -85,5 +88,46 @@ fn failures_are_shrunk_to_a_few_operations() {
         let program = program.unwrap();
         let operations = program.rounds.iter().flat_map(|round| round.operations.iter().flatten()).count();
         assert!((1..=3).contains(&operations), "{operations} operations are left:\n{failed}");
+    }
+}
+
+/// The generator makes what it should: every verb, every operation on every type, every kind of window and epoch.
+#[test]
+fn programs_are_of_all_kinds() {
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    let mut see = |what: String| *seen.entry(what).or_default() += 1;
+    for seed in programs::first_seed()..programs::first_seed() + 3000 {
+        let program = programs::generate::program(seed, child::ranks_of(seed));
+        see(format!("{:?} {}", program.kind, program.separate));
+        for round in &program.rounds {
+            let epoch = format!("{:?}", round.epoch);
+            see(format!("{} {}", epoch.split(' ').next().unwrap(), round.epoch.is_explicit()));
+            for operation in round.operations.iter().flatten() {
+                let verb = format!("{:?}", operation.verb);
+                see(format!("{} {}", verb.split('(').next().unwrap(), operation.typed));
+                let element = operation.there.elements().first().map(|(_, ty)| *ty);
+                if let (Some(op), Some(ty)) = (operation.verb.reduces(), element) {
+                    see(format!("{op:?} on {ty:?}"));
+                    see(format!("{ty:?} misaligned {}", !operation.at.is_multiple_of(ty.size())));
+                }
+            }
+        }
+    }
+    println!("{seen:#?}");
+    for ty in DataType::ALL {
+        for op in ReduceOp::ALL.into_iter().filter(|op| reduce_valid(*op, ty)) {
+            assert!(seen.contains_key(&format!("{op:?} on {ty:?}")), "no {op:?} on {ty:?}");
+        }
+    }
+    for what in [
+        "Dynamic true",
+        "Shared false",
+        "Pscw true",
+        "Fence true",
+        "Locks false",
+        "PutNotify true",
+        "Load true",
+    ] {
+        assert!(seen.contains_key(what), "no {what}");
     }
 }
