@@ -58,12 +58,14 @@ impl Tasks {
 
     /// Polls a new task, and keeps it if it is not done.
     fn start(&self, mut task: Task) {
-        // Held from the first poll on: an event after it is followed by a drive that finds the task.
         let mut tasks = self.tasks.lock();
+        // Counted before the first poll: whoever finds an event after that poll sees the count, waits for the lock, and
+        // drives the task.
+        self.len.store(tasks.len() + 1, Ordering::Release);
         if task.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {
             tasks.push(task);
-            self.len.store(tasks.len(), Ordering::Release);
         }
+        self.len.store(tasks.len(), Ordering::Release);
     }
 
     /// Polls every task.
