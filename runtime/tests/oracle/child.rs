@@ -75,6 +75,10 @@ fn batch(ranks: usize, programs: &[&(Program, Expected)]) -> Option<Failure> {
             for (program, expected) in programs {
                 current[job.rank()].store(program.seed, Ordering::Relaxed);
                 PROGRESS.fetch_add(1, Ordering::Relaxed);
+                if job.rank() == 0 {
+                    // Should a signal end this process, the last of these is known.
+                    println!("AT {}", program.seed);
+                }
                 let wrong = run::program(&job, program, expected);
                 let wrong = wrong.inspect_err(|e| fail(program.seed, format!("rank {}: {e}", job.rank())))?;
                 if let Some(wrong) = wrong {
@@ -104,7 +108,7 @@ fn watch() {
         if now != last.0 {
             last = (now, Instant::now());
         } else if last.1.elapsed() > LIMIT {
-            println!("FAILED 0\nno end");
+            println!("FAILED ?\nno end");
             std::process::exit(2);
         }
     }
@@ -142,10 +146,12 @@ impl Setting {
         if status.success() && output.contains("PASSED") {
             return None;
         }
+        let last = output.lines().filter_map(|line| line.strip_prefix("AT ")?.parse().ok()).next_back();
+        let last = last.unwrap_or(seeds.0);
         let failed = output.split("FAILED ").nth(1).and_then(|rest| rest.split_once('\n'));
         Some(match failed {
-            Some((seed, what)) => Failure { seed: seed.parse().unwrap_or(0), what: what.into() },
-            None => Failure { seed: 0, what: format!("{status}\n{output}") },
+            Some((seed, what)) => Failure { seed: seed.parse().unwrap_or(last), what: what.into() },
+            None => Failure { seed: last, what: status.to_string() },
         })
     }
 }
