@@ -16,7 +16,7 @@ impl<T: Element> Window<T> {
 
     /// Elements that `rank` exposes, or `None` if there is no such rank.
     pub fn len_at(&self, rank: usize) -> Option<usize> {
-        self.core.peers.get(rank).map(|peer| peer.bytes / size_of::<T>())
+        (rank < self.core.peers.len()).then(|| self.core.peers.bytes(rank) / size_of::<T>())
     }
 
     /// Bytes at this rank (`MPI_WIN_SIZE`).
@@ -31,12 +31,12 @@ impl<T: Element> Window<T> {
 
     /// Bytes that a displacement of 1 stands for at this rank (`MPI_WIN_DISP_UNIT`).
     pub fn displacement_unit(&self) -> usize {
-        self.core.peers[self.core.rank()].unit
+        self.core.peers.unit(self.core.rank())
     }
 
     /// Bytes that a displacement of 1 stands for at `rank`, or `None` if there is no such rank.
     pub fn displacement_unit_at(&self, rank: usize) -> Option<usize> {
-        self.core.peers.get(rank).map(|peer| peer.unit)
+        (rank < self.core.peers.len()).then(|| self.core.peers.unit(rank))
     }
 
     /// Where the memory comes from (`MPI_WIN_CREATE_FLAVOR`).

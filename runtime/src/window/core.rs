@@ -11,6 +11,7 @@ use super::copies::Copies;
 use super::dynamic::Attachment;
 use super::options::{Flavour, Hints, MemoryModel};
 use super::peer::Peer;
+use super::table::Peers;
 use crate::engine::{Exposure, LockWords};
 use crate::epoch::Epochs;
 use crate::job::Member;
@@ -31,7 +32,7 @@ pub(crate) struct Core {
     /// This rank's number of the window.
     pub number: u32,
     pub exposure: Arc<Exposure>,
-    pub peers: Box<[Peer]>,
+    pub peers: Peers,
     pub epochs: Mutex<Epochs>,
     pub flavour: Flavour,
     pub hints: Hints,
@@ -178,7 +179,7 @@ impl Drop for Core {
         let regions = self.exposure.regions().map(|regions| regions.detach_all()).unwrap_or_default();
         if self.of_user || !regions.is_empty() {
             let peers = (0..self.peers.len()).filter(|rank| *rank != self.rank());
-            let shared = peers.filter(|rank| engine.routes.to(self.peers[*rank].world).name() == "shm");
+            let shared = peers.filter(|rank| engine.routes.to(self.peers.world(*rank)).name() == "shm");
             self.tell(shared, Kind::Revoke, 0);
         }
         drop(regions);
@@ -195,14 +196,14 @@ impl Core {
         let engine = &self.member.engine;
         let mut waiting = Vec::new();
         for rank in ranks {
-            let peer = &self.peers[rank];
+            let world = self.peers.world(rank);
             let (request, reply) = engine.requests.open();
             let mut header = engine.header(kind);
-            header.window = peer.number;
+            header.window = self.peers.number(rank);
             header.request = request;
             header.offset = address as u64;
-            engine.send_later(peer.world, &header, &[]);
-            waiting.push((peer.world, reply));
+            engine.send_later(world, &header, &[]);
+            waiting.push((world, reply));
         }
         let start = Instant::now();
         while !waiting.is_empty() && start.elapsed() < REVOKE_LIMIT {

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use transom_transport::{Region, RegionKey, Remote, Span, TransportError};
+use transom_transport::{Region, Remote, Span, TransportError};
 
 use super::copies::Copies;
 use super::options::{Flavour, Hints, MemoryModel};
 use super::plan::{Wish, agree};
-use super::{Core, Peer, WindowOptions, shared};
+use super::table::{Parts, Peers, PerRank, Source};
+use super::{Core, WindowOptions, shared};
 use crate::collective::{self, Kind};
 use crate::engine::{Exposed, Exposure, Regions, key_for};
 use crate::job::Member;
@@ -75,10 +76,10 @@ impl Core {
             Err(e) => Err((e.class() == Class::NoMemory, e.to_string())),
         };
         let offers: Result<Vec<Offer>> = exchange(comm, &offer);
-        let peers = offers.and_then(|offers| peers(comm, operation, &wishes, &offers, remotes));
-        match (made, peers) {
-            (Ok(made), Ok(peers)) => {
-                Ok(Box::new(Self::of(comm, wishes[0].context, made, peers, flavour, hints, of_user)))
+        let parts = offers.and_then(|offers| parts(comm, operation, &wishes, offers, remotes));
+        match (made, parts) {
+            (Ok(made), Ok(parts)) => {
+                Ok(Box::new(Self::of(comm, wishes[0].context, made, parts, flavour, hints, of_user)))
             }
             (Ok(made), Err(error)) => {
                 member.engine.exposures.remove(made.number);
@@ -93,19 +94,20 @@ impl Core {
         comm: &Communicator,
         context: u64,
         made: Made,
-        peers: Box<[Peer]>,
+        parts: Parts,
         flavour: Flavour,
         hints: Hints,
         of_user: bool,
     ) -> Self {
+        let own = comm.with_context(context);
         Self {
             member: comm.member().clone(),
             title: comm.channel().title(),
-            comm: comm.with_context(context),
+            peers: Peers::new(own.channel().clone(), parts),
+            comm: own,
             number: made.number,
             private: made.exposure.private,
             exposure: made.exposure,
-            peers,
             epochs: Mutex::default(),
             flavour,
             hints,
@@ -234,35 +236,30 @@ fn expose(
 }
 
 /// The peers' parts, or the error of the first rank that has none.
-fn peers(
+fn parts(
     comm: &Communicator,
     operation: &'static str,
     wishes: &[Wish],
-    offers: &[Offer],
+    offers: Vec<Offer>,
     remotes: Vec<Remote>,
-) -> Result<Box<[Peer]>> {
-    let mut remotes = remotes.into_iter();
-    let mut peers = Vec::with_capacity(offers.len());
-    for (rank, offer) in offers.iter().enumerate() {
-        let (number, keys) = match offer {
-            Ok(offer) => offer,
-            Err((no_memory, reason)) => {
-                let class = if *no_memory { Class::NoMemory } else { Class::System };
-                return Err(Error::new(class, operation, format!("rank {rank}: {reason}")));
-            }
-        };
-        let world = comm.channel().job_rank(rank);
-        peers.push(Peer {
-            world,
-            bytes: wishes[rank].bytes(),
-            unit: wishes[rank].unit,
-            number: *number,
-            key: RegionKey(key_for(keys, comm.member().engine.routes.to(world).name()).0),
-            state: Arc::default(),
-            remote: remotes.next().map_or_else(Default::default, Into::into),
-            lock: Default::default(),
-            stripes: Default::default(),
-        });
+) -> Result<Parts> {
+    let routes = &comm.member().engine.routes;
+    let (mut numbers, mut all_keys) = (Vec::new(), Vec::new());
+    for (rank, offer) in offers.into_iter().enumerate() {
+        let (number, keys) = offer.map_err(|(no_memory, reason)| {
+            let class = if no_memory { Class::NoMemory } else { Class::System };
+            Error::new(class, operation, format!("rank {rank}: {reason}"))
+        })?;
+        numbers.push(number);
+        all_keys.push(key_for(&keys, routes.to(comm.channel().job_rank(rank)).name()));
     }
-    Ok(peers.into())
+    Ok(Parts {
+        bytes: PerRank::of(wishes.iter().map(Wish::bytes).collect()),
+        units: PerRank::of(wishes.iter().map(|wish| wish.unit).collect()),
+        numbers: PerRank::of(numbers),
+        source: match remotes.is_empty() {
+            true => Source::Keys(PerRank::of(all_keys)),
+            false => Source::Mapped(remotes.into()),
+        },
+    })
 }

@@ -13,6 +13,7 @@ mod options;
 mod peer;
 mod plan;
 mod shared;
+mod table;
 
 use std::marker::PhantomData;
 use std::sync::Arc;
