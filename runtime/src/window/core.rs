@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -14,6 +15,7 @@ use super::peer::Peer;
 use super::table::Peers;
 use crate::engine::{Exposure, LockWords};
 use crate::epoch::Epochs;
+use crate::heap::Piece;
 use crate::job::Member;
 use crate::protocol::wire::Kind;
 use crate::{Class, Communicator, Error, NULL_RANK, Result};
@@ -49,6 +51,10 @@ pub(crate) struct Core {
     pub private: bool,
     /// Whether what peers access is the user's, which goes when the window goes.
     pub of_user: bool,
+    /// The piece of this rank's heap that others access, shared with windows that overlap this one.
+    pub piece: Option<Arc<Piece>>,
+    /// All ranks have agreed to access it no more.
+    pub freed: AtomicBool,
 }
 
 impl Core {
@@ -186,6 +192,11 @@ impl Drop for Core {
         self.attachments.lock().clear();
         self.registrations.lock().clear();
         self.member.control.close(self.number);
+        if let Some(piece) = &self.piece
+            && !*self.freed.get_mut()
+        {
+            piece.retire();
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use transom_transport::{RegionKey, Remote, TransportResult};
 
 use super::Peer;
 use crate::comm::Channel;
+use crate::heap::Heap;
 
 /// Peers whose slots are allocated together.
 const LEAF: usize = 256;
@@ -45,6 +46,8 @@ pub(super) enum Source {
     Keys(PerRank<RegionKey>),
     /// Memory that is mapped here already.
     Mapped(Box<[Remote]>),
+    /// Pieces of the ranks' heaps, at the same offset; whether their addresses are the same, too.
+    Heap { heap: Arc<Heap>, start: usize, same_address: bool },
 }
 
 /// What the ranks said when the window was made.
@@ -132,12 +135,30 @@ impl Peers {
         self.channel.job_rank(rank)
     }
 
+    /// Address of the memory that a rank of the window exposes, in its own process, where that is known.
+    pub fn address(&self, rank: usize) -> Option<usize> {
+        match &self.parts.source {
+            Source::Heap { heap, start, .. } => {
+                heap.address_of(self.world(rank)).map(|address| address + start)
+            }
+            Source::Keys(_) | Source::Mapped(_) => None,
+        }
+    }
+
+    /// Whether that address is known and the same at all ranks.
+    pub fn same_address(&self) -> bool {
+        matches!(self.parts.source, Source::Heap { same_address: true, .. })
+    }
+
     /// Makes the memory of a rank of the window accessible here.
     pub fn attach(&self, rank: usize) -> TransportResult<Remote> {
         let world = self.world(rank);
         match &self.parts.source {
             Source::Keys(keys) => self.channel.engine.routes.to(world).attach(world, keys.get(rank)),
             Source::Mapped(remotes) => Ok(remotes[rank].clone()),
+            Source::Heap { heap, start, .. } => {
+                heap.attach(&self.channel.engine.routes, world, *start, self.bytes(rank))
+            }
         }
     }
 }

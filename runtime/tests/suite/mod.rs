@@ -36,6 +36,7 @@ pub const PROGRAMS: &[(&str, Program)] = &[
     ("displacement_units", windows::displacement_units),
     ("windows_of_users_memory", windows::windows_of_users_memory),
     ("many_windows", windows::many_windows),
+    ("addresses_of_peers", windows::addresses_of_peers),
     ("collectives", windows::collectives),
     ("structs_as_elements", windows::structs_as_elements),
     ("splits", comm::splits),
