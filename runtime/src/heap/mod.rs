@@ -179,6 +179,8 @@ impl Own {
             Span::reserve(None, bytes, ADDRESS)
         };
         let memory: Span = reserve()?;
+        // Where pages cannot be given back, windows that come and go would fill the memory.
+        memory.part(0, GRAIN)?.discard()?;
         let (mut regions, mut keys) = (Vec::new(), Vec::new());
         for transport in routes.transports() {
             let region = transport.register(&memory)?;

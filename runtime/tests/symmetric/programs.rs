@@ -2,6 +2,8 @@
 
 use transom::{Communicator, Error, Job, MemoryModel, Result, Sum, Window, WindowOptions};
 
+const MODEL: &str = "transom_memory_model";
+
 /// Each rank adds to every rank's part; then each finds everybody's sum in its own, which was zero.
 fn use_window(comm: &Communicator, window: &Window<u64>) -> Result<()> {
     assert!(window.local().to_vec()?.iter().all(|element| *element == 0), "memory that is not zeroed");
@@ -37,6 +39,15 @@ pub fn different_histories(job: &Job) -> Result<()> {
     {
         let window = job.allocate_with::<u64>(len, &options.unwrap_or_default())?;
         use_window(job, &window)?;
+        if std::env::var_os("TRANSOM_HEAP").is_none()
+            && len > 0
+            && window.info().get(MODEL) == Some("unified")
+        {
+            // Those who have held nothing have agreed with those who have.
+            assert!(
+                (0..job.size()).all(|rank| window.len_at(rank) == Some(0) || window.base_at(rank).is_some())
+            );
+        }
         if window.is_symmetric() {
             let bases: Vec<_> = (0..job.size()).filter_map(|rank| window.base_at(rank)).collect();
             assert!(bases.iter().all(|base| *base == bases[0]));
