@@ -46,6 +46,7 @@ pub mod datatype;
 mod engine;
 mod epoch;
 mod error;
+mod heap;
 mod job;
 mod memory;
 mod operation;

@@ -57,6 +57,12 @@ pub const SETTINGS: &[Setting] = &[
         meaning: "a blocked call gives up after this time, with an error that says what it waited for",
     },
     Setting {
+        name: "TRANSOM_HEAP",
+        kind: "bytes",
+        default: "the host's memory, at least 64 GiB, less where many ranks share an address space",
+        meaning: "address space that a rank's allocated windows share; what does not fit, with 0 all, is mapped apart",
+    },
+    Setting {
         name: "TRANSOM_FAULT",
         kind: "register:RANK",
         default: "none",
@@ -72,6 +78,7 @@ pub(crate) struct Settings {
     pub ofi_provider: Option<String>,
     pub spin: Option<Duration>,
     pub deadline: Option<Duration>,
+    pub heap: Option<u64>,
     /// The rank at which registrations fail.
     pub fault: Option<u64>,
 }
@@ -91,6 +98,7 @@ impl Settings {
             ofi_provider: get("TRANSOM_OFI_PROVIDER")?,
             spin: number("TRANSOM_SPIN", get("TRANSOM_SPIN")?)?.map(Duration::from_micros),
             deadline: number("TRANSOM_DEADLINE", get("TRANSOM_DEADLINE")?)?.map(Duration::from_secs),
+            heap: number("TRANSOM_HEAP", get("TRANSOM_HEAP")?)?,
             fault: fault(get("TRANSOM_FAULT")?)?,
         })
     }

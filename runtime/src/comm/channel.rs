@@ -1,7 +1,7 @@
 //! What messages of one communicator have in common.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::Group;
 use crate::engine::Engine;
@@ -25,13 +25,23 @@ pub(crate) struct Channel {
     pub size: usize,
     /// Number of the next collective.
     sequence: AtomicU64,
+    /// Whether the members know each other's heaps.
+    pub heaps_known: AtomicBool,
 }
 
 impl Channel {
     /// A channel between the ranks of `group`, of which this process is `rank`.
     pub fn new(engine: Arc<Engine>, context: u64, group: Group, rank: usize) -> Self {
         let size = group.size();
-        Self { engine, context, group, rank, size, sequence: AtomicU64::new(0) }
+        Self {
+            engine,
+            context,
+            group,
+            rank,
+            size,
+            sequence: AtomicU64::new(0),
+            heaps_known: AtomicBool::new(false),
+        }
     }
 
     /// The channel of the whole job.

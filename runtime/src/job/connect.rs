@@ -12,6 +12,7 @@ use super::{Job, Member};
 use crate::bootstrap::Bootstrap;
 use crate::comm::Channel;
 use crate::engine::{Engine, House, Routes};
+use crate::heap::{Heap, room};
 use crate::protocol::wire::Token;
 use crate::settings::Settings;
 use crate::{Class, Error, Result};
@@ -46,6 +47,7 @@ pub(super) fn join(mut bootstrap: Box<dyn Bootstrap>, house: House) -> Result<Jo
         Ok(shm) if shared => (shm.control, Some(shm.region)),
         _ => (Span::anonymous(CONTROL_BYTES).map_err(|e| Error::transport("init", &e)).map_err(name)?, None),
     };
+    let room = room(&routes, bootstrap.in_one_process(), settings.heap);
     let engine = Arc::new(Engine::new(rank, cards[0].token, settings, routes, house).map_err(name)?);
     let thread = engine.start_progress_thread()?;
     Ok(Job::new(Member {
@@ -53,6 +55,7 @@ pub(super) fn join(mut bootstrap: Box<dyn Bootstrap>, house: House) -> Result<Jo
         foundings: Default::default(),
         engine,
         control: Control::new(memory, region, keys),
+        heap: Arc::new(Heap::new(rank, room)),
         thread: Some(thread).into(),
         bootstrap: bootstrap.into(),
     }))

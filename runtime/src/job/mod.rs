@@ -16,6 +16,7 @@ use crate::bootstrap::Bootstrap;
 use crate::collective;
 use crate::comm::{Channel, Communicator};
 use crate::engine::Engine;
+use crate::heap::Heap;
 pub(crate) use control::Control;
 pub use start::{init, local, run};
 
@@ -44,6 +45,8 @@ impl Deref for Job {
 pub(crate) struct Member {
     pub engine: Arc<Engine>,
     pub control: Control,
+    /// What allocated windows take their memory from.
+    pub heap: Arc<Heap>,
     /// The channel of all ranks.
     world: Arc<Channel>,
     /// Times that communicators were founded in each context that is for that.

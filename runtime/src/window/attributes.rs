@@ -16,7 +16,7 @@ impl<T: Element> Window<T> {
 
     /// Elements that `rank` exposes, or `None` if there is no such rank.
     pub fn len_at(&self, rank: usize) -> Option<usize> {
-        self.core.peers.get(rank).map(|peer| peer.bytes / size_of::<T>())
+        (rank < self.core.peers.len()).then(|| self.core.peers.bytes(rank) / size_of::<T>())
     }
 
     /// Bytes at this rank (`MPI_WIN_SIZE`).
@@ -29,14 +29,32 @@ impl<T: Element> Window<T> {
         if self.core.local.is_empty() { 0 } else { self.core.local.address() }
     }
 
+    /// Address of `rank`'s part in `rank`'s process, where this rank knows it: of allocated windows that lie in the heaps
+    /// of their ranks. `None` as well if nothing is there, if there is no such rank, and in the separate memory model.
+    pub fn base_at(&self, rank: usize) -> Option<usize> {
+        let core = &self.core;
+        if rank == core.rank() && !core.local.is_empty() {
+            return Some(core.local.address());
+        }
+        let known = rank < core.peers.len() && core.copies.is_none() && core.peers.bytes(rank) > 0;
+        known.then(|| core.peers.address(rank)).flatten()
+    }
+
+    /// Whether an allocated window has the same address at all its ranks, each in a process of its own: then a pointer
+    /// into one rank's part tells where the same element is at any other. Most are; not those of ranks that are threads
+    /// of one process ([`crate::local`]), nor in the separate memory model.
+    pub fn is_symmetric(&self) -> bool {
+        self.core.copies.is_none() && self.core.peers.same_address()
+    }
+
     /// Bytes that a displacement of 1 stands for at this rank (`MPI_WIN_DISP_UNIT`).
     pub fn displacement_unit(&self) -> usize {
-        self.core.peers[self.core.rank()].unit
+        self.core.peers.unit(self.core.rank())
     }
 
     /// Bytes that a displacement of 1 stands for at `rank`, or `None` if there is no such rank.
     pub fn displacement_unit_at(&self, rank: usize) -> Option<usize> {
-        self.core.peers.get(rank).map(|peer| peer.unit)
+        (rank < self.core.peers.len()).then(|| self.core.peers.unit(rank))
     }
 
     /// Where the memory comes from (`MPI_WIN_CREATE_FLAVOR`).

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -11,8 +12,10 @@ use super::copies::Copies;
 use super::dynamic::Attachment;
 use super::options::{Flavour, Hints, MemoryModel};
 use super::peer::Peer;
+use super::table::Peers;
 use crate::engine::{Exposure, LockWords};
 use crate::epoch::Epochs;
+use crate::heap::Piece;
 use crate::job::Member;
 use crate::protocol::wire::Kind;
 use crate::{Class, Communicator, Error, NULL_RANK, Result};
@@ -31,7 +34,7 @@ pub(crate) struct Core {
     /// This rank's number of the window.
     pub number: u32,
     pub exposure: Arc<Exposure>,
-    pub peers: Box<[Peer]>,
+    pub peers: Peers,
     pub epochs: Mutex<Epochs>,
     pub flavour: Flavour,
     pub hints: Hints,
@@ -48,6 +51,10 @@ pub(crate) struct Core {
     pub private: bool,
     /// Whether what peers access is the user's, which goes when the window goes.
     pub of_user: bool,
+    /// The piece of this rank's heap that others access, shared with windows that overlap this one.
+    pub piece: Option<Arc<Piece>>,
+    /// All ranks have agreed to access it no more.
+    pub freed: AtomicBool,
 }
 
 impl Core {
@@ -178,13 +185,18 @@ impl Drop for Core {
         let regions = self.exposure.regions().map(|regions| regions.detach_all()).unwrap_or_default();
         if self.of_user || !regions.is_empty() {
             let peers = (0..self.peers.len()).filter(|rank| *rank != self.rank());
-            let shared = peers.filter(|rank| engine.routes.to(self.peers[*rank].world).name() == "shm");
+            let shared = peers.filter(|rank| engine.routes.to(self.peers.world(*rank)).name() == "shm");
             self.tell(shared, Kind::Revoke, 0);
         }
         drop(regions);
         self.attachments.lock().clear();
         self.registrations.lock().clear();
         self.member.control.close(self.number);
+        if let Some(piece) = &self.piece
+            && !*self.freed.get_mut()
+        {
+            piece.retire();
+        }
     }
 }
 
@@ -195,14 +207,14 @@ impl Core {
         let engine = &self.member.engine;
         let mut waiting = Vec::new();
         for rank in ranks {
-            let peer = &self.peers[rank];
+            let world = self.peers.world(rank);
             let (request, reply) = engine.requests.open(None);
             let mut header = engine.header(kind);
-            header.window = peer.number;
+            header.window = self.peers.number(rank);
             header.request = request;
             header.offset = address as u64;
-            engine.send_later(peer.world, &header, &[]);
-            waiting.push((peer.world, reply));
+            engine.send_later(world, &header, &[]);
+            waiting.push((world, reply));
         }
         let start = Instant::now();
         while !waiting.is_empty() && start.elapsed() < REVOKE_LIMIT {

@@ -1,17 +1,20 @@
 //! Making a window: a few exchanges, each of which ends with the same result on every rank.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use transom_transport::{Region, RegionKey, Remote, Span, TransportError};
+use transom_transport::{Region, Span, TransportError};
 
 use super::copies::Copies;
+use super::gather::{Made, gather};
 use super::options::{Flavour, Hints, MemoryModel};
 use super::plan::{Wish, agree};
-use super::{Core, Peer, WindowOptions, shared};
+use super::table::{Parts, Peers};
+use super::{Core, WindowOptions, shared};
 use crate::collective::{self, Kind};
-use crate::engine::{Exposed, Exposure, Regions, key_for};
+use crate::heap::Piece;
 use crate::job::Member;
 use crate::{Class, Communicator, Element, Error, Result};
 
@@ -24,23 +27,10 @@ pub(crate) enum Memory {
     Shared(std::result::Result<usize, String>),
     /// The user's.
     User(Span),
-    /// A part of another window of this rank.
-    Part(Span),
+    /// A part of another window of this rank, and the piece of the heap that it lies in, if it does.
+    Part(Span, Option<Arc<Piece>>),
     /// Nothing yet.
     Dynamic,
-}
-
-/// What a rank has, or why not.
-type Offer = std::result::Result<(u32, Vec<(String, Vec<u8>)>), (bool, String)>;
-
-/// This rank's part.
-struct Made {
-    number: u32,
-    exposure: Arc<Exposure>,
-    local: Span,
-    copies: Option<Copies>,
-    registrations: Vec<Box<dyn Region>>,
-    keys: Vec<(String, Vec<u8>)>,
 }
 
 impl Core {
@@ -59,53 +49,38 @@ impl Core {
         let (memory, remotes) = match memory {
             Memory::Shared(_) => {
                 let (part, remotes) = shared::make(comm, operation, &wishes, &hints).map_err(at)?;
-                (Memory::Part(part), remotes)
+                (Memory::Part(part, None), remotes)
             }
             memory => (memory, Vec::new()),
         };
         let of_user = match &memory {
-            Memory::User(span) | Memory::Part(span) => {
+            Memory::User(span) | Memory::Part(span, _) => {
                 hints.model == MemoryModel::Unified && span.file().is_none()
             }
             _ => false,
         };
-        let made = make(member, memory, &hints);
-        let offer: Offer = match &made {
-            Ok(made) => Ok((made.number, made.keys.clone())),
-            Err(e) => Err((e.class() == Class::NoMemory, e.to_string())),
-        };
-        let offers: Result<Vec<Offer>> = exchange(comm, &offer);
-        let peers = offers.and_then(|offers| peers(comm, operation, &wishes, &offers, remotes));
-        match (made, peers) {
-            (Ok(made), Ok(peers)) => {
-                Ok(Box::new(Self::of(comm, wishes[0].context, made, peers, flavour, hints, of_user)))
-            }
-            (Ok(made), Err(error)) => {
-                member.engine.exposures.remove(made.number);
-                member.control.close(made.number);
-                Err(at(error))
-            }
-            (Err(_), Err(error)) | (Err(error), Ok(_)) => Err(at(error)),
-        }
+        let (made, parts) = gather(comm, operation, memory, remotes, &wishes, &hints).map_err(at)?;
+        Ok(Box::new(Self::of(comm, wishes[0].context, made, parts, flavour, hints, of_user)))
     }
 
     fn of(
         comm: &Communicator,
         context: u64,
         made: Made,
-        peers: Box<[Peer]>,
+        parts: Parts,
         flavour: Flavour,
         hints: Hints,
         of_user: bool,
     ) -> Self {
+        let own = comm.with_context(context);
         Self {
             member: comm.member().clone(),
             title: comm.channel().title(),
-            comm: comm.with_context(context),
+            peers: Peers::new(own.channel().clone(), parts),
+            comm: own,
             number: made.number,
             private: made.exposure.private,
             exposure: made.exposure,
-            peers,
             epochs: Mutex::default(),
             flavour,
             hints,
@@ -115,6 +90,8 @@ impl Core {
             attachments: Mutex::default(),
             registrations: Mutex::new(made.registrations),
             of_user,
+            piece: made.piece,
+            freed: AtomicBool::new(false),
         }
     }
 }
@@ -142,14 +119,18 @@ fn wish<T: Element>(
     let (flavour, bytes) = match memory {
         Memory::Allocate(bytes) => (Flavour::Allocate, bytes.clone()),
         Memory::Shared(bytes) => (Flavour::Shared, bytes.clone()),
-        Memory::User(span) | Memory::Part(span) => (Flavour::Create, Ok(span.len())),
+        Memory::User(span) | Memory::Part(span, _) => (Flavour::Create, Ok(span.len())),
         Memory::Dynamic => (Flavour::Dynamic, Ok(0)),
     };
     let context = comm.new_context();
-    Wish::new::<T>(operation, flavour, options.displacement_unit, hints, bytes, context)
+    let mut wish = Wish::new::<T>(operation, flavour, options.displacement_unit, hints, bytes, context);
+    if flavour == Flavour::Allocate {
+        wish.heap = comm.member().heap.open(&comm.member().engine.routes);
+    }
+    wish
 }
 
-fn failed(error: TransportError) -> Error {
+pub(super) fn failed(error: TransportError) -> Error {
     Error::transport("window", &error)
 }
 
@@ -169,10 +150,7 @@ pub(super) fn register(
     member: &Member,
     memory: &Span,
 ) -> Result<(Vec<Box<dyn Region>>, Vec<(String, Vec<u8>)>)> {
-    if member.engine.settings.fault == Some(member.engine.rank as u64) {
-        let reason = "registration refused, as TRANSOM_FAULT asks".into();
-        return Err(failed(TransportError::NoMemory { bytes: memory.len(), reason }));
-    }
+    refuse_if_asked(member, memory.len())?;
     let mut registrations = Vec::new();
     let mut keys = Vec::new();
     for transport in member.engine.routes.transports() {
@@ -181,6 +159,15 @@ pub(super) fn register(
         registrations.push(region);
     }
     Ok((registrations, keys))
+}
+
+/// Fails where `TRANSOM_FAULT` says so.
+pub(super) fn refuse_if_asked(member: &Member, bytes: usize) -> Result<()> {
+    if member.engine.settings.fault == Some(member.engine.rank as u64) {
+        let reason = "registration refused, as TRANSOM_FAULT asks".into();
+        return Err(failed(TransportError::NoMemory { bytes, reason }));
+    }
+    Ok(())
 }
 
 /// The copies of `local` that a memory model asks for, and what is exposed to others.
@@ -193,76 +180,4 @@ pub(super) fn copies(member: &Member, hints: &Hints, local: Span) -> Result<(Spa
             Ok((public, Some(copies)))
         }
     }
-}
-
-/// Allocates and registers this rank's part.
-fn make(member: &Member, memory: Memory, hints: &Hints) -> Result<Made> {
-    let local = match memory {
-        Memory::User(span) | Memory::Part(span) => span,
-        Memory::Allocate(bytes) => {
-            let bytes = bytes.unwrap_or(0);
-            match hints.model {
-                MemoryModel::Unified => allocate(member, bytes)?,
-                MemoryModel::Separate => Span::anonymous(bytes).map_err(failed)?,
-            }
-        }
-        Memory::Shared(_) => Span::empty(),
-        Memory::Dynamic => {
-            let exposed = Exposed::Dynamic(Regions::default());
-            return expose(member, hints, exposed, Span::empty(), None, Vec::new(), Vec::new());
-        }
-    };
-    let (public, copies) = copies(member, hints, local.clone())?;
-    let (registrations, keys) = register(member, &public)?;
-    expose(member, hints, Exposed::Fixed(public), local, copies, registrations, keys)
-}
-
-fn expose(
-    member: &Member,
-    hints: &Hints,
-    exposed: Exposed,
-    local: Span,
-    copies: Option<Copies>,
-    registrations: Vec<Box<dyn Region>>,
-    keys: Vec<(String, Vec<u8>)>,
-) -> Result<Made> {
-    let stripes = member.control.own_stripes().map_err(failed)?.coarser(hints.granularity);
-    let (number, lock) = member.control.open()?;
-    let exposure = Arc::new(Exposure::new(exposed, lock, stripes));
-    member.engine.exposures.insert(number, exposure.clone());
-    Ok(Made { number, exposure, local, copies, registrations, keys })
-}
-
-/// The peers' parts, or the error of the first rank that has none.
-fn peers(
-    comm: &Communicator,
-    operation: &'static str,
-    wishes: &[Wish],
-    offers: &[Offer],
-    remotes: Vec<Remote>,
-) -> Result<Box<[Peer]>> {
-    let mut remotes = remotes.into_iter();
-    let mut peers = Vec::with_capacity(offers.len());
-    for (rank, offer) in offers.iter().enumerate() {
-        let (number, keys) = match offer {
-            Ok(offer) => offer,
-            Err((no_memory, reason)) => {
-                let class = if *no_memory { Class::NoMemory } else { Class::System };
-                return Err(Error::new(class, operation, format!("rank {rank}: {reason}")));
-            }
-        };
-        let world = comm.channel().job_rank(rank);
-        peers.push(Peer {
-            world,
-            bytes: wishes[rank].bytes(),
-            unit: wishes[rank].unit,
-            number: *number,
-            key: RegionKey(key_for(keys, comm.member().engine.routes.to(world).name()).0),
-            state: Arc::default(),
-            remote: remotes.next().map_or_else(Default::default, Into::into),
-            lock: Default::default(),
-            stripes: Default::default(),
-        });
-    }
-    Ok(peers.into())
 }

@@ -96,7 +96,7 @@ impl<T: Element> Window<T> {
         };
         drop(attachments);
         let known_to = Regions::known_to(&region);
-        let ranks = (0..core.peers.len()).filter(|rank| known_to.contains(&core.peers[*rank].world));
+        let ranks = (0..core.peers.len()).filter(|rank| known_to.contains(&core.peers.world(*rank)));
         core.tell(ranks, Kind::ForgetRegion, address);
         // An access by the agent, or by another thread of this rank, may be under way.
         while Arc::get_mut(&mut region).is_none() {

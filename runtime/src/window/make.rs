@@ -146,7 +146,7 @@ impl<T: Element> Window<T> {
         };
         // Collective all the same, so that all ranks learn of it.
         let memory = match &part {
-            Ok(part) => Memory::Part(part.clone()),
+            Ok(part) => Memory::Part(part.clone(), core.piece.clone()),
             Err(_) => Memory::Allocate(Err("this rank's range cannot be overlapped".into())),
         };
         let made = Core::create::<T>(&core.comm, "overlapping", memory, options);

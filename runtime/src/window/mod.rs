@@ -6,6 +6,7 @@ mod copies;
 mod core;
 mod create;
 mod dynamic;
+mod gather;
 mod local;
 mod make;
 mod notifications;
@@ -13,9 +14,11 @@ mod options;
 mod peer;
 mod plan;
 mod shared;
+mod table;
 
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 pub(crate) use self::core::Core;
 pub use local::Local;
@@ -66,7 +69,8 @@ impl<T: Element> Window<T> {
     }
 
     /// Frees the window (`MPI_Win_free`, §12.2.5). Collective: waits until every rank is done with it. Dropping a window
-    /// instead waits for nobody; accesses of other ranks that come later fail.
+    /// instead waits for nobody; accesses of other ranks that come later fail or have no effect, and the place of an
+    /// allocated window in this rank's heap is used no more.
     ///
     /// # Errors
     /// An epoch is open; a peer is gone or calls another collective.
@@ -96,6 +100,7 @@ impl<T: Element> Window<T> {
         let core = &self.core;
         core.epochs.lock().check_none("free").map_err(|e| core.name(e))?;
         collective::barrier_as(core.comm.channel(), Kind::Free).map_err(|e| core.name(e))?;
+        core.freed.store(true, Ordering::Relaxed);
         core.publish("free")?;
         core.refresh("free")
     }

@@ -22,13 +22,27 @@ pub(crate) struct Peer {
     pub unit: usize,
     /// The peer's number of the window.
     pub number: u32,
-    /// Key on the transport that leads there.
-    pub key: RegionKey,
     /// What is outstanding.
     pub state: Arc<TargetState>,
     pub remote: OnceLock<Remote>,
     pub lock: OnceLock<Option<LockWords>>,
     pub stripes: OnceLock<Stripes>,
+}
+
+impl Peer {
+    /// A peer with nothing outstanding, and nothing known beyond what it said.
+    pub fn new(world: usize, bytes: usize, unit: usize, number: u32) -> Self {
+        Self {
+            world,
+            bytes,
+            unit,
+            number,
+            state: Arc::default(),
+            remote: OnceLock::new(),
+            lock: OnceLock::new(),
+            stripes: OnceLock::new(),
+        }
+    }
 }
 
 /// Memory of a peer: all of its part, or what it has attached.
@@ -99,8 +113,10 @@ impl Core {
 
     #[cold]
     fn attach_peer<'a>(&self, operation: &'static str, target: usize, peer: &'a Peer) -> Result<&'a Remote> {
-        let attached = self.member.engine.routes.to(peer.world).attach(peer.world, &peer.key);
-        let remote = attached.map_err(|e| self.name(Error::transport(operation, &e)).with_target(target))?;
+        let remote = self
+            .peers
+            .attach(target)
+            .map_err(|e| self.name(Error::transport(operation, &e)).with_target(target))?;
         Ok(peer.remote.get_or_init(|| remote))
     }
 

@@ -23,6 +23,8 @@ pub(super) struct Wish {
     pub hints: std::result::Result<Hints, String>,
     /// Bytes to be allocated on this host, and what is free there, for large windows.
     large: Option<(u64, u64)>,
+    /// Size of the rank's heap, 0 if there is none or it is not wanted.
+    pub heap: usize,
     /// A new context, for the case that this is the first rank.
     pub context: u64,
 }
@@ -54,6 +56,7 @@ impl Wish {
             bytes,
             hints,
             large: large.map(|free| (transom_shm::host_identity(), free)),
+            heap: 0,
             context,
         }
     }

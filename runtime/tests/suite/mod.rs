@@ -43,6 +43,7 @@ pub const PROGRAMS: &[(&str, Program)] = &[
     ("many_windows", windows::many_windows),
     ("every_request_in_every_way", requests::every_request_in_every_way),
     ("many_requests_at_once", requests::many_requests_at_once),
+    ("addresses_of_peers", windows::addresses_of_peers),
     ("collectives", windows::collectives),
     ("structs_as_elements", windows::structs_as_elements),
     ("splits", comm::splits),

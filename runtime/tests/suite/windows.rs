@@ -67,6 +67,22 @@ pub fn many_windows(job: &Job) -> Result<()> {
     Ok(())
 }
 
+pub fn addresses_of_peers(job: &Job) -> Result<()> {
+    for len in [1 + job.rank() % 3, 5000, 0] {
+        let window = job.allocate::<u64>(len)?;
+        let bases = job.allgather(&[window.base()])?;
+        for (rank, base) in bases.iter().enumerate() {
+            if let Some(known) = window.base_at(rank) {
+                assert_eq!([known], base[..]);
+            }
+            assert!(!window.is_symmetric() || len == 0 || *base == bases[0]);
+        }
+        assert_eq!(window.base_at(job.size()), None);
+        window.free()?;
+    }
+    Ok(())
+}
+
 pub fn collectives(job: &Job) -> Result<()> {
     let (rank, size) = (job.rank(), job.size());
     for root in 0..size {

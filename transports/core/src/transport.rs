@@ -72,6 +72,8 @@ pub struct Capabilities {
     pub max_transfer: usize,
     /// Whether `put` and `get` exist for memory that is not mapped (else such accesses go by messages).
     pub rma: bool,
+    /// Whether registered memory costs nothing until it is touched: it is not pinned, nor mapped by a device.
+    pub registration_is_free: bool,
     /// The provider and version below, for people.
     pub provider: String,
 }
@@ -107,6 +109,12 @@ pub trait Transport: Send + Sync + fmt::Debug {
 
     /// Zeroed memory that peers of this transport can map, if it has such.
     fn allocate(&self, bytes: usize) -> TransportResult<Option<Span>>;
+
+    /// As [`Transport::allocate`], but address space only, at `address` if that is free: memory comes when it is
+    /// touched.
+    fn reserve(&self, _bytes: usize, _address: usize) -> TransportResult<Option<Span>> {
+        Ok(None)
+    }
 
     /// Exposes memory to peers until the region is dropped.
     fn register(&self, memory: &Span) -> TransportResult<Box<dyn Region>>;

@@ -101,6 +101,11 @@ fn missing(library: &'static Library, why: &str) -> TransportError {
     TransportError::Unavailable { transport: NAME, reason }
 }
 
+/// Whether registering memory pins no page of it: with providers over sockets, which register by writing a note.
+pub(crate) fn registration_is_free(provider: &str) -> bool {
+    matches!(provider.split(';').next(), Some("tcp" | "net" | "sockets"))
+}
+
 /// The library's version, for people.
 pub(crate) fn version(library: &Library) -> String {
     format!("libfabric {}.{}", library.version() >> 16, library.version() & 0xffff)

@@ -9,9 +9,24 @@ use nix::fcntl::{FcntlArg, SealFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use transom_transport::{Span, TransportError, TransportResult};
 
+/// Granularity at which parts of files are mapped: a multiple of every page size in use.
+const PART: usize = 1 << 16;
+
 /// Makes a zeroed memory file of `bytes` bytes and maps it. Its size is sealed, so that no peer can truncate it and
 /// make an access here fault.
 pub fn create(name: &str, bytes: usize) -> TransportResult<Span> {
+    let file = sealed(name, bytes)?;
+    let map =
+        map(&file, 0, bytes).map_err(|e| TransportError::NoMemory { bytes, reason: format!("mmap: {e}") })?;
+    Ok(Span::from_file(map, file))
+}
+
+/// As [`create`], but address space only, at `address` if that is free. The file takes memory as it is touched.
+pub fn reserve(name: &str, bytes: usize, address: usize) -> TransportResult<Span> {
+    Span::reserve(Some(sealed(name, bytes)?), bytes, address)
+}
+
+fn sealed(name: &str, bytes: usize) -> TransportResult<OwnedFd> {
     let no_memory = |reason: String| TransportError::NoMemory { bytes, reason };
     let file = memfd_create(name, MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING)
         .map_err(|e| no_memory(format!("memfd_create: {e}")))?;
@@ -19,21 +34,24 @@ pub fn create(name: &str, bytes: usize) -> TransportResult<Span> {
     nix::unistd::ftruncate(&file, size).map_err(|e| no_memory(format!("ftruncate: {e}")))?;
     let seals = SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_GROW | SealFlag::F_SEAL_SEAL;
     fcntl(&file, FcntlArg::F_ADD_SEALS(seals)).map_err(|e| TransportError::errno("fcntl(F_ADD_SEALS)", e))?;
-    let map = map(&file, bytes).map_err(|e| no_memory(format!("mmap: {e}")))?;
-    Ok(Span::from_file(map, file))
+    Ok(file)
 }
 
-/// Opens and maps the first `len` bytes of a peer's memory file, if it is still the file with this inode number.
-pub fn open(pid: u32, fd: u32, inode: u64, len: usize) -> std::io::Result<Span> {
+/// Opens a peer's memory file and maps `len` bytes of it from `start` on, if it is still the file with this inode number.
+pub fn open(pid: u32, fd: u32, inode: u64, start: usize, len: usize) -> std::io::Result<Span> {
     let file = OpenOptions::new().read(true).write(true).open(format!("/proc/{pid}/fd/{fd}"))?;
     let found = file.metadata()?;
-    if found.ino() != inode || found.size() < len as u64 {
+    if found.ino() != inode || found.size() < (start + len) as u64 {
         return Err(std::io::Error::new(
             std::io::ErrorKind::NotFound,
             "the peer has freed this memory in the meantime",
         ));
     }
-    Ok(Span::from_mapping(map(&OwnedFd::from(file), len)?))
+    let before = start % PART;
+    let map = map(&OwnedFd::from(file), start - before, before + len)?;
+    // A core dump of this process would touch every page of the peer's memory.
+    let _ = map.advise(memmap2::Advice::DontDump);
+    Span::from_mapping(map).part(before, len).map_err(std::io::Error::other)
 }
 
 /// The inode number of a memory file: its identity.
@@ -42,6 +60,6 @@ pub fn inode(file: std::os::fd::BorrowedFd<'_>) -> TransportResult<u64> {
     Ok(file.metadata().map_err(|e| TransportError::io("fstat", &e))?.ino())
 }
 
-fn map(file: &OwnedFd, len: usize) -> std::io::Result<MmapRaw> {
-    MmapOptions::new().len(len).map_raw(file)
+fn map(file: &OwnedFd, start: usize, len: usize) -> std::io::Result<MmapRaw> {
+    MmapOptions::new().offset(start as u64).len(len).map_raw(file)
 }

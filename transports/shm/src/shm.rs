@@ -70,6 +70,7 @@ impl Shm {
                 max_message: MAX_MESSAGE,
                 max_transfer: usize::MAX,
                 rma: attach::available(),
+                registration_is_free: true,
                 provider: "memory files, cross-memory attach".into(),
             },
             address,
@@ -135,7 +136,8 @@ impl Transport for Shm {
                 address.pid
             ),
         };
-        let memory = file::open(address.pid, address.queue, address.inode, QUEUE_BYTES).map_err(refused)?;
+        let memory =
+            file::open(address.pid, address.queue, address.inode, 0, QUEUE_BYTES).map_err(refused)?;
         let bell = Bell::open(address.pid, address.doorbell).map_err(refused)?;
         let slot = self.peers.get(peer).ok_or(TransportError::Malformed { peer, what: "rank" })?;
         let _ = slot.set(Peer { queue: Queue::new(memory), bell });
@@ -144,6 +146,10 @@ impl Transport for Shm {
 
     fn allocate(&self, bytes: usize) -> TransportResult<Option<Span>> {
         if bytes == 0 { Ok(Some(Span::empty())) } else { file::create("transom-window", bytes).map(Some) }
+    }
+
+    fn reserve(&self, bytes: usize, address: usize) -> TransportResult<Option<Span>> {
+        file::reserve("transom-heap", bytes, address).map(Some)
     }
 
     fn register(&self, memory: &Span) -> TransportResult<Box<dyn Region>> {
@@ -168,12 +174,15 @@ impl Transport for Shm {
             Some(Span::empty())
         } else if key.file != NO_FILE {
             let start = key.start as usize;
-            let Some(end) = start.checked_add(len) else { return Err(malformed) };
-            let mapped = file::open(key.pid, key.file, key.inode, end).map_err(|e| TransportError::Peer {
-                peer,
-                reason: format!("mapping its window from /proc/{}: {e}", key.pid),
-            })?;
-            Some(mapped.part(start, len)?)
+            if start.checked_add(len).is_none() {
+                return Err(malformed);
+            }
+            let mapped =
+                file::open(key.pid, key.file, key.inode, start, len).map_err(|e| TransportError::Peer {
+                    peer,
+                    reason: format!("mapping its window from /proc/{}: {e}", key.pid),
+                })?;
+            Some(mapped)
         } else {
             None
         };

@@ -8,6 +8,7 @@
 
 mod copy;
 mod span;
+mod sparse;
 mod stripes;
 #[cfg(test)]
 mod tests;
@@ -17,6 +18,7 @@ mod update;
 use std::sync::atomic::Ordering;
 
 pub use span::{Owner, Span};
+pub use sparse::Sparse;
 pub use stripes::Stripes;
 
 /// Orders every earlier store of this thread before every later load.

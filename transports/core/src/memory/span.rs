@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use memmap2::MmapRaw;
 
+use super::Sparse;
 use crate::{Number, ReduceOp, TransportError, TransportResult};
 
 /// What keeps a span's memory alive.
@@ -16,6 +17,8 @@ pub enum Owner {
     Mapping(MmapRaw),
     /// A mapping of a memory file that peers may map too.
     File(MmapRaw, OwnedFd),
+    /// A large mapping, of a memory file that peers may map too, or of memory of this process.
+    Sparse(Sparse, Option<OwnedFd>),
     /// Memory of the caller's, who promised to keep it (see [`Span::from_raw`]).
     Caller,
 }
@@ -51,7 +54,25 @@ impl Span {
     pub fn file(&self) -> Option<(BorrowedFd<'_>, usize)> {
         match &*self.owner {
             Owner::File(map, file) => Some((file.as_fd(), self.address() - map.as_mut_ptr() as usize)),
-            Owner::Mapping(_) | Owner::Caller => None,
+            Owner::Sparse(map, Some(file)) => {
+                Some((file.as_fd(), self.address() - map.start().as_ptr() as usize))
+            }
+            Owner::Sparse(_, None) | Owner::Mapping(_) | Owner::Caller => None,
+        }
+    }
+
+    /// The first `len` bytes of a memory file, or zeroed memory of this process: address space only, at `address` if
+    /// that is free, to which pages come when they are touched.
+    pub fn reserve(file: Option<OwnedFd>, len: usize, address: usize) -> TransportResult<Self> {
+        let map = Sparse::new(file.as_ref().map(AsFd::as_fd), len, address)?;
+        Ok(Self { start: map.start(), len: map.len(), owner: Arc::new(Owner::Sparse(map, file)) })
+    }
+
+    /// Gives the span's pages back to the system: from now on its bytes are zero. For whole pages of reserved memory.
+    pub fn discard(&self) -> TransportResult<()> {
+        match &*self.owner {
+            Owner::Sparse(map, _) => map.discard(self.start.as_ptr(), self.len),
+            _ => Err(TransportError::Range { offset: 0, bytes: self.len, len: 0 }),
         }
     }
 

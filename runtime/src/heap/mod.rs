@@ -1,0 +1,192 @@
+//! One large, sparse piece of memory per rank, registered once, of which allocated windows take parts at the same offset
+//! on all their ranks. So a window needs no file, registration, mapping and key of its own (MPI-4.1 §12.2.2).
+
+mod piece;
+mod pieces;
+mod room;
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use transom_transport::{Region, RegionKey, Remote, Span, TransportError, TransportResult};
+
+use crate::engine::{Routes, key_for};
+pub(crate) use piece::Piece;
+use pieces::Pieces;
+pub(crate) use room::room;
+
+/// Granularity of pieces: a page, wherever the program runs. Ranks must agree on it.
+pub(crate) const GRAIN: usize = if cfg!(target_arch = "x86_64") { 4096 } else { 1 << 16 };
+
+/// Where every rank would like its heap: far from where Linux puts programs, libraries, stacks, and what is mapped.
+const ADDRESS: usize = 0x2000_0000_0000;
+
+/// What a rank tells peers of its heap.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Card {
+    address: usize,
+    /// By name of transport.
+    keys: Vec<(String, Vec<u8>)>,
+}
+
+/// This rank's heap, and what it knows of others'.
+#[derive(Debug)]
+pub(crate) struct Heap {
+    rank: usize,
+    /// Bytes of address space that it may take, 0 if there is to be none.
+    room: usize,
+    /// Made with the first window that is allocated.
+    own: OnceLock<Option<Own>>,
+    pieces: Mutex<Pieces>,
+    /// By rank in the job.
+    peers: Mutex<HashMap<usize, Peer>>,
+}
+
+#[derive(Debug)]
+struct Own {
+    card: Card,
+    _regions: Vec<Box<dyn Region>>,
+    memory: Span,
+}
+
+#[derive(Debug)]
+struct Peer {
+    address: usize,
+    key: RegionKey,
+    /// Once it has been accessed.
+    remote: Option<Remote>,
+}
+
+impl Heap {
+    /// The heap of a rank of the job, of `room` bytes.
+    pub fn new(rank: usize, room: usize) -> Self {
+        Self {
+            rank,
+            room,
+            own: OnceLock::new(),
+            pieces: Mutex::new(Pieces::new(room)),
+            peers: Mutex::default(),
+        }
+    }
+
+    /// Makes the heap if this is the first call. Its size; 0 where there is none, so that every window has memory and
+    /// registrations of its own.
+    pub fn open(&self, routes: &Routes) -> usize {
+        let make = || {
+            let free =
+                |routes: &Routes| routes.transports().iter().all(|t| t.capabilities().registration_is_free);
+            let made = (self.room > 0 && free(routes)).then(|| Own::new(routes, self.room))?;
+            made.inspect_err(|error| tracing::warn!(%error, "windows are allocated one by one")).ok()
+        };
+        if self.own.get_or_init(make).is_some() { self.room } else { 0 }
+    }
+
+    /// What peers must know.
+    pub fn card(&self) -> Option<Card> {
+        self.own().map(|own| own.card.clone())
+    }
+
+    fn own(&self) -> Option<&Own> {
+        self.own.get().and_then(Option::as_ref)
+    }
+
+    /// End of the last piece that is taken.
+    pub fn high(&self) -> usize {
+        self.pieces.lock().high()
+    }
+
+    /// Takes `len` zeroed bytes, a multiple of [`GRAIN`], from `start` on or at the lowest place that is free.
+    pub fn take(self: &Arc<Self>, len: usize, start: Option<usize>) -> Option<Piece> {
+        self.own()?;
+        let mut pieces = self.pieces.lock();
+        let start = match start {
+            _ if len == 0 => 0,
+            Some(start) => start,
+            None => pieces.fit(len)?,
+        };
+        (len == 0 || pieces.take(start, len)).then(|| Piece::new(self.clone(), start, len))
+    }
+
+    /// Keeps what a peer told of its heap, if that was not known.
+    pub fn learn(&self, routes: &Routes, peer: usize, card: Card) {
+        self.peers.lock().entry(peer).or_insert_with(|| Peer {
+            address: card.address,
+            key: key_for(&card.keys, routes.to(peer).name()),
+            remote: None,
+        });
+    }
+
+    /// Where a peer's heap is in its own process, if that is known.
+    pub fn address_of(&self, peer: usize) -> Option<usize> {
+        self.peers.lock().get(&peer).map(|peer| peer.address)
+    }
+
+    /// Whether the heaps of these peers have the same address as this rank's.
+    pub fn same_address(&self, mut peers: impl Iterator<Item = usize>) -> bool {
+        let Some(own) = self.own() else { return false };
+        let known = self.peers.lock();
+        peers.all(|peer| known.get(&peer).is_some_and(|known| known.address == own.card.address))
+    }
+
+    /// Makes `bytes` bytes at `start` of a peer's heap accessible here.
+    pub fn attach(
+        &self,
+        routes: &Routes,
+        peer: usize,
+        start: usize,
+        bytes: usize,
+    ) -> TransportResult<Remote> {
+        let unknown = || TransportError::Peer { peer, reason: "its heap is not known".into() };
+        let mut peers = self.peers.lock();
+        let known = peers.get_mut(&peer).ok_or_else(unknown)?;
+        let remote = match &known.remote {
+            Some(remote) => remote,
+            None => known.remote.insert(self.attach_all(routes, peer, &known.key)?),
+        };
+        if start > remote.len || bytes > remote.len - start {
+            return Err(TransportError::Range { offset: start, bytes, len: remote.len });
+        }
+        Ok(Remote {
+            len: bytes,
+            direct: remote.direct.as_ref().map(|memory| memory.part(start, bytes)).transpose()?,
+            base: remote.base.wrapping_add(start as u64),
+            ..remote.clone()
+        })
+    }
+
+    fn attach_all(&self, routes: &Routes, peer: usize, key: &RegionKey) -> TransportResult<Remote> {
+        match self.own() {
+            // Not mapped a second time.
+            Some(own) if peer == self.rank && own.memory.file().is_some() => {
+                let memory = own.memory.clone();
+                Ok(Remote { peer, len: memory.len(), direct: Some(memory), base: 0, key: 0 })
+            }
+            _ => routes.to(peer).attach(peer, key),
+        }
+    }
+}
+
+impl Own {
+    fn new(routes: &Routes, bytes: usize) -> TransportResult<Self> {
+        let reserve = || {
+            for transport in routes.transports() {
+                if let Some(memory) = transport.reserve(bytes, ADDRESS)? {
+                    return Ok(memory);
+                }
+            }
+            Span::reserve(None, bytes, ADDRESS)
+        };
+        let memory: Span = reserve()?;
+        // Where pages cannot be given back, windows that come and go would fill the memory.
+        memory.part(0, GRAIN)?.discard()?;
+        let (mut regions, mut keys) = (Vec::new(), Vec::new());
+        for transport in routes.transports() {
+            let region = transport.register(&memory)?;
+            keys.push((transport.name().to_owned(), region.key().0));
+            regions.push(region);
+        }
+        Ok(Self { card: Card { address: memory.address(), keys }, _regions: regions, memory })
+    }
+}

@@ -1,0 +1,250 @@
+//! The ranks' parts of a new window: in their heaps, at a place that all have free; or else wherever each has memory.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use serde::{Deserialize, Serialize};
+use transom_transport::{Region, Remote, Span};
+
+use super::copies::Copies;
+use super::create::{Memory, allocate, copies, exchange, failed, refuse_if_asked, register};
+use super::options::{Hints, MemoryModel};
+use super::plan::Wish;
+use super::table::{Parts, PerRank, Source};
+use crate::engine::{Exposed, Exposure, Regions, key_for};
+use crate::heap::{Card, GRAIN, Piece};
+use crate::job::Member;
+use crate::{Class, Communicator, Error, Result};
+
+/// What a rank offers, or why it cannot: whether for lack of memory, and the text.
+type Offer<T> = std::result::Result<T, (bool, String)>;
+
+/// A part with registrations of its own: the window's number, and the keys by name of transport.
+type Apart = (u32, Vec<(String, Vec<u8>)>);
+
+/// A part in the heap.
+#[derive(Debug, Serialize, Deserialize)]
+struct InHeap {
+    /// The window's number.
+    number: u32,
+    /// Where, if this rank has room for it.
+    start: Option<usize>,
+    /// From here on all is free.
+    high: usize,
+    /// The rank's heap, as long as the members of the communicator have not been told.
+    card: Option<Card>,
+}
+
+/// This rank's part.
+pub(super) struct Made {
+    pub number: u32,
+    pub exposure: Arc<Exposure>,
+    pub local: Span,
+    pub copies: Option<Copies>,
+    pub registrations: Vec<Box<dyn Region>>,
+    keys: Vec<(String, Vec<u8>)>,
+    pub piece: Option<Arc<Piece>>,
+}
+
+impl Made {
+    fn undo(self, member: &Member) {
+        member.engine.exposures.remove(self.number);
+        member.control.close(self.number);
+    }
+}
+
+/// Makes this rank's part, and learns of the others'. `remotes`: theirs, if they are mapped here already. Collective.
+pub(super) fn gather(
+    comm: &Communicator,
+    operation: &'static str,
+    memory: Memory,
+    remotes: Vec<Remote>,
+    wishes: &[Wish],
+    hints: &Hints,
+) -> Result<(Made, Parts)> {
+    if matches!(memory, Memory::Allocate(_))
+        && let Some(found) = in_heaps(comm, operation, wishes, hints)?
+    {
+        return Ok(found);
+    }
+    let member = comm.member();
+    let made = make(member, memory, hints);
+    let offer = made.as_ref().map(|made| (made.number, made.keys.clone())).map_err(reason);
+    let offers = exchange(comm, &offer).and_then(|offers| all(operation, offers));
+    let (made, offers) = settle(member, made.map(Some), offers)?;
+    let made = made.ok_or_else(|| Error::new(Class::System, operation, "this rank has no part"))?;
+    Ok((made, parts_apart(comm, wishes, offers, remotes)))
+}
+
+/// As [`gather`], in the ranks' heaps. `None`, at all ranks, if they have no place for it.
+fn in_heaps(
+    comm: &Communicator,
+    operation: &'static str,
+    wishes: &[Wish],
+    hints: &Hints,
+) -> Result<Option<(Made, Parts)>> {
+    let (member, heap) = (comm.member(), &comm.member().heap);
+    let room = wishes.iter().map(|wish| wish.heap).min().unwrap_or(0);
+    let most = wishes.iter().map(Wish::bytes).max().unwrap_or(0);
+    let Some(len) = most.checked_next_multiple_of(GRAIN).filter(|len| room > 0 && *len <= room) else {
+        return Ok(None);
+    };
+    // First where each finds room for it. If that differs, behind all that any of them uses; then a third exchange
+    // tells whether it is still free everywhere, since other threads make windows, too.
+    let mut start = None;
+    for _ in 0..2 {
+        let high = heap.high();
+        let piece = heap.take(len, start).map(Arc::new);
+        let own = piece.as_ref().map(|piece| piece.start());
+        let made =
+            piece.clone().map(|p| make_in_heap(member, p, wishes[comm.rank()].bytes(), hints)).transpose();
+        let card = if comm.channel().heaps_known.load(Ordering::Relaxed) { None } else { heap.card() };
+        let offer: Offer<InHeap> = match &made {
+            Ok(made) => Ok(InHeap { number: made.as_ref().map_or(0, |m| m.number), start: own, high, card }),
+            Err(error) => Err(reason(error)),
+        };
+        let offers = exchange(comm, &offer);
+        if let (Err(_), Some(piece)) = (&offers, &piece) {
+            // Some may have heard of it.
+            piece.retire();
+        }
+        let (made, mut offers) = settle(member, made, offers.and_then(|offers| all(operation, offers)))?;
+        learn(comm, &mut offers);
+        let agreed = own.filter(|_| offers.iter().all(|offer| offer.start == own));
+        match (made, agreed) {
+            (Some(made), Some(start)) => {
+                return Ok(Some((made, parts_in_heaps(comm, wishes, &offers, start))));
+            }
+            (made, _) => made.into_iter().for_each(|made| made.undo(member)),
+        }
+        start = offers.iter().map(|offer| offer.high).max();
+        if start.is_none_or(|start| start > room - len) {
+            break;
+        }
+    }
+    Ok(None)
+}
+
+/// Keeps what the members of a communicator say of their heaps.
+fn learn(comm: &Communicator, offers: &mut [InHeap]) {
+    let (member, channel) = (comm.member(), comm.channel());
+    for (rank, offer) in offers.iter_mut().enumerate() {
+        if let Some(card) = offer.card.take() {
+            member.heap.learn(&member.engine.routes, channel.job_rank(rank), card);
+        }
+    }
+    channel.heaps_known.store(true, Ordering::Relaxed);
+}
+
+fn reason(error: &Error) -> (bool, String) {
+    (error.class() == Class::NoMemory, error.to_string())
+}
+
+/// Everybody's offer, or the error of the first rank that has none.
+fn all<T>(operation: &'static str, offers: Vec<Offer<T>>) -> Result<Vec<T>> {
+    let named = |(rank, offer): (usize, Offer<T>)| {
+        offer.map_err(|(no_memory, reason)| {
+            let class = if no_memory { Class::NoMemory } else { Class::System };
+            Error::new(class, operation, format!("rank {rank}: {reason}"))
+        })
+    };
+    offers.into_iter().enumerate().map(named).collect()
+}
+
+/// What was made here, with everybody's offers, if no rank failed.
+fn settle<T>(
+    member: &Member,
+    made: Result<Option<Made>>,
+    offers: Result<Vec<T>>,
+) -> Result<(Option<Made>, Vec<T>)> {
+    match (made, offers) {
+        (Ok(made), Ok(offers)) => Ok((made, offers)),
+        (Ok(made), Err(error)) => {
+            made.into_iter().for_each(|made| made.undo(member));
+            Err(error)
+        }
+        (Err(_), Err(error)) | (Err(error), Ok(_)) => Err(error),
+    }
+}
+
+fn parts(wishes: &[Wish], numbers: Vec<u32>, source: Source) -> Parts {
+    Parts {
+        bytes: PerRank::of(wishes.iter().map(Wish::bytes).collect()),
+        units: PerRank::of(wishes.iter().map(|wish| wish.unit).collect()),
+        numbers: PerRank::of(numbers),
+        source,
+    }
+}
+
+fn parts_apart(comm: &Communicator, wishes: &[Wish], offers: Vec<Apart>, remotes: Vec<Remote>) -> Parts {
+    let routes = &comm.member().engine.routes;
+    let key =
+        |(rank, (_, keys)): (usize, &Apart)| key_for(keys, routes.to(comm.channel().job_rank(rank)).name());
+    let source = if remotes.is_empty() {
+        Source::Keys(PerRank::of(offers.iter().enumerate().map(key).collect()))
+    } else {
+        Source::Mapped(remotes.into())
+    };
+    parts(wishes, offers.iter().map(|(number, _)| *number).collect(), source)
+}
+
+fn parts_in_heaps(comm: &Communicator, wishes: &[Wish], offers: &[InHeap], start: usize) -> Parts {
+    let heap = comm.member().heap.clone();
+    let same_address = heap.same_address((0..offers.len()).map(|rank| comm.channel().job_rank(rank)));
+    let source = Source::Heap { heap, start, same_address };
+    parts(wishes, offers.iter().map(|offer| offer.number).collect(), source)
+}
+
+/// Allocates and registers this rank's part.
+fn make(member: &Member, memory: Memory, hints: &Hints) -> Result<Made> {
+    let (local, piece) = match memory {
+        Memory::User(span) => (span, None),
+        Memory::Part(span, piece) => (span, piece),
+        Memory::Allocate(bytes) => {
+            let bytes = bytes.unwrap_or(0);
+            let local = match hints.model {
+                MemoryModel::Unified => allocate(member, bytes)?,
+                MemoryModel::Separate => Span::anonymous(bytes).map_err(failed)?,
+            };
+            (local, None)
+        }
+        Memory::Shared(_) => (Span::empty(), None),
+        Memory::Dynamic => {
+            return expose(member, hints, Exposed::Dynamic(Regions::default()), Span::empty(), None);
+        }
+    };
+    let (public, copies) = copies(member, hints, local.clone())?;
+    let (registrations, keys) = register(member, &public)?;
+    let made = expose(member, hints, Exposed::Fixed(public), local, copies)?;
+    Ok(Made { registrations, keys, piece, ..made })
+}
+
+/// This rank's part in a piece of its heap.
+fn make_in_heap(member: &Member, piece: Arc<Piece>, bytes: usize, hints: &Hints) -> Result<Made> {
+    refuse_if_asked(member, bytes)?;
+    let public = piece.memory(bytes).map_err(failed)?;
+    let (local, copies) = match hints.model {
+        MemoryModel::Unified => (public.clone(), None),
+        MemoryModel::Separate => {
+            let local = Span::anonymous(bytes).map_err(failed)?;
+            let copies = Copies::new(local.clone(), public.clone()).map_err(failed)?;
+            (local, Some(copies))
+        }
+    };
+    let made = expose(member, hints, Exposed::Fixed(public), local, copies)?;
+    Ok(Made { piece: Some(piece), ..made })
+}
+
+fn expose(
+    member: &Member,
+    hints: &Hints,
+    exposed: Exposed,
+    local: Span,
+    copies: Option<Copies>,
+) -> Result<Made> {
+    let stripes = member.control.own_stripes().map_err(failed)?.coarser(hints.granularity);
+    let (number, lock) = member.control.open()?;
+    let exposure = Arc::new(Exposure::new(exposed, lock, stripes));
+    member.engine.exposures.insert(number, exposure.clone());
+    Ok(Made { number, exposure, local, copies, registrations: Vec::new(), keys: Vec::new(), piece: None })
+}
