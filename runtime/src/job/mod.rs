@@ -120,6 +120,7 @@ impl Drop for Member {
         }
         self.stop();
         self.engine.drop_tasks();
+        self.engine.mail.clear();
         self.engine.leave();
     }
 }

@@ -5,9 +5,11 @@
 //! - [`runs`]: non-contiguous accesses in a message.
 //! - [`pscw`]: which posts and completes have arrived.
 //! - [`matching`]: collectives' messages waiting for whoever needs them.
+//! - [`messages`]: which message meets which receive.
 
 pub mod lock;
 pub mod matching;
+pub mod messages;
 pub mod pscw;
 pub mod runs;
 pub mod wire;
