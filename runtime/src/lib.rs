@@ -49,6 +49,7 @@ mod error;
 mod heap;
 mod job;
 mod memory;
+mod message;
 mod operation;
 mod protocol;
 pub mod settings;
@@ -63,6 +64,7 @@ pub use datatype::Datatype;
 pub use epoch::{Assert, Epoch, Explicit};
 pub use error::{Class, Error, Result};
 pub use job::{Job, init, local, run};
+pub use message::{ANY_SOURCE, ANY_TAG, Message, Source, Status, Tag};
 pub use operation::{
     Band, Bor, Bxor, Element, Land, Layout, Lor, Lxor, Max, MaxLoc, Min, MinLoc, NoOp, Operation, Prod,
     Replace, Sum,

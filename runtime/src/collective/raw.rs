@@ -1,12 +1,14 @@
-//! Collectives on bytes, for doors to other languages: any datatype, any operation. Programs use the methods of
+//! Collectives and messages on bytes, for doors to other languages: any datatype, any operation. Programs use the methods of
 //! [`Communicator`], which know types.
 //!
-//! Each comes in two forms: blocking, and nonblocking with an `i` before its name, whose result is a [`Request`]'s. They are
+//! Each collective comes in two forms: blocking, and nonblocking with an `i` before its name, whose result is a [`Request`]'s. They are
 //! counted in the order of the calls (MPI-4.1 §6.12): all ranks call the same ones in the same order. Errors of all: a peer is
 //! gone, calls another collective, or sends a wrong length; the deadline passes; a root or number of blocks is wrong.
 
 use std::future::Future;
 use std::sync::Arc;
+
+pub use crate::message::raw::{irecv, isend, recv, recv_into, send};
 
 use super::algorithms;
 use super::exchange::{Exchange, Kind};

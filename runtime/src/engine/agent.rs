@@ -7,7 +7,7 @@ use transom_transport::{Basic, DataType, ReduceOp, RegionKey, TransportResult, r
 
 use super::exposure::Waiter;
 use super::pull::Pull;
-use super::{Engine, Exposure, RegionCard, key_for, runs};
+use super::{Engine, Exposure, RegionCard, key_for, mail, runs};
 use crate::memory::Staging;
 use crate::protocol::lock::{LockKind, Ticket};
 use crate::protocol::matching;
@@ -59,6 +59,11 @@ pub(super) fn handle(engine: &Engine, header: &Header, kind: Kind, payload: &[u8
         Kind::AccumulatePull => {
             if pull(engine, header, payload).is_none() {
                 reply(engine, header, None);
+            }
+        }
+        Kind::Eager | Kind::Announce | Kind::Clear | Kind::Piece | Kind::Done => {
+            if mail::handle(engine, header, kind, payload).is_none() {
+                tracing::warn!(?kind, origin = header.origin, "dropped a malformed part of a message");
             }
         }
         Kind::GetAccumulate | Kind::FetchOp | Kind::CompareSwap | Kind::Get => {

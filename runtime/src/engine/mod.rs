@@ -3,6 +3,7 @@
 
 mod agent;
 mod exposure;
+pub(crate) mod mail;
 #[cfg(test)]
 mod models;
 mod outbox;
@@ -72,6 +73,8 @@ pub(crate) struct Engine {
     tasks: Tasks,
     outbox: Outbox,
     pulls: Pulls,
+    /// After the routes, like the tasks.
+    pub mail: mail::Mail,
     progress: Progress,
     /// Only one thread polls at a time.
     polling: Mutex<()>,
@@ -97,6 +100,7 @@ impl Engine {
             tasks: Tasks::default(),
             outbox: Outbox::default(),
             pulls: Pulls::default(),
+            mail: mail::Mail::default(),
             polling: Mutex::new(()),
             house,
         })
@@ -151,6 +155,7 @@ impl Engine {
     pub fn poll(&self) -> Result<usize> {
         let Some(polling) = self.polling.try_lock() else { return Ok(0) };
         let mut found = self.outbox.flush(&self.routes) + self.pulls.retry(self);
+        found += self.mail.errands.retry(self);
         for transport in self.routes.transports() {
             found += transport
                 .progress(&mut |event| match event {

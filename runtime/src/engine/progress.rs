@@ -176,11 +176,8 @@ fn watch(engine: &Engine, time: Option<Duration>) -> bool {
             break;
         }
     }
-    let time = if engine.outbox.is_empty() && engine.pulls.is_empty() && !engine.tasks.are_full() {
-        time
-    } else {
-        Some(super::waiting::SHORT_NAP)
-    };
+    let idle = engine.outbox.is_empty() && engine.pulls.is_empty() && engine.mail.errands.is_empty();
+    let time = if idle && !engine.tasks.are_full() { time } else { Some(super::waiting::SHORT_NAP) };
     let mut fds: Vec<RawFd> = transports.iter().map(|t| t.wait_fd()).collect();
     fds.truncate(armed);
     let mut polled: Vec<PollFd<'_>> =

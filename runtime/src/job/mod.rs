@@ -123,6 +123,7 @@ impl Drop for Member {
         }
         self.stop();
         self.engine.drop_tasks();
+        self.engine.mail.clear();
         self.engine.leave();
     }
 }

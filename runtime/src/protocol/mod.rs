@@ -7,10 +7,12 @@
 //! - [`dissemination`]: the rounds of a barrier.
 //! - [`pscw`]: which posts and completes have arrived.
 //! - [`matching`]: collectives' messages waiting for whoever needs them.
+//! - [`messages`]: which message meets which receive.
 
 pub mod dissemination;
 pub mod lock;
 pub mod matching;
+pub mod messages;
 pub mod pscw;
 pub mod runs;
 pub mod turns;

@@ -53,6 +53,18 @@ pub enum Kind {
     ForgetRegion = 18,
     /// I have given up waiting for the window's lock: hold my ticket, and release it at its turn; as [`Kind::Unlock`].
     Abandon = 19,
+    /// A whole message: `offset` its tag, the payload its bytes; `window` and `request` are the communicator's context. If
+    /// `op` is 1, say [`Kind::Done`] to number `value` when it is received.
+    Eager = 32,
+    /// A message of `count` bytes waits here under number `value`; tag and context as above. If there is a payload, it is the
+    /// key of a region to get it from; else ask for it by [`Kind::Clear`].
+    Announce = 33,
+    /// Send your message of number `value` as pieces for my number `compare`.
+    Clear = 34,
+    /// Bytes from `offset` on of a message that is your number `value`.
+    Piece = 35,
+    /// Your message of number `value` has been received; or cannot be, if the status is [`REFUSED`].
+    Done = 36,
 }
 
 impl Kind {
@@ -79,6 +91,11 @@ impl Kind {
             17 => Self::FindRegion,
             18 => Self::ForgetRegion,
             19 => Self::Abandon,
+            32 => Self::Eager,
+            33 => Self::Announce,
+            34 => Self::Clear,
+            35 => Self::Piece,
+            36 => Self::Done,
             _ => return None,
         })
     }

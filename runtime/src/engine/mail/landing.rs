@@ -1,0 +1,178 @@
+//! A message that has met its receive: how its bytes come to a vector, without anybody waiting.
+
+use std::sync::Arc;
+
+use transom_transport::{Posted, RegionKey, Remote, TransportError, TransportResult};
+use zerocopy::IntoBytes;
+
+use super::pieces;
+use super::{Arrived, Body, Errand, Turn};
+use crate::engine::{Countdown, Engine, Pending};
+use crate::memory::{self, ExposedVec};
+use crate::{Class, Element, Error, Result};
+
+/// What is done with a received message.
+pub(crate) type OnLanded<T> = Box<dyn FnOnce(&Engine, Result<Vec<T>>) + Send>;
+
+/// Most bytes of one get: a transport may copy them in the call, and the agent has other work, too.
+pub(super) const PIECE: usize = 1 << 20;
+
+/// How many elements a message of `bytes` bytes has, if there is room for them.
+pub(crate) fn check_room<T>(
+    engine: &Engine,
+    operation: &'static str,
+    bytes: usize,
+    most: usize,
+) -> Result<usize> {
+    let size = size_of::<T>().max(1);
+    let error = |class, message: String| Err(Error::new(class, operation, message).at_rank(engine.rank));
+    if !bytes.is_multiple_of(size) {
+        let message =
+            format!("{bytes} bytes came, not whole elements of {size}: is it another type? They are lost");
+        return error(Class::Type, message);
+    }
+    let count = bytes / size;
+    if count > most {
+        let message = format!(
+            "the message has {count} elements, here is room for {most}: it is lost; give more room, or probe first"
+        );
+        return error(Class::Truncate, message);
+    }
+    Ok(count)
+}
+
+/// A vector of zeros, or the error that there is no memory for it.
+pub(super) fn zeroed<T: Element>(engine: &Engine, operation: &'static str, count: usize) -> Result<Vec<T>> {
+    T::new_vec_zeroed(count).map_err(|_| {
+        let message = format!("no memory for a message of {count} elements: it is lost");
+        Error::new(Class::NoMemory, operation, message).at_rank(engine.rank)
+    })
+}
+
+/// The region that an announced message lies in.
+pub(super) fn source(engine: &Engine, peer: usize, key: Vec<u8>, bytes: usize) -> TransportResult<Remote> {
+    let remote = engine.routes.to(peer).attach(peer, &RegionKey(key))?;
+    if remote.len < bytes {
+        return Err(TransportError::Malformed { peer, what: "region of a message" });
+    }
+    Ok(remote)
+}
+
+/// The bytes could not be had.
+pub(super) fn failed(engine: &Engine, operation: &'static str, error: &TransportError) -> Error {
+    Error::transport(operation, error).at_rank(engine.rank)
+}
+
+/// Brings a message of at most `most` elements to a vector.
+pub(crate) fn land<T: Element>(
+    engine: &Engine,
+    operation: &'static str,
+    arrived: Arrived,
+    most: usize,
+    then: OnLanded<T>,
+) {
+    let (from, number) = (arrived.envelope.source, arrived.number);
+    let room = check_room::<T>(engine, operation, arrived.bytes(), most)
+        .and_then(|count| zeroed::<T>(engine, operation, count));
+    match (room, arrived.body) {
+        (Ok(mut vec), Body::Here(data)) => {
+            vec.as_mut_bytes().copy_from_slice(&data);
+            engine.release_mail(from, number, true);
+            then(engine, Ok(vec));
+        }
+        (Ok(vec), Body::There { key, bytes }) if has_region(engine, from, &key) => {
+            match source(engine, from, key, bytes) {
+                Ok(remote) => engine.run_errand(fetch(operation, remote, vec, number, then)),
+                Err(error) => {
+                    engine.release_mail(from, number, false);
+                    then(engine, Err(failed(engine, operation, &error)));
+                }
+            }
+        }
+        (Ok(vec), Body::There { .. }) => pieces::ask(engine, from, number, vec, then),
+        (Err(error), _) => {
+            engine.release_mail(from, number, true);
+            then(engine, Err(error));
+        }
+    }
+}
+
+/// Whether an announced message can be got by the transport.
+pub(super) fn has_region(engine: &Engine, from: usize, key: &[u8]) -> bool {
+    !key.is_empty() && engine.routes.to(from).capabilities().rma
+}
+
+/// A get of a whole message under way.
+struct Fetch<T> {
+    remote: Remote,
+    vec: Arc<ExposedVec<T>>,
+    bytes: usize,
+    at: usize,
+    count: Arc<Countdown>,
+}
+
+fn fetch<T: Element>(
+    operation: &'static str,
+    remote: Remote,
+    vec: Vec<T>,
+    number: Option<u64>,
+    then: OnLanded<T>,
+) -> Box<Fetch<T>> {
+    let (peer, bytes) = (remote.peer, size_of_val(&vec[..]));
+    let vec = Arc::new(ExposedVec::new(vec).0);
+    let filled = vec.clone();
+    let landed = move |engine: &Engine, error: Option<TransportError>| {
+        engine.release_mail(peer, number, error.is_none());
+        let result = match (error, Arc::try_unwrap(filled)) {
+            (None, Ok(vec)) => Ok(vec.take()),
+            (Some(error), _) => Err(failed(engine, operation, &error)),
+            (None, Err(_)) => Err(Error::new(Class::Other, operation, "the buffer is still in use")),
+        };
+        then(engine, result);
+    };
+    Box::new(Fetch { remote, vec, bytes, at: 0, count: Countdown::new(1, Some(Box::new(landed))) })
+}
+
+impl<T: Element> Errand for Fetch<T> {
+    fn go(mut self: Box<Self>, engine: &Engine) -> Turn {
+        let mut error = None;
+        while self.at < self.bytes && error.is_none() {
+            match self.piece(engine) {
+                Ok(Posted::Pending) => {}
+                Ok(Posted::Complete) if self.at < self.bytes => return Turn::Moved(self),
+                Ok(Posted::Complete) => {}
+                Ok(Posted::Again) => return Turn::Stuck(self),
+                Err(refused) => error = Some(refused),
+            }
+        }
+        // The vector is then with the operations under way, and with what is done in the end.
+        let Self { count, vec, .. } = *self;
+        drop(vec);
+        if let Some(landed) = count.count_down(error) {
+            landed.act(engine);
+        }
+        Turn::Over
+    }
+}
+
+impl<T: Element> Fetch<T> {
+    /// Posts one get.
+    fn piece(&mut self, engine: &Engine) -> TransportResult<Posted> {
+        let transport = engine.routes.to(self.remote.peer);
+        let len = PIECE.min(transport.capabilities().max_transfer).min(self.bytes - self.at);
+        let result = self.vec.result();
+        self.count.add(1);
+        let (buffer, done) = (result.keep(), Some(self.count.clone()));
+        let context = engine.pendings.begin(Pending { target: Arc::default(), buffer, done, pull: None });
+        let posted = memory::get(transport, &self.remote, self.at, &result, self.at, len, context);
+        if !matches!(posted, Ok(Posted::Pending)) {
+            engine.pendings.cancel(context);
+            // Not the last: the fetch itself counts.
+            let _ = self.count.count_down(None);
+        }
+        if matches!(posted, Ok(Posted::Pending | Posted::Complete)) {
+            self.at += len;
+        }
+        posted
+    }
+}

@@ -1,0 +1,106 @@
+//! Long messages received by a caller who waits: straight into its own buffer.
+
+use std::sync::Arc;
+
+use transom_transport::{Posted, Remote};
+
+use super::landing::{PIECE, failed, has_region, source};
+use super::{Arrived, Body};
+use crate::Result;
+use crate::engine::{Countdown, Engine, Pending, TargetState, waiting};
+use crate::memory::{self, ResultBuffer};
+use crate::protocol::wire::{HEADER_BYTES, Kind};
+
+impl Arrived {
+    /// Whether [`fetch_now`] can get it.
+    pub fn can_be_fetched(&self, engine: &Engine) -> bool {
+        matches!(&self.body, Body::There { key, .. } if has_region(engine, self.envelope.source, key))
+    }
+}
+
+/// Gets an announced message into `buffer`, which is of its length, and tells the sender.
+pub(crate) fn fetch_now(
+    engine: &Engine,
+    operation: &'static str,
+    arrived: Arrived,
+    buffer: &mut [u8],
+) -> Result<()> {
+    let from = arrived.envelope.source;
+    let Body::There { bytes, key } = arrived.body else { return Ok(()) };
+    let fetched = source(engine, from, key, bytes)
+        .map_err(|error| failed(engine, operation, &error))
+        .and_then(|remote| get(engine, operation, &remote, &ResultBuffer::of_scope(buffer)));
+    engine.release_mail(from, arrived.number, fetched.is_ok());
+    fetched
+}
+
+/// Gets all of a region. Nothing is under way any more when it returns.
+fn get(engine: &Engine, operation: &'static str, remote: &Remote, result: &ResultBuffer<'_>) -> Result<()> {
+    let (target, count) = (Arc::default(), Countdown::new(1, None));
+    let posted = post(engine, operation, remote, result, (&target, &count));
+    // The whole has no more parts than were posted.
+    let _ = count.count_down(None);
+    let what = || format!("the bytes of a message from rank {} of the job", remote.peer);
+    let awaited = engine.wait_until(operation, &what, None, || count.is_over().then_some(Ok(())));
+    if awaited.is_err() {
+        // The buffer goes now.
+        tracing::error!(rank = engine.rank, "a receive is abandoned: this rank's transports stop");
+        engine.routes.transports().iter().for_each(|transport| transport.abandon());
+    }
+    posted.and(awaited)?;
+    target.take_error().map_or(Ok(()), |error| Err(failed(engine, operation, &error)))
+}
+
+fn post(
+    engine: &Engine,
+    operation: &'static str,
+    remote: &Remote,
+    result: &ResultBuffer<'_>,
+    (target, count): (&Arc<TargetState>, &Arc<Countdown>),
+) -> Result<()> {
+    let transport = engine.routes.to(remote.peer);
+    let most = PIECE.min(transport.capabilities().max_transfer);
+    let mut at = 0;
+    while at < result.len() {
+        let len = most.min(result.len() - at);
+        count.add(1);
+        let (target, done) = (target.clone(), Some(count.clone()));
+        let pending = Pending { target, buffer: result.keep(), done, pull: None };
+        let context = engine.pendings.begin(pending);
+        let attempt = || match memory::get(transport, remote, at, result, at, len, context) {
+            Ok(Posted::Again) => None,
+            Ok(posted) => Some(Ok(posted)),
+            Err(error) => Some(Err(failed(engine, operation, &error))),
+        };
+        let what = || format!("room in the queue to rank {} of the job", remote.peer);
+        let posted = match attempt() {
+            Some(posted) => posted,
+            None => engine.wait_until(operation, &what, Some(waiting::SHORT_NAP), attempt),
+        };
+        if !matches!(posted, Ok(Posted::Pending)) {
+            engine.pendings.cancel(context);
+            // Not the last: the whole counts, too.
+            let _ = count.count_down(None);
+        }
+        posted?;
+        at += len;
+    }
+    Ok(())
+}
+
+/// Sends a message as pieces for the receiver's number of it.
+pub(crate) fn push_now(
+    engine: &Engine,
+    operation: &'static str,
+    (peer, number): (usize, u64),
+    bytes: &[u8],
+) -> Result<()> {
+    let room = engine.routes.to(peer).capabilities().max_message - HEADER_BYTES;
+    let mut header = engine.header(Kind::Piece);
+    header.value = number;
+    for (i, piece) in bytes.chunks(room).enumerate() {
+        header.offset = (i * room) as u64;
+        engine.send(operation, peer, &header, piece)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,131 @@
+//! Messages that have been taken from the queue, but not received yet (MPI-4.1 §3.8.2, §3.8.3).
+
+use std::sync::Arc;
+
+use zerocopy::IntoBytes;
+
+use super::Status;
+use crate::comm::Channel;
+use crate::engine::mail::{Arrived, Body, OnLanded, check_room, fetch_now, land};
+use crate::engine::{Engine, Promise};
+use crate::job::Member;
+use crate::{Communicator, Element, Request, Result};
+
+/// A message that nobody else can receive (`MPI_Message`, MPI-4.1 §3.8.2): of [`Communicator::mprobe`].
+///
+/// If it is dropped, the message is lost, and its sender goes on as if it were received.
+#[derive(Debug)]
+#[must_use = "a message that is dropped is lost"]
+pub struct Message {
+    member: Arc<Member>,
+    channel: Arc<Channel>,
+    arrived: Option<Arrived>,
+    status: Status,
+}
+
+impl Drop for Message {
+    fn drop(&mut self) {
+        if let Some(arrived) = self.arrived.take() {
+            self.channel.engine.release_mail(arrived.envelope.source, arrived.number, true);
+        }
+    }
+}
+
+impl Message {
+    pub(super) fn new(comm: &Communicator, arrived: Arrived) -> Self {
+        let (member, channel) = (comm.member().clone(), comm.channel().clone());
+        let status = Status::of(&channel, arrived.envelope, arrived.bytes());
+        Self { member, channel, arrived: Some(arrived), status }
+    }
+
+    /// From the null rank.
+    pub(super) fn null(comm: &Communicator) -> Self {
+        let (member, channel) = (comm.member().clone(), comm.channel().clone());
+        Self { member, channel, arrived: None, status: Status::NULL }
+    }
+
+    /// Sender, tag and length.
+    pub fn status(&self) -> Status {
+        self.status
+    }
+
+    /// Receives it (`MPI_Mrecv`, §3.8.3).
+    ///
+    /// # Errors
+    /// As [`Communicator::recv`].
+    pub fn recv<T: Element>(self) -> Result<(Vec<T>, Status)> {
+        self.recv_as("mrecv")
+    }
+
+    /// Receives it to a buffer.
+    ///
+    /// # Errors
+    /// As [`Communicator::recv_into`].
+    pub fn recv_into<T: Element>(self, buffer: &mut [T]) -> Result<Status> {
+        self.recv_into_as("mrecv_into", buffer)
+    }
+
+    /// Starts to receive it, if it has at most `max` elements (`MPI_Imrecv`, §3.8.3).
+    pub fn irecv<T: Element>(mut self, max: usize) -> Request<(Vec<T>, Status)> {
+        const NAME: &str = "imrecv";
+        let status = self.status;
+        let Some(arrived) = self.arrived.take() else {
+            return Request::done(&self.member, NAME, Ok((Vec::new(), status)));
+        };
+        let promise = start(&self.channel.engine, NAME, arrived, max);
+        Request::of(&self.member, NAME, promise).map(move |data| Ok((data, status)))
+    }
+
+    pub(super) fn recv_as<T: Element>(mut self, operation: &'static str) -> Result<(Vec<T>, Status)> {
+        let status = self.status;
+        let Some(arrived) = self.arrived.take() else { return Ok((Vec::new(), status)) };
+        Ok((land_now(&self.channel.engine, operation, arrived, usize::MAX)?, status))
+    }
+
+    pub(super) fn recv_into_as<T: Element>(
+        mut self,
+        operation: &'static str,
+        buffer: &mut [T],
+    ) -> Result<Status> {
+        let (engine, status) = (&self.channel.engine, self.status);
+        let count = check_room::<T>(engine, operation, status.bytes, buffer.len())?;
+        let Some(arrived) = self.arrived.take() else { return Ok(status) };
+        let bytes = buffer[..count].as_mut_bytes();
+        if arrived.can_be_fetched(engine) {
+            fetch_now(engine, operation, arrived, bytes)?;
+        } else if let Body::Here(data) = &arrived.body {
+            bytes.copy_from_slice(data);
+            engine.release_mail(arrived.envelope.source, arrived.number, true);
+        } else {
+            bytes.copy_from_slice(&land_now::<u8>(engine, operation, arrived, usize::MAX)?);
+        }
+        Ok(status)
+    }
+}
+
+/// Starts to bring a message to a vector.
+fn start<T: Element>(
+    engine: &Engine,
+    operation: &'static str,
+    arrived: Arrived,
+    most: usize,
+) -> Arc<Promise<Vec<T>>> {
+    let promise = Promise::new();
+    let kept = promise.clone();
+    let then: OnLanded<T> = Box::new(move |engine, result| kept.keep(engine, result));
+    land(engine, operation, arrived, most, then);
+    promise
+}
+
+/// Brings a message to a vector.
+fn land_now<T: Element>(
+    engine: &Engine,
+    operation: &'static str,
+    arrived: Arrived,
+    most: usize,
+) -> Result<Vec<T>> {
+    let from = arrived.envelope.source;
+    let promise = start(engine, operation, arrived, most);
+    let what = || format!("the bytes of a message from rank {from} of the job");
+    engine.wait_until(operation, &what, None, || promise.take())
+}

@@ -1,0 +1,77 @@
+//! Looking at messages before receiving them (MPI-4.1 §3.8).
+
+use super::{Message, Source, Status, Tag, awaited, pattern};
+use crate::protocol::messages::Pattern;
+use crate::{Communicator, Result};
+
+impl Communicator {
+    /// Waits for a message, and says what [`Communicator::recv`] with the same arguments would receive (`MPI_Probe`, MPI-4.1
+    /// §3.8.1). Where several threads receive, [`Communicator::mprobe`] is the one to use.
+    ///
+    /// # Errors
+    /// `source` or `tag` is wrong; a peer is gone; the deadline passes.
+    pub fn probe(&self, source: impl Into<Source>, tag: impl Into<Tag>) -> Result<Status> {
+        let (source, tag) = (source.into(), tag.into());
+        let channel = self.channel();
+        let Some(pattern) = pattern(channel, "probe", source, tag)? else { return Ok(Status::NULL) };
+        let look = || self.look(pattern).map(Ok);
+        channel.engine.wait_until("probe", &|| awaited(source, tag), None, look)
+    }
+
+    /// What a receive would receive now; makes progress if there is nothing (`MPI_Iprobe`, §3.8.1).
+    ///
+    /// # Errors
+    /// As [`Communicator::probe`].
+    pub fn iprobe(&self, source: impl Into<Source>, tag: impl Into<Tag>) -> Result<Option<Status>> {
+        let pattern = pattern(self.channel(), "iprobe", source.into(), tag.into())?;
+        let Some(pattern) = pattern else { return Ok(Some(Status::NULL)) };
+        self.now(|| self.look(pattern))
+    }
+
+    /// Waits for a message, and takes it, so that nobody else receives it (`MPI_Mprobe`, §3.8.2).
+    ///
+    /// ```
+    /// transom::local(1, |job| {
+    ///     job.send(0, 5, &[1u8, 2, 3])?;
+    ///     let message = job.mprobe(transom::ANY_SOURCE, transom::ANY_TAG)?;
+    ///     let mut room = vec![0u8; message.status().bytes];
+    ///     message.recv_into(&mut room)?;
+    ///     assert_eq!(room, [1, 2, 3]);
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), transom::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Communicator::probe`].
+    pub fn mprobe(&self, source: impl Into<Source>, tag: impl Into<Tag>) -> Result<Message> {
+        self.matched("mprobe", source.into(), tag.into())
+    }
+
+    /// Takes a message that is there (`MPI_Improbe`, §3.8.2); makes progress if there is none.
+    ///
+    /// # Errors
+    /// As [`Communicator::probe`].
+    pub fn improbe(&self, source: impl Into<Source>, tag: impl Into<Tag>) -> Result<Option<Message>> {
+        let pattern = pattern(self.channel(), "improbe", source.into(), tag.into())?;
+        let Some(pattern) = pattern else { return Ok(Some(Message::null(self))) };
+        let arrived = self.now(|| self.channel().engine.mail.take(pattern))?;
+        Ok(arrived.map(|arrived| Message::new(self, arrived)))
+    }
+
+    fn look(&self, pattern: Pattern) -> Option<Status> {
+        let (envelope, bytes) = self.channel().engine.mail.look(pattern)?;
+        Some(Status::of(self.channel(), envelope, bytes))
+    }
+
+    /// What is there now, or after one poll.
+    fn now<R>(&self, look: impl Fn() -> Option<R>) -> Result<Option<R>> {
+        if let Some(found) = look() {
+            return Ok(Some(found));
+        }
+        let engine = &self.channel().engine;
+        engine.poll()?;
+        engine.failure().cloned().map_or(Ok(()), Err)?;
+        Ok(look())
+    }
+}

@@ -1,0 +1,174 @@
+//! Receives, blocking and not (MPI-4.1 §3.2.4, §3.7, §3.10).
+
+use std::sync::Arc;
+use std::task::Waker;
+
+use zerocopy::IntoBytes;
+
+use super::send::{Mode, send};
+use super::{Message, Source, Status, Tag, awaited, pattern};
+use crate::comm::Awaited;
+use crate::engine::mail::land;
+use crate::engine::{Engine, Promise};
+use crate::protocol::messages::Pattern;
+use crate::{Class, Communicator, Element, Error, Request, Result};
+
+type Received<T> = (Vec<T>, Status);
+
+/// A receive under way. If it goes before it has met a message, it is taken back.
+struct Receiving<T> {
+    engine: Arc<Engine>,
+    promise: Arc<Promise<Received<T>>>,
+    posted: Option<(Pattern, u64)>,
+    from: (Source, Tag),
+    operation: &'static str,
+}
+
+impl<T> Receiving<T> {
+    fn take_back(&self) -> bool {
+        self.posted.is_some_and(|(pattern, number)| self.engine.mail.cancel(pattern, number))
+    }
+}
+
+impl<T> Drop for Receiving<T> {
+    fn drop(&mut self) {
+        self.take_back();
+    }
+}
+
+impl<T: Element> Awaited<Received<T>> for Receiving<T> {
+    fn is_done(&self) -> bool {
+        self.promise.is_kept()
+    }
+
+    fn take(&mut self) -> Option<Result<Received<T>>> {
+        self.promise.take()
+    }
+
+    fn register(&self, waker: &Waker) -> bool {
+        self.promise.register(waker)
+    }
+
+    fn cancel(&self) -> bool {
+        let cancelled = self.take_back();
+        if cancelled {
+            let error = Error::new(Class::Cancelled, self.operation, "the receive was taken back");
+            self.promise.keep(&self.engine, Err(error.at_rank(self.engine.rank)));
+            self.engine.wake();
+        }
+        cancelled
+    }
+
+    fn what(&self) -> String {
+        awaited(self.from.0, self.from.1)
+    }
+}
+
+/// Starts to receive a message of at most `max` elements.
+pub(super) fn irecv<T: Element>(
+    comm: &Communicator,
+    operation: &'static str,
+    from: (Source, Tag),
+    max: usize,
+) -> Request<Received<T>> {
+    let channel = comm.channel();
+    let pattern = match pattern(channel, operation, from.0, from.1) {
+        Ok(Some(pattern)) => pattern,
+        Ok(None) => return Request::done(comm.member(), operation, Ok((Vec::new(), Status::NULL))),
+        Err(error) => return Request::done(comm.member(), operation, Err(error)),
+    };
+    let (engine, promise) = (channel.engine.clone(), Promise::new());
+    let (kept, group) = (promise.clone(), channel.group.clone());
+    let receive = move |engine: &Engine, arrived: crate::engine::mail::Arrived| {
+        let (envelope, bytes) = (arrived.envelope, arrived.bytes());
+        let source = group.rank_of(envelope.source).unwrap_or(envelope.source);
+        let status = Status { source, tag: envelope.tag, bytes };
+        let then = move |engine: &Engine, result: Result<Vec<T>>| {
+            kept.keep(engine, result.map(|data| (data, status)));
+        };
+        land(engine, operation, arrived, max, Box::new(then));
+    };
+    let posted = engine.receive_mail(pattern, Box::new(receive)).map(|number| (pattern, number));
+    Request::new(comm.member(), operation, Receiving { engine, promise, posted, from, operation })
+}
+
+impl Communicator {
+    /// Receives a message of any length (`MPI_Recv`, MPI-4.1 §3.2.4) from a rank or [`crate::ANY_SOURCE`], with a tag or
+    /// [`crate::ANY_TAG`]. From the null rank: no elements, at once.
+    ///
+    /// # Errors
+    /// `source` or `tag` is wrong; the message is not of whole elements, or there is no memory for it: then it is lost; its
+    /// bytes cannot be had; a peer is gone; the deadline passes.
+    pub fn recv<T: Element>(&self, source: impl Into<Source>, tag: impl Into<Tag>) -> Result<Received<T>> {
+        self.matched("recv", source.into(), tag.into())?.recv_as("recv")
+    }
+
+    /// Receives to a buffer (`MPI_Recv`, §3.2.4). The message may be shorter; [`Status::count`] says how long it is.
+    ///
+    /// # Errors
+    /// As [`Communicator::recv`]; of class [`Class::Truncate`] if the message is longer than the buffer: then it is lost.
+    pub fn recv_into<T: Element>(
+        &self,
+        source: impl Into<Source>,
+        tag: impl Into<Tag>,
+        buffer: &mut [T],
+    ) -> Result<Status> {
+        self.matched("recv_into", source.into(), tag.into())?.recv_into_as("recv_into", buffer)
+    }
+
+    /// Starts to receive a message of at most `max` elements (`MPI_Irecv`, §3.7.2). [`Request::cancel`], or dropping the
+    /// request, takes it back if no message has met it yet.
+    ///
+    /// ```
+    /// transom::local(1, |job| {
+    ///     let received = job.irecv::<u64>(0, transom::ANY_TAG, 10);
+    ///     job.send(0, 3, &[1u64, 2])?;
+    ///     let (data, status) = received.wait()?; // or: received.await
+    ///     assert_eq!((data, status.tag), (vec![1, 2], 3));
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), transom::Error>(())
+    /// ```
+    pub fn irecv<T: Element>(
+        &self,
+        source: impl Into<Source>,
+        tag: impl Into<Tag>,
+        max: usize,
+    ) -> Request<Received<T>> {
+        irecv(self, "irecv", (source.into(), tag.into()), max)
+    }
+
+    /// Sends `data` and receives another message at the same time (`MPI_Sendrecv`, §3.10): no ring of ranks that do so waits
+    /// for ever.
+    ///
+    /// # Errors
+    /// As [`Communicator::send`] and [`Communicator::recv`].
+    pub fn sendrecv<T: Element, U: Element>(
+        &self,
+        dest: usize,
+        send_tag: i32,
+        data: &[T],
+        source: impl Into<Source>,
+        tag: impl Into<Tag>,
+    ) -> Result<Received<U>> {
+        const NAME: &str = "sendrecv";
+        let from = (source.into(), tag.into());
+        pattern(self.channel(), NAME, from.0, from.1)?;
+        // The agent receives while this call sends.
+        let received = irecv(self, NAME, from, usize::MAX);
+        send(self, NAME, (dest, send_tag), data.as_bytes(), Mode::Standard)?;
+        received.wait()
+    }
+}
+
+impl Communicator {
+    /// Waits for a message, and takes it for the caller alone.
+    pub(super) fn matched(&self, operation: &'static str, source: Source, tag: Tag) -> Result<Message> {
+        let channel = self.channel();
+        let Some(pattern) = pattern(channel, operation, source, tag)? else { return Ok(Message::null(self)) };
+        let engine = &channel.engine;
+        let what = || awaited(source, tag);
+        let arrived = engine.wait_until(operation, &what, None, || engine.mail.take(pattern).map(Ok))?;
+        Ok(Message::new(self, arrived))
+    }
+}

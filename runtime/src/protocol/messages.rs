@@ -1,0 +1,238 @@
+//! Which message meets which receive (MPI-4.1 §3.5): posted receives and messages that came before theirs, of all
+//! communicators. Every look-up is a search in an ordered tree, however many wait.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a message says of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Envelope {
+    /// The communicator.
+    pub context: u64,
+    /// Rank in the job that sends.
+    pub source: usize,
+    /// Negative tags are the runtime's own: [`Pattern::tag`] must name them.
+    pub tag: i32,
+}
+
+/// What a receive takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Pattern {
+    /// The communicator.
+    pub context: u64,
+    /// Rank in the job, or any.
+    pub source: Option<usize>,
+    /// Tag, or any that is not negative.
+    pub tag: Option<i32>,
+}
+
+impl Envelope {
+    /// All patterns that take this message.
+    fn patterns(self) -> impl Iterator<Item = Pattern> {
+        let Self { context, source, tag } = self;
+        let of_tag =
+            move |tag| [Some(source), None].into_iter().map(move |source| Pattern { context, source, tag });
+        let any = (tag >= 0).then_some(None);
+        [Some(Some(tag)), any].into_iter().flatten().flat_map(of_tag)
+    }
+}
+
+/// Receives `R` without messages, and messages `M` without receives: no receive here takes any message here.
+#[derive(Debug)]
+pub struct Messages<R, M> {
+    /// Number of the next receive or message.
+    next: u64,
+    receives: BTreeMap<(Pattern, u64), R>,
+    messages: BTreeMap<u64, (Envelope, M)>,
+    /// The messages by every pattern that takes them.
+    index: BTreeSet<(Pattern, u64)>,
+}
+
+impl<R, M> Default for Messages<R, M> {
+    fn default() -> Self {
+        Self { next: 0, receives: BTreeMap::new(), messages: BTreeMap::new(), index: BTreeSet::new() }
+    }
+}
+
+impl<R, M> Messages<R, M> {
+    fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    fn find(&self, pattern: Pattern) -> Option<u64> {
+        self.index.range((pattern, 0)..=(pattern, u64::MAX)).next().map(|(_, number)| *number)
+    }
+
+    /// The first message that a receive would take.
+    pub fn look(&self, pattern: Pattern) -> Option<(Envelope, &M)> {
+        let (envelope, message) = self.messages.get(&self.find(pattern)?)?;
+        Some((*envelope, message))
+    }
+
+    /// Takes that message.
+    pub fn take(&mut self, pattern: Pattern) -> Option<(Envelope, M)> {
+        let number = self.find(pattern)?;
+        let (envelope, message) = self.messages.remove(&number)?;
+        for pattern in envelope.patterns() {
+            self.index.remove(&(pattern, number));
+        }
+        Some((envelope, message))
+    }
+
+    /// Posts a receive that no message is there for; returns its number.
+    pub fn post(&mut self, pattern: Pattern, receive: R) -> u64 {
+        let number = self.number();
+        self.receives.insert((pattern, number), receive);
+        number
+    }
+
+    /// Takes a receive back, if no message has come for it.
+    pub fn cancel(&mut self, pattern: Pattern, number: u64) -> Option<R> {
+        self.receives.remove(&(pattern, number))
+    }
+
+    /// A message came: gives it back with the first posted receive that takes it, or keeps it.
+    pub fn arrive(&mut self, envelope: Envelope, message: M) -> Option<(R, M)> {
+        let first_of = |pattern| self.receives.range((pattern, 0)..=(pattern, u64::MAX)).next();
+        let first = envelope.patterns().filter_map(first_of).map(|(key, _)| *key).min_by_key(|key| key.1);
+        if let Some(receive) = first.and_then(|key| self.receives.remove(&key)) {
+            return Some((receive, message));
+        }
+        let number = self.number();
+        self.index.extend(envelope.patterns().map(|pattern| (pattern, number)));
+        self.messages.insert(number, (envelope, message));
+        None
+    }
+
+    /// Takes everything away: receives and messages that are left.
+    pub fn clear(&mut self) -> (Vec<R>, Vec<M>) {
+        self.index.clear();
+        let receives = std::mem::take(&mut self.receives).into_values().collect();
+        (receives, std::mem::take(&mut self.messages).into_values().map(|(_, message)| message).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[derive(Debug, Clone)]
+    enum Step {
+        Arrive(Envelope),
+        Receive(Pattern),
+        Look(Pattern),
+        Cancel(usize),
+    }
+
+    /// The same with lists, searched from the front.
+    #[derive(Default)]
+    struct Naive {
+        receives: Vec<(Pattern, u32)>,
+        messages: Vec<(Envelope, u32)>,
+    }
+
+    fn takes(pattern: &Pattern, envelope: &Envelope) -> bool {
+        pattern.context == envelope.context
+            && pattern.source.is_none_or(|source| source == envelope.source)
+            && pattern.tag.map_or(envelope.tag >= 0, |tag| tag == envelope.tag)
+    }
+
+    impl Naive {
+        fn look(&self, pattern: &Pattern) -> Option<usize> {
+            self.messages.iter().position(|(envelope, _)| takes(pattern, envelope))
+        }
+
+        fn arrive(&mut self, envelope: Envelope, message: u32) -> Option<u32> {
+            let place = self.receives.iter().position(|(pattern, _)| takes(pattern, &envelope));
+            match place {
+                Some(place) => Some(self.receives.remove(place).1),
+                None => {
+                    self.messages.push((envelope, message));
+                    None
+                }
+            }
+        }
+    }
+
+    fn envelope() -> impl Strategy<Value = Envelope> {
+        (0..2u64, 0..3usize, -1..3i32).prop_map(|(context, source, tag)| Envelope { context, source, tag })
+    }
+
+    fn pattern() -> impl Strategy<Value = Pattern> {
+        let (source, tag) = (proptest::option::of(0..3usize), proptest::option::of(-1..3i32));
+        (0..2u64, source, tag).prop_map(|(context, source, tag)| Pattern { context, source, tag })
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            3 => envelope().prop_map(Step::Arrive),
+            3 => pattern().prop_map(Step::Receive),
+            1 => pattern().prop_map(Step::Look),
+            1 => (0..8usize).prop_map(Step::Cancel),
+        ]
+    }
+
+    fn follow(steps: Vec<Step>) {
+        let (mut real, mut naive) = (Messages::default(), Naive::default());
+        let mut posted = Vec::new();
+        for (name, step) in (0..).zip(steps) {
+            match step {
+                Step::Arrive(envelope) => {
+                    let met = real.arrive(envelope, name).map(|(receive, message)| {
+                        assert_eq!(message, name);
+                        receive
+                    });
+                    assert_eq!(met, naive.arrive(envelope, name));
+                }
+                Step::Receive(pattern) => {
+                    let expected = naive.look(&pattern).map(|place| naive.messages.remove(place));
+                    assert_eq!(real.take(pattern), expected);
+                    if expected.is_none() {
+                        posted.push((pattern, real.post(pattern, name), name));
+                        naive.receives.push((pattern, name));
+                    }
+                }
+                Step::Look(pattern) => {
+                    let expected = naive.look(&pattern).map(|place| naive.messages[place]);
+                    assert_eq!(real.look(pattern).map(|(e, m)| (e, *m)), expected);
+                }
+                Step::Cancel(place) if place < posted.len() => {
+                    let (pattern, number, name) = posted.remove(place);
+                    let place = naive.receives.iter().position(|(_, other)| *other == name);
+                    assert_eq!(
+                        real.cancel(pattern, number),
+                        place.map(|place| naive.receives.remove(place).1)
+                    );
+                }
+                Step::Cancel(_) => {}
+            }
+        }
+        let (receives, messages) = real.clear();
+        assert_eq!((receives.len(), messages.len()), (naive.receives.len(), naive.messages.len()));
+    }
+
+    proptest! {
+        #[test]
+        fn as_lists_would_do(steps in proptest::collection::vec(step(), 0..200)) {
+            follow(steps);
+        }
+    }
+
+    #[test]
+    fn thousands_in_the_worst_order() {
+        let mut messages = Messages::default();
+        let envelope = |tag| Envelope { context: 1, source: 2, tag };
+        for tag in 0..50_000 {
+            assert!(messages.arrive(envelope(tag), tag).is_none());
+        }
+        for tag in (0..50_000).rev() {
+            let pattern = Pattern { context: 1, source: None, tag: Some(tag) };
+            assert_eq!(messages.take(pattern).map(|(_, m)| m), Some(tag));
+            messages.post(pattern, tag);
+        }
+        for tag in 0..50_000 {
+            assert_eq!(messages.arrive(envelope(tag), -1), Some((tag, -1)));
+        }
+    }
+}
