@@ -3,6 +3,7 @@
 //! A message is named by its sender's rank, a tag, and the communicator; two messages that one receive could take are
 //! received in the order in which they were sent (§3.5).
 
+mod isend;
 mod matched;
 mod probe;
 pub mod raw;

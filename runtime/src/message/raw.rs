@@ -1,5 +1,6 @@
 //! Messages of bytes, for doors to other languages. Errors and meaning are those of the methods of [`Communicator`].
 
+use super::isend;
 use super::receive;
 use super::send::{self, Mode};
 use super::{Source, Status, Tag};
@@ -23,7 +24,7 @@ pub fn isend(
     synchronous: bool,
 ) -> Request<Vec<u8>> {
     let (name, mode) = if synchronous { ("issend", Mode::Synchronous) } else { ("isend", Mode::Standard) };
-    send::isend(comm, name, (dest, tag), data, mode)
+    isend::isend(comm, name, (dest, tag), data, mode)
 }
 
 /// Receives a message of any length (`MPI_Recv`).
