@@ -59,7 +59,7 @@ pub(super) fn isend<T: Element>(
     let bytes = data.as_bytes();
     if (sending.is_own() || sending.is_short(bytes.len())) && mode == Mode::Standard {
         let sent = if sending.is_own() {
-            sending.deliver(bytes, None)
+            sending.copied(bytes).map(|data| sending.deliver(data, None))
         } else {
             sending.engine().post_mail(operation, sending.to, &sending.eager(None), bytes)
         };
@@ -81,11 +81,12 @@ fn answered_send<T: Element>(
     let engine = sending.engine();
     let bytes = size_of_val(&data[..]);
     if sending.is_own() || sending.is_short(bytes) {
-        let copy = data.as_bytes().to_vec();
+        let copy = sending.copied(data.as_bytes())?;
         let lent = Lent { region: None, vec: ExposedVec::new(data).0 };
         let number = engine.mail.await_answer(sending.to, answered(sending, lent, promise));
         let sent = if sending.is_own() {
-            sending.deliver(&copy, Some(number))
+            sending.deliver(copy, Some(number));
+            Ok(())
         } else {
             engine.post_mail(sending.operation, sending.to, &sending.eager(Some(number)), &copy)
         };

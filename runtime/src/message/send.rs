@@ -83,17 +83,21 @@ impl<'a> Sending<'a> {
         transport.register(memory).ok()
     }
 
-    /// A message to this rank itself, copied.
-    pub fn deliver(&self, bytes: &[u8], number: Option<u64>) -> Result<()> {
+    /// A copy of a message, if there is memory for it.
+    pub fn copied(&self, bytes: &[u8]) -> Result<Vec<u8>> {
         let mut data = Vec::new();
         data.try_reserve_exact(bytes.len()).map_err(|_| {
             let message = format!("no memory for a copy of {} bytes", bytes.len());
             self.channel.error(Class::NoMemory, self.operation, message).with_target(self.dest)
         })?;
         data.extend_from_slice(bytes);
+        Ok(data)
+    }
+
+    /// A message to this rank itself.
+    pub fn deliver(&self, data: Vec<u8>, number: Option<u64>) {
         let envelope = Envelope { context: self.channel.context, source: self.engine().rank, tag: self.tag };
         self.engine().mail_self(Arrived { envelope, body: Body::Here(data), number });
-        Ok(())
     }
 
     /// What a synchronous or long send awaits.
@@ -125,7 +129,7 @@ pub(super) fn send(
     let short = sending.is_own() || sending.is_short(bytes.len());
     if short && mode == Mode::Standard {
         return if sending.is_own() {
-            sending.deliver(bytes, None)
+            sending.copied(bytes).map(|data| sending.deliver(data, None))
         } else {
             engine.send(operation, sending.to, &sending.eager(None), bytes)
         };
@@ -136,7 +140,7 @@ pub(super) fn send(
     let number =
         engine.mail.await_answer(sending.to, Box::new(move |engine, answer| kept.keep(engine, Ok(answer))));
     let sent = if sending.is_own() {
-        sending.deliver(bytes, Some(number))
+        sending.copied(bytes).map(|data| sending.deliver(data, Some(number)))
     } else if short {
         engine.send(operation, sending.to, &sending.eager(Some(number)), bytes)
     } else {
