@@ -104,6 +104,19 @@ fn deadlines_name_what_is_awaited() {
     assert!(child.status().unwrap().success());
 }
 
+#[test]
+fn messages_fail_when_a_peer_does() {
+    for len in [1, 1 << 20] {
+        let program = |job: transom::Job| match job.rank() {
+            0 => job.recv::<u8>(2, 0).map(drop),
+            1 => job.issend(2, 0, vec![0u8; len]).wait().map(drop),
+            _ => Err(transom::Error::other("test", "gives up")),
+        };
+        let error = transom::local(3, program).unwrap_err();
+        assert!(error.to_string().contains("gives up"), "{error}");
+    }
+}
+
 /// Long messages of rank 0 then go as pieces.
 #[test]
 fn messages_without_registrations() {

@@ -121,3 +121,13 @@ pub fn wrong_and_null_arguments(job: &Job) -> Result<()> {
     assert_eq!(raw::irecv(job, Source::Rank(job.rank()), Tag::Is(i32::MAX), 3).wait()?.0, [1, 2, 3]);
     Ok(())
 }
+
+/// What nobody receives is dropped at the end of the job.
+pub fn unfinished_messages(job: &Job) -> Result<()> {
+    let (_, right) = neighbours(job);
+    drop(job.isend(right, 1, vec![1u8; 1 << 20]));
+    drop(job.issend(right, 2, vec![1u8]));
+    job.send(right, 3, &[1u8])?;
+    drop(job.irecv::<u8>(ANY_SOURCE, 4, 1));
+    Ok(())
+}
