@@ -34,8 +34,8 @@
 //! [`Window::explicit`], which checks the same at run time.
 //!
 //! # Messages
-//! Programs around windows exchange messages, too: [`Communicator::send`], [`Communicator::recv`] and their nonblocking forms,
-//! whose [`Request`]s are futures.
+//! Programs around windows exchange messages, too: [`Communicator::send`], [`Communicator::recv`] and their
+//! nonblocking forms, whose [`Request`]s are futures.
 //!
 //! # Errors
 //! Every call that can fail returns an [`Error`] with the standard's class, the operation, rank and window, and what to

@@ -1,4 +1,5 @@
-//! Messages of bytes, for doors to other languages. Errors and meaning are those of the methods of [`Communicator`].
+//! Messages of bytes, for doors to other languages. Errors and meaning are those of the methods of
+//! [`Communicator`].
 
 use super::isend;
 use super::receive;
@@ -6,7 +7,8 @@ use super::send::{self, Mode};
 use super::{Source, Status, Tag};
 use crate::{Communicator, Request, Result};
 
-/// Sends bytes; complete when they may be reused, or when they are received if `synchronous` (`MPI_Send`, `MPI_Ssend`).
+/// Sends bytes; complete when they may be reused, or when they are received if `synchronous` (`MPI_Send`,
+/// `MPI_Ssend`).
 ///
 /// # Errors
 /// As [`Communicator::send`].

@@ -73,7 +73,8 @@ impl<'a> Sending<'a> {
         header
     }
 
-    /// The region of a message to be got; none where the transport cannot, or registers no more: pieces need none.
+    /// The region of a message to be got; none where the transport cannot, or registers no more: pieces need
+    /// none.
     pub fn register(&self, memory: &Span) -> Option<Box<dyn Region>> {
         let engine = self.engine();
         let transport = engine.routes.to(self.to);
@@ -162,8 +163,9 @@ pub(super) fn send(
 }
 
 impl Communicator {
-    /// Sends `data` to rank `dest`, with a tag from 0 on (`MPI_Send`, MPI-4.1 §3.2.1). Returns when `data` may be reused:
-    /// short messages are on their way then, long ones are received. To the null rank: nothing.
+    /// Sends `data` to rank `dest`, with a tag from 0 on (`MPI_Send`, MPI-4.1 §3.2.1). Returns when `data`
+    /// may be reused: short messages are on their way then, long ones are received. To the null rank:
+    /// nothing.
     ///
     /// ```
     /// transom::local(2, |job| {
@@ -190,7 +192,8 @@ impl Communicator {
         send(self, "ssend", (dest, tag), data.as_bytes(), Mode::Synchronous)
     }
 
-    /// [`Communicator::send`], nonblocking (`MPI_Isend`, §3.7.2): owns the data, and gives it back when it may be reused.
+    /// [`Communicator::send`], nonblocking (`MPI_Isend`, §3.7.2): owns the data, and gives it back when it
+    /// may be reused.
     pub fn isend<T: Element>(&self, dest: usize, tag: i32, data: Vec<T>) -> Request<Vec<T>> {
         isend(self, "isend", (dest, tag), data, Mode::Standard)
     }
