@@ -33,6 +33,10 @@
 //! before its operations are complete. Programs translated from MPI, where epochs are calls, use
 //! [`Window::explicit`], which checks the same at run time.
 //!
+//! # Messages
+//! Programs around windows exchange messages, too: [`Communicator::send`], [`Communicator::recv`] and their
+//! nonblocking forms, whose [`Request`]s are futures.
+//!
 //! # Errors
 //! Every call that can fail returns an [`Error`] with the standard's class, the operation, rank and window, and what to
 //! do. Nothing is sent when arguments are wrong.

@@ -11,26 +11,88 @@ mod suite;
 const RANKS: [usize; 5] = [1, 2, 3, 4, 7];
 const LIMIT: Duration = Duration::from_secs(900);
 
-/// Runs every program.
-fn run(transport: &str, test: &str) {
-    child::run(transport, test, LIMIT, || {
-        for ranks in RANKS {
-            for (name, program) in suite::PROGRAMS {
-                let start = Instant::now();
-                transom::local(ranks, |job| program(&job))
-                    .unwrap_or_else(|e| panic!("{name} on {ranks} ranks: {e}"));
-                eprintln!("{name}: {ranks} ranks over {transport}, {:?}", start.elapsed());
-            }
+/// Runs every program that `wanted` names.
+fn run_all(ranks: &[usize], wanted: impl Fn(&str) -> bool) {
+    for ranks in ranks {
+        for (name, program) in suite::PROGRAMS.iter().filter(|(name, _)| wanted(name)) {
+            let start = Instant::now();
+            transom::local(*ranks, |job| program(&job))
+                .unwrap_or_else(|e| panic!("{name} on {ranks} ranks: {e}"));
+            eprintln!("{name}: {ranks} ranks, {:?}", start.elapsed());
         }
-    });
+    }
 }
 
 #[test]
 fn suite_over_shm() {
-    run("shm", "suite_over_shm");
+    child::run("shm", "suite_over_shm", LIMIT, || run_all(&RANKS, |_| true));
 }
 
 #[test]
 fn suite_over_ofi() {
-    run("ofi", "suite_over_ofi");
+    child::run("ofi", "suite_over_ofi", LIMIT, || run_all(&RANKS, |_| true));
+}
+
+/// Programs that need no window: they run where no memory can be registered, too.
+const WINDOWLESS: [&str; 8] = [
+    "lengths_in_both_directions",
+    "order_is_kept",
+    "probes",
+    "synchronous_sends",
+    "cancelled_and_truncated",
+    "thousands_outstanding",
+    "awaited_messages",
+    "receivers_that_compute",
+];
+
+/// Long messages of rank 0 then go as pieces.
+fn without_registrations(transport: &str, test: &str, ranks: &[usize]) {
+    let settings = [("TRANSOM_TRANSPORT", transport), ("TRANSOM_FAULT", "register:0")];
+    child::run_with(&settings, test, LIMIT, || run_all(ranks, |name| WINDOWLESS.contains(&name)));
+}
+
+#[test]
+fn messages_without_registrations_over_shm() {
+    without_registrations("shm", "messages_without_registrations_over_shm", &[1, 3]);
+}
+
+#[test]
+fn messages_without_registrations_over_ofi() {
+    without_registrations("ofi", "messages_without_registrations_over_ofi", &[2]);
+}
+
+#[test]
+fn deadlines_name_what_is_awaited() {
+    let program = |job: transom::Job| {
+        let late = match job.rank() {
+            0 => job.recv::<u8>(2, 7).map(drop).unwrap_err(),
+            1 => job.ssend(0, 5, &[0u8]).unwrap_err(),
+            _ => job.irecv::<u8>(transom::ANY_SOURCE, transom::ANY_TAG, 1).wait().map(drop).unwrap_err(),
+        };
+        let what = [
+            "a message with tag 7 from rank 2",
+            "rank 0 to receive a message with tag 5",
+            "a message with any tag from any rank",
+        ];
+        assert_eq!(late.class(), transom::Class::Timeout);
+        assert!(late.to_string().contains(what[job.rank()]), "{late}");
+        job.barrier()
+    };
+    let settings = [("TRANSOM_DEADLINE", "1")];
+    child::run_with(&settings, "deadlines_name_what_is_awaited", LIMIT, || {
+        transom::local(3, program).unwrap();
+    });
+}
+
+#[test]
+fn messages_fail_when_a_peer_does() {
+    for len in [1, 1 << 20] {
+        let program = |job: transom::Job| match job.rank() {
+            0 => job.recv::<u8>(2, 0).map(drop),
+            1 => job.issend(2, 0, vec![0u8; len]).wait().map(drop),
+            _ => Err(transom::Error::other("test", "gives up")),
+        };
+        let error = transom::local(3, program).unwrap_err();
+        assert!(error.to_string().contains("gives up"), "{error}");
+    }
 }

@@ -1,5 +1,5 @@
-//! Collectives and messages on bytes, for doors to other languages: any datatype, any operation. Programs use the methods of
-//! [`Communicator`], which know types.
+//! Collectives and messages on bytes, for doors to other languages: any datatype, any operation. Programs use the
+//! methods of [`Communicator`], which know types.
 //!
 //! Each collective comes in two forms: blocking, and nonblocking with an `i` before its name, whose result is a [`Request`]'s. They are
 //! counted in the order of the calls (MPI-4.1 §6.12): all ranks call the same ones in the same order. Errors of all: a peer is

@@ -1,8 +1,9 @@
 //! Two-sided messages (MPI-4.1 chapter 3), as far as programs around windows need them.
 //!
-//! A message is named by its sender's rank, a tag, and the communicator; two messages that one receive could take are
-//! received in the order in which they were sent (§3.5).
+//! A message is named by its sender's rank, a tag, and the communicator; two messages that one receive could
+//! take are received in the order in which they were sent (§3.5).
 
+mod isend;
 mod matched;
 mod probe;
 pub mod raw;

@@ -5,8 +5,9 @@ use crate::protocol::messages::Pattern;
 use crate::{Communicator, Result};
 
 impl Communicator {
-    /// Waits for a message, and says what [`Communicator::recv`] with the same arguments would receive (`MPI_Probe`, MPI-4.1
-    /// §3.8.1). Where several threads receive, [`Communicator::mprobe`] is the one to use.
+    /// Waits for a message, and says what [`Communicator::recv`] with the same arguments would receive
+    /// (`MPI_Probe`, MPI-4.1 §3.8.1). Where several threads receive, [`Communicator::mprobe`] is the one to
+    /// use.
     ///
     /// # Errors
     /// `source` or `tag` is wrong; a peer is gone; the deadline passes.

@@ -1,11 +1,14 @@
-//! Messages of bytes, for doors to other languages. Errors and meaning are those of the methods of [`Communicator`].
+//! Messages of bytes, for doors to other languages. Errors and meaning are those of the methods of
+//! [`Communicator`].
 
+use super::isend;
 use super::receive;
 use super::send::{self, Mode};
 use super::{Source, Status, Tag};
 use crate::{Communicator, Request, Result};
 
-/// Sends bytes; complete when they may be reused, or when they are received if `synchronous` (`MPI_Send`, `MPI_Ssend`).
+/// Sends bytes; complete when they may be reused, or when they are received if `synchronous` (`MPI_Send`,
+/// `MPI_Ssend`).
 ///
 /// # Errors
 /// As [`Communicator::send`].
@@ -23,7 +26,7 @@ pub fn isend(
     synchronous: bool,
 ) -> Request<Vec<u8>> {
     let (name, mode) = if synchronous { ("issend", Mode::Synchronous) } else { ("isend", Mode::Standard) };
-    send::isend(comm, name, (dest, tag), data, mode)
+    isend::isend(comm, name, (dest, tag), data, mode)
 }
 
 /// Receives a message of any length (`MPI_Recv`).

@@ -93,20 +93,22 @@ pub(super) fn irecv<T: Element>(
 }
 
 impl Communicator {
-    /// Receives a message of any length (`MPI_Recv`, MPI-4.1 §3.2.4) from a rank or [`crate::ANY_SOURCE`], with a tag or
-    /// [`crate::ANY_TAG`]. From the null rank: no elements, at once.
+    /// Receives a message of any length (`MPI_Recv`, MPI-4.1 §3.2.4) from a rank or [`crate::ANY_SOURCE`],
+    /// with a tag or [`crate::ANY_TAG`]. From the null rank: no elements, at once.
     ///
     /// # Errors
-    /// `source` or `tag` is wrong; the message is not of whole elements, or there is no memory for it: then it is lost; its
-    /// bytes cannot be had; a peer is gone; the deadline passes.
+    /// `source` or `tag` is wrong; the message is not of whole elements, or there is no memory for it: then
+    /// it is lost; its bytes cannot be had; a peer is gone; the deadline passes.
     pub fn recv<T: Element>(&self, source: impl Into<Source>, tag: impl Into<Tag>) -> Result<Received<T>> {
         self.matched("recv", source.into(), tag.into())?.recv_as("recv")
     }
 
-    /// Receives to a buffer (`MPI_Recv`, §3.2.4). The message may be shorter; [`Status::count`] says how long it is.
+    /// Receives to a buffer (`MPI_Recv`, §3.2.4). The message may be shorter; [`Status::count`] says how long
+    /// it is.
     ///
     /// # Errors
-    /// As [`Communicator::recv`]; of class [`Class::Truncate`] if the message is longer than the buffer: then it is lost.
+    /// As [`Communicator::recv`]; of class [`Class::Truncate`] if the message is longer than the buffer: then
+    /// it is lost.
     pub fn recv_into<T: Element>(
         &self,
         source: impl Into<Source>,
@@ -116,8 +118,8 @@ impl Communicator {
         self.matched("recv_into", source.into(), tag.into())?.recv_into_as("recv_into", buffer)
     }
 
-    /// Starts to receive a message of at most `max` elements (`MPI_Irecv`, §3.7.2). [`Request::cancel`], or dropping the
-    /// request, takes it back if no message has met it yet.
+    /// Starts to receive a message of at most `max` elements (`MPI_Irecv`, §3.7.2). [`Request::cancel`], or
+    /// dropping the request, takes it back if no message has met it yet.
     ///
     /// ```
     /// transom::local(1, |job| {
@@ -138,8 +140,8 @@ impl Communicator {
         irecv(self, "irecv", (source.into(), tag.into()), max)
     }
 
-    /// Sends `data` and receives another message at the same time (`MPI_Sendrecv`, §3.10): no ring of ranks that do so waits
-    /// for ever.
+    /// Sends `data` and receives another message at the same time (`MPI_Sendrecv`, §3.10): no ring of ranks
+    /// that do so waits for ever.
     ///
     /// # Errors
     /// As [`Communicator::send`] and [`Communicator::recv`].

@@ -1,16 +1,16 @@
-//! Sends, blocking and not (MPI-4.1 §3.2, §3.4, §3.7).
+//! Sends: what all have in common, and blocking ones (MPI-4.1 §3.2, §3.4).
 
 use std::sync::Arc;
-use std::task::Waker;
 
-use transom_transport::Region;
+use transom_transport::{Region, Span};
 use zerocopy::IntoBytes;
 
 use super::check_tag;
-use crate::comm::{Awaited, Channel};
-use crate::engine::mail::{Answer, Arrived, Body, OnAnswer, Push, push_now};
+use super::isend::isend;
+use crate::comm::Channel;
+use crate::engine::mail::{Answer, Arrived, Body, push_now};
 use crate::engine::{Engine, Promise};
-use crate::memory::{self, ExposedVec};
+use crate::memory;
 use crate::protocol::messages::Envelope;
 use crate::protocol::wire::{HEADER_BYTES, Header, Kind};
 use crate::{Class, Communicator, Element, Error, NULL_RANK, Request, Result};
@@ -24,17 +24,17 @@ pub(super) enum Mode {
 
 /// One send: the call, to whom (rank in the communicator and in the job), the tag.
 #[derive(Debug, Clone, Copy)]
-struct Sending<'a> {
+pub(super) struct Sending<'a> {
     channel: &'a Channel,
-    operation: &'static str,
-    dest: usize,
-    to: usize,
-    tag: i32,
+    pub operation: &'static str,
+    pub dest: usize,
+    pub to: usize,
+    pub tag: i32,
 }
 
 impl<'a> Sending<'a> {
     /// Checks the arguments; nothing is to be sent to the null rank.
-    fn new(channel: &'a Channel, operation: &'static str, dest: usize, tag: i32) -> Result<Option<Self>> {
+    pub fn new(channel: &'a Channel, operation: &'static str, dest: usize, tag: i32) -> Result<Option<Self>> {
         check_tag(channel, operation, tag)?;
         if dest == NULL_RANK {
             return Ok(None);
@@ -43,21 +43,21 @@ impl<'a> Sending<'a> {
         Ok(Some(Self { channel, operation, dest, to: channel.job_rank(dest), tag }))
     }
 
-    fn engine(&self) -> &'a Arc<Engine> {
+    pub fn engine(&self) -> &'a Arc<Engine> {
         &self.channel.engine
     }
 
-    fn is_own(&self) -> bool {
+    pub fn is_own(&self) -> bool {
         self.to == self.engine().rank
     }
 
     /// Whether so many bytes travel with their header.
-    fn is_short(&self, bytes: usize) -> bool {
+    pub fn is_short(&self, bytes: usize) -> bool {
         bytes <= self.engine().routes.to(self.to).capabilities().max_message - HEADER_BYTES
     }
 
     /// The header of a message that is here; `number` if its receiver is to say so.
-    fn eager(&self, number: Option<u64>) -> Header {
+    pub fn eager(&self, number: Option<u64>) -> Header {
         let mut header = self.engine().header(Kind::Eager).in_context(self.channel.context);
         header.offset = i64::from(self.tag).cast_unsigned();
         header.op = u8::from(number.is_some());
@@ -65,7 +65,7 @@ impl<'a> Sending<'a> {
         header
     }
 
-    fn announcement(&self, number: u64, bytes: usize) -> Header {
+    pub fn announcement(&self, number: u64, bytes: usize) -> Header {
         let mut header = self.eager(Some(number));
         header.kind = Kind::Announce as u8;
         header.op = 0;
@@ -73,23 +73,32 @@ impl<'a> Sending<'a> {
         header
     }
 
-    /// The region of a message to be got; none where the transport cannot, or registers no more: pieces need none.
-    fn register(&self, memory: &transom_transport::Span) -> Option<Box<dyn Region>> {
-        let transport = self.engine().routes.to(self.to);
-        transport.capabilities().rma.then(|| transport.register(memory).ok()).flatten()
+    /// The region of a message to be got; none where the transport cannot, or registers no more: pieces need
+    /// none.
+    pub fn register(&self, memory: &Span) -> Option<Box<dyn Region>> {
+        let engine = self.engine();
+        let transport = engine.routes.to(self.to);
+        if !transport.capabilities().rma || engine.settings.fault == Some(engine.rank as u64) {
+            return None;
+        }
+        transport.register(memory).ok()
     }
 
-    /// A message to this rank itself, copied.
-    fn deliver(&self, bytes: &[u8], number: Option<u64>) -> Result<()> {
+    /// A copy of a message, if there is memory for it.
+    pub fn copied(&self, bytes: &[u8]) -> Result<Vec<u8>> {
         let mut data = Vec::new();
         data.try_reserve_exact(bytes.len()).map_err(|_| {
             let message = format!("no memory for a copy of {} bytes", bytes.len());
             self.channel.error(Class::NoMemory, self.operation, message).with_target(self.dest)
         })?;
         data.extend_from_slice(bytes);
+        Ok(data)
+    }
+
+    /// A message to this rank itself.
+    pub fn deliver(&self, data: Vec<u8>, number: Option<u64>) {
         let envelope = Envelope { context: self.channel.context, source: self.engine().rank, tag: self.tag };
         self.engine().mail_self(Arrived { envelope, body: Body::Here(data), number });
-        Ok(())
     }
 
     /// What a synchronous or long send awaits.
@@ -98,12 +107,12 @@ impl<'a> Sending<'a> {
     }
 }
 
-fn awaited(dest: usize, tag: i32) -> String {
+pub(super) fn awaited(dest: usize, tag: i32) -> String {
     format!("rank {dest} to receive a message with tag {tag}")
 }
 
 /// The receiver could not have the message.
-fn refused(engine: &Engine, operation: &'static str, dest: usize) -> Error {
+pub(super) fn refused(engine: &Engine, operation: &'static str, dest: usize) -> Error {
     let message = "the receiver could not get the bytes of the message";
     Error::new(Class::Peer, operation, message).at_rank(engine.rank).with_target(dest)
 }
@@ -121,7 +130,7 @@ pub(super) fn send(
     let short = sending.is_own() || sending.is_short(bytes.len());
     if short && mode == Mode::Standard {
         return if sending.is_own() {
-            sending.deliver(bytes, None)
+            sending.copied(bytes).map(|data| sending.deliver(data, None))
         } else {
             engine.send(operation, sending.to, &sending.eager(None), bytes)
         };
@@ -132,7 +141,7 @@ pub(super) fn send(
     let number =
         engine.mail.await_answer(sending.to, Box::new(move |engine, answer| kept.keep(engine, Ok(answer))));
     let sent = if sending.is_own() {
-        sending.deliver(bytes, Some(number))
+        sending.copied(bytes).map(|data| sending.deliver(data, Some(number)))
     } else if short {
         engine.send(operation, sending.to, &sending.eager(Some(number)), bytes)
     } else {
@@ -153,128 +162,10 @@ pub(super) fn send(
     }
 }
 
-/// A vector that its receiver may get. The region goes first.
-struct Lent<T> {
-    region: Option<Box<dyn Region>>,
-    vec: ExposedVec<T>,
-}
-
-impl<T: Element> Lent<T> {
-    fn take(self) -> Vec<T> {
-        drop(self.region);
-        self.vec.take()
-    }
-}
-
-/// What is done when the receiver answers: the vector comes back, or is sent as pieces first.
-fn answered<T: Element>(sending: &Sending<'_>, lent: Lent<T>, promise: Arc<Promise<Vec<T>>>) -> OnAnswer {
-    let Sending { operation, dest, to, .. } = *sending;
-    Box::new(move |engine, answer| {
-        let vec = lent.take();
-        match answer {
-            Answer::Done(true) => promise.keep(engine, Ok(vec)),
-            Answer::Done(false) => promise.keep(engine, Err(refused(engine, operation, dest))),
-            Answer::Clear(number) => {
-                let then = Box::new(move |engine: &Engine, result| promise.keep(engine, result));
-                engine.run_errand(Box::new(Push { operation, peer: to, number, vec, at: 0, then }));
-            }
-        }
-    })
-}
-
-/// Starts to send `data`, which comes back.
-pub(super) fn isend<T: Element>(
-    comm: &Communicator,
-    operation: &'static str,
-    (dest, tag): (usize, i32),
-    data: Vec<T>,
-    mode: Mode,
-) -> Request<Vec<T>> {
-    let done = |result| Request::done(comm.member(), operation, result);
-    let sending = match Sending::new(comm.channel(), operation, dest, tag) {
-        Ok(Some(sending)) => sending,
-        Ok(None) => return done(Ok(data)),
-        Err(error) => return done(Err(error)),
-    };
-    let bytes = data.as_bytes();
-    if (sending.is_own() || sending.is_short(bytes.len())) && mode == Mode::Standard {
-        let sent = if sending.is_own() {
-            sending.deliver(bytes, None)
-        } else {
-            sending.engine().post_mail(operation, sending.to, &sending.eager(None), bytes)
-        };
-        return done(sent.map(|()| data));
-    }
-    let promise = Promise::new();
-    match answered_send(&sending, data, promise.clone()) {
-        Ok(()) => Request::new(comm.member(), operation, Sent { promise, dest, tag }),
-        Err(error) => done(Err(error)),
-    }
-}
-
-/// Starts a send that the receiver answers.
-fn answered_send<T: Element>(
-    sending: &Sending<'_>,
-    data: Vec<T>,
-    promise: Arc<Promise<Vec<T>>>,
-) -> Result<()> {
-    let engine = sending.engine();
-    let bytes = size_of_val(&data[..]);
-    if sending.is_own() || sending.is_short(bytes) {
-        let copy = data.as_bytes().to_vec();
-        let lent = Lent { region: None, vec: ExposedVec::new(data).0 };
-        let number = engine.mail.await_answer(sending.to, answered(sending, lent, promise));
-        let sent = if sending.is_own() {
-            sending.deliver(&copy, Some(number))
-        } else {
-            engine.post_mail(sending.operation, sending.to, &sending.eager(Some(number)), &copy)
-        };
-        return ended(sending, number, sent);
-    }
-    let (vec, span) = ExposedVec::new(data);
-    let region = sending.register(&span);
-    let key = region.as_ref().map(|region| region.key().0).unwrap_or_default();
-    let number = engine.mail.await_answer(sending.to, answered(sending, Lent { region, vec }, promise));
-    let header = sending.announcement(number, bytes);
-    ended(sending, number, engine.post_mail(sending.operation, sending.to, &header, &key))
-}
-
-/// A send that could not be started awaits no answer.
-fn ended(sending: &Sending<'_>, number: u64, sent: Result<()>) -> Result<()> {
-    if sent.is_err() {
-        sending.engine().mail.end_send(sending.to, number);
-    }
-    sent
-}
-
-/// A send under way.
-struct Sent<T> {
-    promise: Arc<Promise<Vec<T>>>,
-    dest: usize,
-    tag: i32,
-}
-
-impl<T: Element> Awaited<Vec<T>> for Sent<T> {
-    fn is_done(&self) -> bool {
-        self.promise.is_kept()
-    }
-
-    fn take(&mut self) -> Option<Result<Vec<T>>> {
-        self.promise.take()
-    }
-
-    fn register(&self, waker: &Waker) -> bool {
-        self.promise.register(waker)
-    }
-
-    fn what(&self) -> String {
-        awaited(self.dest, self.tag)
-    }
-}
-
 impl Communicator {
-    /// Sends `data` to rank `dest`, with a tag from 0 on (`MPI_Send`, MPI-4.1 §3.2.1). Returns when `data` may be reused:
-    /// short messages are on their way then, long ones are received. To the null rank: nothing.
+    /// Sends `data` to rank `dest`, with a tag from 0 on (`MPI_Send`, MPI-4.1 §3.2.1). Returns when `data`
+    /// may be reused: short messages are on their way then, long ones are received. To the null rank:
+    /// nothing.
     ///
     /// ```
     /// transom::local(2, |job| {
@@ -301,7 +192,8 @@ impl Communicator {
         send(self, "ssend", (dest, tag), data.as_bytes(), Mode::Synchronous)
     }
 
-    /// [`Communicator::send`], nonblocking (`MPI_Isend`, §3.7.2): owns the data, and gives it back when it may be reused.
+    /// [`Communicator::send`], nonblocking (`MPI_Isend`, §3.7.2): owns the data, and gives it back when it
+    /// may be reused.
     pub fn isend<T: Element>(&self, dest: usize, tag: i32, data: Vec<T>) -> Request<Vec<T>> {
         isend(self, "isend", (dest, tag), data, Mode::Standard)
     }

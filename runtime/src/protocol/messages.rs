@@ -1,5 +1,5 @@
-//! Which message meets which receive (MPI-4.1 §3.5): posted receives and messages that came before theirs, of all
-//! communicators. Every look-up is a search in an ordered tree, however many wait.
+//! Which message meets which receive (MPI-4.1 §3.5): posted receives and messages that came before theirs, of
+//! all communicators. Every look-up is a search in an ordered tree, however many wait.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -53,11 +53,11 @@ pub enum Kind {
     ForgetRegion = 18,
     /// I have given up waiting for the window's lock: hold my ticket, and release it at its turn; as [`Kind::Unlock`].
     Abandon = 19,
-    /// A whole message: `offset` its tag, the payload its bytes; `window` and `request` are the communicator's context. If
-    /// `op` is 1, say [`Kind::Done`] to number `value` when it is received.
+    /// A whole message: `offset` its tag, the payload its bytes; `window` and `request` are the communicator's
+    /// context. If `op` is 1, say [`Kind::Done`] to number `value` when it is received.
     Eager = 32,
-    /// A message of `count` bytes waits here under number `value`; tag and context as above. If there is a payload, it is the
-    /// key of a region to get it from; else ask for it by [`Kind::Clear`].
+    /// A message of `count` bytes waits here under number `value`; tag and context as above. If there is a payload,
+    /// it is the key of a region to get it from; else ask for it by [`Kind::Clear`].
     Announce = 33,
     /// Send your message of number `value` as pieces for my number `compare`.
     Clear = 34,

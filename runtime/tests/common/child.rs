@@ -12,6 +12,11 @@ const DONE: i32 = 42;
 /// Runs `body` in a child over `transport`, as the test named `test`. Whatever blocks there ends with an error, at last by
 /// the child's end after `limit`.
 pub fn run(transport: &str, test: &str, limit: Duration, body: impl FnOnce()) {
+    run_with(&[("TRANSOM_TRANSPORT", transport)], test, limit, body);
+}
+
+/// [`run`] with any settings.
+pub fn run_with(settings: &[(&str, &str)], test: &str, limit: Duration, body: impl FnOnce()) {
     if std::env::var_os(CHILD).is_some() {
         body();
         std::process::exit(DONE);
@@ -19,8 +24,8 @@ pub fn run(transport: &str, test: &str, limit: Duration, body: impl FnOnce()) {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", test, "--nocapture", "--include-ignored"])
         .env(CHILD, "yes")
-        .env("TRANSOM_TRANSPORT", transport)
         .env("TRANSOM_DEADLINE", "60")
+        .envs(settings.iter().copied())
         .stdout(Stdio::null())
         .spawn()
         .unwrap();

@@ -13,6 +13,7 @@ mod oracle;
 mod passive;
 #[path = "../common/random.rs"]
 mod random;
+mod receives;
 mod requests;
 mod transfers;
 mod windows;
@@ -60,15 +61,16 @@ pub const PROGRAMS: &[(&str, Program)] = &[
     ("wrong_arguments", collectives::wrong_arguments),
     ("lengths_in_both_directions", messages::lengths_in_both_directions),
     ("order_is_kept", messages::order_is_kept),
-    ("probes", messages::probes),
-    ("synchronous_sends", messages::synchronous_sends),
-    ("cancelled_and_truncated", messages::cancelled_and_truncated),
+    ("probes", receives::probes),
+    ("synchronous_sends", receives::synchronous_sends),
+    ("cancelled_and_truncated", receives::cancelled_and_truncated),
     ("thousands_outstanding", messages::thousands_outstanding),
     ("communicators_apart", messages::communicators_apart),
-    ("awaited_messages", messages::awaited_messages),
+    ("awaited_messages", receives::awaited_messages),
     ("messages_to_oneself", messages::messages_to_oneself),
     ("receivers_that_compute", messages::receivers_that_compute),
-    ("wrong_and_null_arguments", messages::wrong_and_null_arguments),
+    ("unfinished_messages", receives::unfinished_messages),
+    ("wrong_and_null_arguments", receives::wrong_and_null_arguments),
     ("passive_target_computes", passive::passive_target_computes),
     ("passive_target_computes_users_memory", passive::passive_target_computes_users_memory),
     ("errors_before_anything_is_sent", errors::before_anything_is_sent),

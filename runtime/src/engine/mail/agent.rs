@@ -45,3 +45,72 @@ fn arrived(engine: &Engine, header: &Header, body: Body, number: Option<u64>) ->
     engine.mail_arrived(Arrived { envelope, body, number });
     Some(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ANY_TAG, Class};
+
+    fn header(engine: &Engine, kind: Kind, count: u64, value: u64) -> Header {
+        Header { origin: 1, count, value, ..engine.header(kind) }
+    }
+
+    #[test]
+    fn nonsense_is_refused_and_huge_announcements_take_no_memory() {
+        let program = |job: crate::Job| {
+            if job.rank() == 1 {
+                return job.barrier();
+            }
+            let engine = &job.member().engine;
+            let handle = |kind, count, value, payload: &[u8]| {
+                handle(engine, &header(engine, kind, count, value), kind, payload)
+            };
+            assert!(handle(Kind::Announce, u64::MAX, 1, b"key").is_none());
+            assert!(handle(Kind::Announce, 1, 1, &[0; MAX_KEY + 1]).is_none());
+            for kind in [Kind::Clear, Kind::Piece, Kind::Done, Kind::Put] {
+                assert!(handle(kind, 1, 77, b"").is_none());
+            }
+            let own = engine.mail.await_answer(0, Box::new(|_, _| panic!("another rank answered")));
+            assert!(handle(Kind::Done, 0, own, b"").is_none() && handle(Kind::Clear, 0, own, b"").is_none());
+            assert!(engine.mail.end_send(0, own).is_some());
+            for number in 0..3 {
+                assert!(handle(Kind::Announce, 1 << 61, number, b"no key").is_some());
+            }
+            let class = |result: crate::Result<_>| result.map(drop).unwrap_err().class();
+            assert_eq!(job.probe(1, 0)?.bytes, 1 << 61);
+            assert_eq!(class(job.recv_into(1, 0, &mut [0u8; 9]).map(drop)), Class::Truncate);
+            assert_eq!(class(job.recv::<u64>(1, ANY_TAG).map(drop)), Class::NoMemory);
+            assert_eq!(class(job.irecv::<u8>(1, 0, usize::MAX).wait().map(drop)), Class::NoMemory);
+            assert!(handle(Kind::Announce, 8, 9, b"no key").is_some());
+            assert_eq!(class(job.recv::<u64>(1, ANY_TAG).map(drop)), Class::Peer);
+            job.barrier()
+        };
+        crate::local(2, program).unwrap();
+    }
+
+    #[test]
+    fn pieces_stay_inside_their_message() {
+        let program = |job: crate::Job| {
+            if job.rank() == 1 {
+                return job.barrier();
+            }
+            let engine = &job.member().engine;
+            let received = job.irecv::<u8>(1, 0, 8);
+            let announce = header(engine, Kind::Announce, 8, 5);
+            assert!(handle(engine, &announce, Kind::Announce, b"").is_some());
+            let piece = |origin, offset, bytes: &[u8]| {
+                // The first number that this rank gives.
+                let piece = Header { offset, origin, ..header(engine, Kind::Piece, 0, 0) };
+                handle(engine, &piece, Kind::Piece, bytes)
+            };
+            assert!(piece(1, 8, b"a").is_none() && piece(1, 4, b"abcde").is_none());
+            assert!(piece(1, u64::MAX, b"a").is_none() && piece(0, 0, b"a").is_none());
+            assert!(piece(1, 4, b"efgh").is_some() && piece(1, 0, b"abcde").is_none());
+            assert!(!received.is_done() && piece(1, 0, b"abcd").is_some());
+            assert_eq!(received.wait()?.0, b"abcdefgh");
+            assert!(piece(1, 0, b"a").is_none(), "it is complete");
+            job.barrier()
+        };
+        crate::local(2, program).unwrap();
+    }
+}

@@ -1,8 +1,9 @@
 //! Two-sided messages: who sends and receives what, as far as this rank knows (MPI-4.1 chapter 3).
 //!
-//! Short messages travel whole. Of a longer one only an announcement does; when a receive has met it, the receiver's side
-//! gets the bytes straight into their final place by the transport, or has the sender send them as pieces, and then tells
-//! the sender that it is done. What the agent cannot do at once it leaves as an errand to later polls.
+//! Short messages travel whole. Of a longer one only an announcement does; when a receive has met it, the
+//! receiver's side gets the bytes straight into their final place by the transport, or has the sender send
+//! them as pieces, and then tells the sender that it is done. What the agent cannot do at once it leaves as
+//! an errand to later polls.
 
 mod agent;
 mod errands;

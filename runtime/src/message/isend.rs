@@ -1,0 +1,134 @@
+//! Nonblocking sends, which own their buffers (MPI-4.1 §3.7).
+
+use std::sync::Arc;
+use std::task::Waker;
+
+use transom_transport::Region;
+use zerocopy::IntoBytes;
+
+use super::send::{Mode, Sending, awaited, refused};
+use crate::comm::Awaited;
+use crate::engine::mail::{Answer, OnAnswer, Push};
+use crate::engine::{Engine, Promise};
+use crate::memory::ExposedVec;
+use crate::{Communicator, Element, Request, Result};
+
+/// A vector that its receiver may get. The region goes first.
+struct Lent<T> {
+    region: Option<Box<dyn Region>>,
+    vec: ExposedVec<T>,
+}
+
+impl<T: Element> Lent<T> {
+    fn take(self) -> Vec<T> {
+        drop(self.region);
+        self.vec.take()
+    }
+}
+
+/// What is done when the receiver answers: the vector comes back, or is sent as pieces first.
+fn answered<T: Element>(sending: &Sending<'_>, lent: Lent<T>, promise: Arc<Promise<Vec<T>>>) -> OnAnswer {
+    let Sending { operation, dest, to, .. } = *sending;
+    Box::new(move |engine, answer| {
+        let vec = lent.take();
+        match answer {
+            Answer::Done(true) => promise.keep(engine, Ok(vec)),
+            Answer::Done(false) => promise.keep(engine, Err(refused(engine, operation, dest))),
+            Answer::Clear(number) => {
+                let then = Box::new(move |engine: &Engine, result| promise.keep(engine, result));
+                engine.run_errand(Box::new(Push { operation, peer: to, number, vec, at: 0, then }));
+            }
+        }
+    })
+}
+
+/// Starts to send `data`, which comes back.
+pub(super) fn isend<T: Element>(
+    comm: &Communicator,
+    operation: &'static str,
+    (dest, tag): (usize, i32),
+    data: Vec<T>,
+    mode: Mode,
+) -> Request<Vec<T>> {
+    let done = |result| Request::done(comm.member(), operation, result);
+    let sending = match Sending::new(comm.channel(), operation, dest, tag) {
+        Ok(Some(sending)) => sending,
+        Ok(None) => return done(Ok(data)),
+        Err(error) => return done(Err(error)),
+    };
+    let bytes = data.as_bytes();
+    if (sending.is_own() || sending.is_short(bytes.len())) && mode == Mode::Standard {
+        let sent = if sending.is_own() {
+            sending.copied(bytes).map(|data| sending.deliver(data, None))
+        } else {
+            sending.engine().post_mail(operation, sending.to, &sending.eager(None), bytes)
+        };
+        return done(sent.map(|()| data));
+    }
+    let promise = Promise::new();
+    match answered_send(&sending, data, promise.clone()) {
+        Ok(()) => Request::new(comm.member(), operation, Sent { promise, dest, tag }),
+        Err(error) => done(Err(error)),
+    }
+}
+
+/// Starts a send that the receiver answers.
+fn answered_send<T: Element>(
+    sending: &Sending<'_>,
+    data: Vec<T>,
+    promise: Arc<Promise<Vec<T>>>,
+) -> Result<()> {
+    let engine = sending.engine();
+    let bytes = size_of_val(&data[..]);
+    if sending.is_own() || sending.is_short(bytes) {
+        let copy = sending.copied(data.as_bytes())?;
+        let lent = Lent { region: None, vec: ExposedVec::new(data).0 };
+        let number = engine.mail.await_answer(sending.to, answered(sending, lent, promise));
+        let sent = if sending.is_own() {
+            sending.deliver(copy, Some(number));
+            Ok(())
+        } else {
+            engine.post_mail(sending.operation, sending.to, &sending.eager(Some(number)), &copy)
+        };
+        return ended(sending, number, sent);
+    }
+    let (vec, span) = ExposedVec::new(data);
+    let region = sending.register(&span);
+    let key = region.as_ref().map(|region| region.key().0).unwrap_or_default();
+    let number = engine.mail.await_answer(sending.to, answered(sending, Lent { region, vec }, promise));
+    let header = sending.announcement(number, bytes);
+    ended(sending, number, engine.post_mail(sending.operation, sending.to, &header, &key))
+}
+
+/// A send that could not be started awaits no answer.
+fn ended(sending: &Sending<'_>, number: u64, sent: Result<()>) -> Result<()> {
+    if sent.is_err() {
+        sending.engine().mail.end_send(sending.to, number);
+    }
+    sent
+}
+
+/// A send under way.
+struct Sent<T> {
+    promise: Arc<Promise<Vec<T>>>,
+    dest: usize,
+    tag: i32,
+}
+
+impl<T: Element> Awaited<Vec<T>> for Sent<T> {
+    fn is_done(&self) -> bool {
+        self.promise.is_kept()
+    }
+
+    fn take(&mut self) -> Option<Result<Vec<T>>> {
+        self.promise.take()
+    }
+
+    fn register(&self, waker: &Waker) -> bool {
+        self.promise.register(waker)
+    }
+
+    fn what(&self) -> String {
+        awaited(self.dest, self.tag)
+    }
+}
