@@ -61,7 +61,7 @@ impl Windows {
     /// Collective.
     ///
     /// # Errors
-    /// As [`Job::allocate`].
+    /// As [`transom::Communicator::allocate`].
     pub fn new(job: &Job, kind: Kind) -> Result<Self> {
         let count = MOST_BYTES / WORD;
         let (words, doubles) = match kind {

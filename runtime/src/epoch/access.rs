@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
 use transom_transport::memory::store_load_fence;
-use transom_transport::{Basic, ReduceOp, Swappable};
+use transom_transport::{Basic, ReduceOp, Span, Swappable};
 
 use super::{active, lock};
 use crate::memory::{OriginBuffer, ResultBuffer};
@@ -65,7 +65,7 @@ impl<'w> Access<'w> {
             covers,
             checked: !assert.has(Assert::NOCHECK),
             covered: Cell::new(NOBODY),
-            taken: (0..bits).map(|_| Cell::new(0)).collect(),
+            taken: if bits == 0 { Box::default() } else { vec![Cell::new(0); bits].into() },
             ticket: Cell::new(None),
             held: RefCell::default(),
             dirty: Cell::new(false),
@@ -123,8 +123,20 @@ impl<'w> Access<'w> {
         Ok(Self::open(core, Covers::Started(group), assert))
     }
 
-    /// The place of an access, if the epoch covers the target and the window holds it. `None` for the null rank.
+    /// Memory and offset of an access to a target that has been accessed before in this epoch, if its part of the window is
+    /// mapped and holds the access. Everything else, errors above all, is [`Access::place`]'s.
     #[inline]
+    fn at_hand(&self, target: usize, displacement: usize, bytes: usize) -> Option<(&'w Span, usize)> {
+        if self.covered.get() != target && !self.is_taken(target) {
+            return None;
+        }
+        let peer = self.core.peers.made(target)?;
+        let memory = peer.remote.get()?.direct.as_ref()?;
+        let offset = displacement.checked_mul(peer.unit)?;
+        (offset <= peer.bytes && bytes <= peer.bytes - offset).then_some((memory, offset))
+    }
+
+    /// The place of an access, if the epoch covers the target and the window holds it. `None` for the null rank.
     pub fn place(
         &self,
         operation: &'static str,
@@ -208,6 +220,15 @@ impl<'w> Access<'w> {
 
     #[inline]
     pub fn put(&self, target: usize, displacement: usize, bytes: &[u8], owned: bool) -> Result<()> {
+        if let Some((memory, offset)) = self.at_hand(target, displacement, bytes.len()) {
+            self.dirty.set(true);
+            return memory.copy_in(offset, bytes).map_err(|e| self.failed("put", target, &e));
+        }
+        self.put_elsewhere(target, displacement, bytes, owned)
+    }
+
+    #[inline(never)]
+    fn put_elsewhere(&self, target: usize, displacement: usize, bytes: &[u8], owned: bool) -> Result<()> {
         let Some(place) = self.place("put", target, displacement, bytes.len())? else { return Ok(()) };
         match &place.remote.direct {
             Some(memory) => {
@@ -224,6 +245,14 @@ impl<'w> Access<'w> {
 
     #[inline]
     pub fn get(&self, target: usize, displacement: usize, bytes: &mut [u8]) -> Result<()> {
+        if let Some((memory, offset)) = self.at_hand(target, displacement, bytes.len()) {
+            return memory.copy_out(offset, bytes).map_err(|e| self.failed("get", target, &e));
+        }
+        self.get_elsewhere(target, displacement, bytes)
+    }
+
+    #[inline(never)]
+    fn get_elsewhere(&self, target: usize, displacement: usize, bytes: &mut [u8]) -> Result<()> {
         let Some(place) = self.place("get", target, displacement, bytes.len())? else { return Ok(()) };
         match &place.remote.direct {
             Some(memory) => memory.copy_out(place.offset, bytes).map_err(|e| self.failed("get", target, &e)),
@@ -246,11 +275,32 @@ impl<'w> Access<'w> {
     /// A get that is complete when the call returns.
     #[inline]
     pub fn get_now(&self, target: usize, displacement: usize, bytes: &mut [u8]) -> Result<()> {
+        if let Some((memory, offset)) = self.at_hand(target, displacement, bytes.len()) {
+            return memory.copy_out(offset, bytes).map_err(|e| self.failed("get", target, &e));
+        }
+        self.get_now_elsewhere(target, displacement, bytes)
+    }
+
+    #[inline(never)]
+    fn get_now_elsewhere(&self, target: usize, displacement: usize, bytes: &mut [u8]) -> Result<()> {
         let Some(place) = self.place("get", target, displacement, bytes.len())? else { return Ok(()) };
         match &place.remote.direct {
             Some(memory) => memory.copy_out(place.offset, bytes).map_err(|e| self.failed("get", target, &e)),
             None => operation::get_now(self.core, &place, bytes),
         }
+    }
+
+    /// Updates an element at hand by a CPU atomic, if that can be; returns what was there.
+    #[inline]
+    fn update_at_hand<T: Basic>(
+        &self,
+        target: usize,
+        displacement: usize,
+        op: ReduceOp,
+        operand: T,
+    ) -> Option<T> {
+        let (memory, offset) = self.at_hand(target, displacement, size_of::<T>())?;
+        if self.core.private { None } else { memory.update_one(offset, op, operand).ok()? }
     }
 
     /// [`Access::accumulate`] of one element: what programs do most.
@@ -263,6 +313,9 @@ impl<'w> Access<'w> {
         one: T,
     ) -> Result<()> {
         const NAME: &str = "accumulate";
+        if self.update_at_hand(target, displacement, op, one).is_some() {
+            return Ok(());
+        }
         let Some(place) = self.place(NAME, target, displacement, size_of::<T>())? else { return Ok(()) };
         if place.remote.direct.is_some() {
             return operation::fetch_op(self.core, &place, op, one).map(drop);
@@ -310,6 +363,9 @@ impl<'w> Access<'w> {
         op: ReduceOp,
         operand: T,
     ) -> Result<T> {
+        if let Some(old) = self.update_at_hand(target, displacement, op, operand) {
+            return Ok(old);
+        }
         match self.place("fetch_and_op", target, displacement, size_of::<T>())? {
             Some(place) => operation::fetch_op(self.core, &place, op, operand),
             None => Ok(T::new_zeroed()),
@@ -324,6 +380,12 @@ impl<'w> Access<'w> {
         compare: T,
         value: T,
     ) -> Result<T> {
+        if let Some((memory, offset)) = self.at_hand(target, displacement, size_of::<T>())
+            && !self.core.private
+            && let Ok(Some(old)) = memory.compare_swap_one(offset, compare, value)
+        {
+            return Ok(old);
+        }
         match self.place("compare_and_swap", target, displacement, size_of::<T>())? {
             Some(place) => operation::compare_swap(self.core, &place, compare, value),
             None => Ok(T::new_zeroed()),

@@ -207,4 +207,34 @@ impl<T: Element> Explicit<'_, T> {
             access.accumulate_shaped(target, displacement, op, (data, &from), &to, Some((result, &fetch)))
         })
     }
+
+    /// `MPI_Fetch_and_op`: as [`Epoch::fetch_op_of`].
+    ///
+    /// # Errors
+    /// As [`Epoch::fetch_op`]; no epoch.
+    pub fn fetch_op_of<B: Basic, O: Operation<B>>(
+        &self,
+        target: usize,
+        displacement: usize,
+        _op: O,
+        value: B,
+    ) -> Result<B> {
+        self.access("fetch_and_op", target, |access| access.fetch_op(target, displacement, O::OP, value))
+    }
+
+    /// `MPI_Compare_and_swap`: as [`Epoch::compare_and_swap_of`].
+    ///
+    /// # Errors
+    /// As [`Epoch::compare_and_swap`]; no epoch.
+    pub fn compare_and_swap_of<B: Swappable>(
+        &self,
+        target: usize,
+        displacement: usize,
+        compare: B,
+        value: B,
+    ) -> Result<B> {
+        self.access("compare_and_swap", target, |access| {
+            access.compare_swap(target, displacement, compare, value)
+        })
+    }
 }

@@ -1,7 +1,7 @@
 //! What a window says of itself (MPI-4.1 §12.2.6).
 
 use super::{Flavour, Info, Local, MemoryModel, Window};
-use crate::{Class, Communicator, Element, Result};
+use crate::{Class, Communicator, Element, NULL_RANK, Result};
 
 impl<T: Element> Window<T> {
     /// Elements at this rank (`MPI_WIN_SIZE` over the size of an element).
@@ -87,9 +87,9 @@ impl<T: Element> Window<T> {
         *self.core.name.lock() = name.into();
     }
 
-    /// The part of `rank`, for loads and stores (`MPI_Win_shared_query`, §12.2.3): of shared windows, and of allocated ones
-    /// where the two ranks share memory. Memory that is stored to this way is synchronised by [`Window::sync`] and
-    /// messages, or by epochs.
+    /// The part of `rank`, or of the first rank that has memory if that is [`NULL_RANK`], for loads and stores
+    /// (`MPI_Win_shared_query`, §12.2.3): of shared windows, and of allocated ones where the two ranks share memory. Memory
+    /// that is stored to this way is synchronised by [`Window::sync`] and messages, or by epochs.
     ///
     /// # Errors
     /// No such rank; a window of another flavour, or in the separate memory model; a rank of another node.
@@ -97,6 +97,8 @@ impl<T: Element> Window<T> {
         const NAME: &str = "shared_query";
         let core = &self.core;
         let fail = |class, message: &str| Err(core.error(class, NAME, message).with_target(rank));
+        let first = || (0..core.peers.len()).find(|rank| core.peers.bytes(*rank) > 0).unwrap_or(0);
+        let rank = if rank == NULL_RANK { first() } else { rank };
         let Some(peer) = core.target(NAME, rank)? else {
             return fail(Class::Rank, "the null rank shares no memory");
         };

@@ -88,10 +88,16 @@ impl Peers {
         self.channel.size
     }
 
+    /// The peer, if this rank has dealt with it.
+    #[inline]
+    pub fn made(&self, rank: usize) -> Option<&Peer> {
+        Some(self.leaf(rank)?.get()?.get(rank % LEAF)?.get()?)
+    }
+
     /// The peer, if there is such a rank.
     #[inline]
     pub fn get(&self, rank: usize) -> Option<&Peer> {
-        match self.leaf(rank).and_then(Leaf::get).and_then(|leaf| leaf.get(rank % LEAF)?.get()) {
+        match self.made(rank) {
             Some(peer) => Some(peer),
             None => self.make(rank),
         }
