@@ -1,17 +1,17 @@
 //! An access epoch without element type or scope: checks that the target is covered, remembers what must be completed.
+//! The operations in it are in `untyped.rs` and `shaped.rs`.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
+use transom_transport::Span;
 use transom_transport::memory::store_load_fence;
-use transom_transport::{Basic, ReduceOp, Span, Swappable};
 
 use super::{active, lock};
-use crate::memory::{OriginBuffer, ResultBuffer};
-use crate::operation::{self, Accumulate, Place};
+use crate::operation::{self, Place};
 use crate::protocol::lock::{LockKind, Ticket};
 use crate::window::{Core, Peer};
-use crate::{Assert, Class, Error, Result};
+use crate::{Assert, Class, Result};
 
 /// Which targets an epoch covers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -126,7 +126,12 @@ impl<'w> Access<'w> {
     /// Memory and offset of an access to a target that has been accessed before in this epoch, if its part of the window is
     /// mapped and holds the access. Everything else, errors above all, is [`Access::place`]'s.
     #[inline]
-    fn at_hand(&self, target: usize, displacement: usize, bytes: usize) -> Option<(&'w Span, usize)> {
+    pub(super) fn at_hand(
+        &self,
+        target: usize,
+        displacement: usize,
+        bytes: usize,
+    ) -> Option<(&'w Span, usize)> {
         if self.covered.get() != target && !self.is_taken(target) {
             return None;
         }
@@ -166,11 +171,13 @@ impl<'w> Access<'w> {
     }
 
     /// The window.
+    #[inline]
     pub(super) fn core(&self) -> &'w Core {
         self.core
     }
 
     /// Stores were made to mapped memory.
+    #[inline]
     pub(super) fn stored(&self) {
         self.dirty.set(true);
     }
@@ -216,190 +223,6 @@ impl<'w> Access<'w> {
     fn take(&self, target: usize) {
         let bits = &self.taken[target / 64];
         bits.set(bits.get() | 1 << (target % 64));
-    }
-
-    #[inline]
-    pub fn put(&self, target: usize, displacement: usize, bytes: &[u8], owned: bool) -> Result<()> {
-        if let Some((memory, offset)) = self.at_hand(target, displacement, bytes.len()) {
-            self.dirty.set(true);
-            return memory.copy_in(offset, bytes).map_err(|e| self.failed("put", target, &e));
-        }
-        self.put_elsewhere(target, displacement, bytes, owned)
-    }
-
-    #[inline(never)]
-    fn put_elsewhere(&self, target: usize, displacement: usize, bytes: &[u8], owned: bool) -> Result<()> {
-        let Some(place) = self.place("put", target, displacement, bytes.len())? else { return Ok(()) };
-        match &place.remote.direct {
-            Some(memory) => {
-                self.dirty.set(true);
-                memory.copy_in(place.offset, bytes).map_err(|e| self.failed("put", target, &e))
-            }
-            None => {
-                self.touch(target);
-                let origin = if owned { OriginBuffer::owned(bytes) } else { OriginBuffer::of_scope(bytes) };
-                operation::put(self.core, &place, &origin, None)
-            }
-        }
-    }
-
-    #[inline]
-    pub fn get(&self, target: usize, displacement: usize, bytes: &mut [u8]) -> Result<()> {
-        if let Some((memory, offset)) = self.at_hand(target, displacement, bytes.len()) {
-            return memory.copy_out(offset, bytes).map_err(|e| self.failed("get", target, &e));
-        }
-        self.get_elsewhere(target, displacement, bytes)
-    }
-
-    #[inline(never)]
-    fn get_elsewhere(&self, target: usize, displacement: usize, bytes: &mut [u8]) -> Result<()> {
-        let Some(place) = self.place("get", target, displacement, bytes.len())? else { return Ok(()) };
-        match &place.remote.direct {
-            Some(memory) => memory.copy_out(place.offset, bytes).map_err(|e| self.failed("get", target, &e)),
-            None => {
-                self.touch(target);
-                operation::get(self.core, &place, &mut ResultBuffer::of_scope(bytes), None)
-            }
-        }
-    }
-
-    /// A put that tells the target when it is there.
-    pub fn put_notify(&self, target: usize, displacement: usize, bytes: &[u8], number: u64) -> Result<()> {
-        let Some(place) = self.place("put_notify", target, displacement, bytes.len())? else { return Ok(()) };
-        if place.remote.direct.is_none() {
-            self.touch(target);
-        }
-        operation::notify(self.core, &place, bytes, number)
-    }
-
-    /// A get that is complete when the call returns.
-    #[inline]
-    pub fn get_now(&self, target: usize, displacement: usize, bytes: &mut [u8]) -> Result<()> {
-        if let Some((memory, offset)) = self.at_hand(target, displacement, bytes.len()) {
-            return memory.copy_out(offset, bytes).map_err(|e| self.failed("get", target, &e));
-        }
-        self.get_now_elsewhere(target, displacement, bytes)
-    }
-
-    #[inline(never)]
-    fn get_now_elsewhere(&self, target: usize, displacement: usize, bytes: &mut [u8]) -> Result<()> {
-        let Some(place) = self.place("get", target, displacement, bytes.len())? else { return Ok(()) };
-        match &place.remote.direct {
-            Some(memory) => memory.copy_out(place.offset, bytes).map_err(|e| self.failed("get", target, &e)),
-            None => operation::get_now(self.core, &place, bytes),
-        }
-    }
-
-    /// Updates an element at hand by a CPU atomic, if that can be; returns what was there.
-    #[inline]
-    fn update_at_hand<T: Basic>(
-        &self,
-        target: usize,
-        displacement: usize,
-        op: ReduceOp,
-        operand: T,
-    ) -> Option<T> {
-        let (memory, offset) = self.at_hand(target, displacement, size_of::<T>())?;
-        if self.core.private { None } else { memory.update_one(offset, op, operand).ok()? }
-    }
-
-    /// [`Access::accumulate`] of one element: what programs do most.
-    #[inline]
-    pub fn accumulate_one<T: Basic>(
-        &self,
-        target: usize,
-        displacement: usize,
-        op: ReduceOp,
-        one: T,
-    ) -> Result<()> {
-        const NAME: &str = "accumulate";
-        if self.update_at_hand(target, displacement, op, one).is_some() {
-            return Ok(());
-        }
-        let Some(place) = self.place(NAME, target, displacement, size_of::<T>())? else { return Ok(()) };
-        if place.remote.direct.is_some() {
-            return operation::fetch_op(self.core, &place, op, one).map(drop);
-        }
-        self.touch(target);
-        operation::accumulate(self.core, &place, Accumulate { op, ty: T::TYPE, operands: one.as_bytes() })
-    }
-
-    pub fn accumulate(&self, target: usize, displacement: usize, what: Accumulate<'_>) -> Result<()> {
-        let bytes = what.operands.len();
-        let Some(place) = self.place("accumulate", target, displacement, bytes)? else { return Ok(()) };
-        if place.remote.direct.is_none() {
-            self.touch(target);
-        }
-        operation::accumulate(self.core, &place, what)
-    }
-
-    pub fn get_accumulate(
-        &self,
-        target: usize,
-        displacement: usize,
-        what: Accumulate<'_>,
-        result: &mut [u8],
-    ) -> Result<()> {
-        const NAME: &str = "get_accumulate";
-        if result.len() != what.operands.len() {
-            let message = format!(
-                "{} bytes of operands, but room for {} of results",
-                what.operands.len(),
-                result.len()
-            );
-            return Err(self.core.error(Class::Count, NAME, message).with_target(target));
-        }
-        match self.place(NAME, target, displacement, result.len())? {
-            Some(place) => operation::get_accumulate(self.core, &place, what, result),
-            None => Ok(()),
-        }
-    }
-
-    #[inline]
-    pub fn fetch_op<T: Basic>(
-        &self,
-        target: usize,
-        displacement: usize,
-        op: ReduceOp,
-        operand: T,
-    ) -> Result<T> {
-        if let Some(old) = self.update_at_hand(target, displacement, op, operand) {
-            return Ok(old);
-        }
-        match self.place("fetch_and_op", target, displacement, size_of::<T>())? {
-            Some(place) => operation::fetch_op(self.core, &place, op, operand),
-            None => Ok(T::new_zeroed()),
-        }
-    }
-
-    #[inline]
-    pub fn compare_swap<T: Swappable>(
-        &self,
-        target: usize,
-        displacement: usize,
-        compare: T,
-        value: T,
-    ) -> Result<T> {
-        if let Some((memory, offset)) = self.at_hand(target, displacement, size_of::<T>())
-            && !self.core.private
-            && let Ok(Some(old)) = memory.compare_swap_one(offset, compare, value)
-        {
-            return Ok(old);
-        }
-        match self.place("compare_and_swap", target, displacement, size_of::<T>())? {
-            Some(place) => operation::compare_swap(self.core, &place, compare, value),
-            None => Ok(T::new_zeroed()),
-        }
-    }
-
-    #[cold]
-    fn failed(
-        &self,
-        operation: &'static str,
-        target: usize,
-        error: &transom_transport::TransportError,
-    ) -> Error {
-        self.core.name(Error::transport(operation, error)).with_target(target)
     }
 
     pub(super) fn touch(&self, target: usize) {

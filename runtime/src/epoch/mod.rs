@@ -14,6 +14,7 @@ mod scoped;
 mod scopes;
 mod shaped;
 mod table;
+mod untyped;
 
 pub use assert::Assert;
 pub use explicit::Explicit;
