@@ -88,10 +88,10 @@ impl<T> Drop for ExposedVec<T> {
     }
 }
 
-/// Bytes that a peer may get while the caller waits for it to say that it has: a span to be registered, and to be put into
-/// by nobody.
+/// Bytes that a peer may get while the caller waits, or keeps them, until it says that it has: a span to be registered, and
+/// to be put into by nobody.
 pub(crate) fn lend(bytes: &[u8]) -> Span {
-    // SAFETY: valid for the borrow, during which the caller waits. If the wait fails, the registration ends first; a
+    // SAFETY: valid for the borrow, during which the caller waits, or for as long as it keeps the bytes with the region. If the wait fails, the registration ends first; a
     // peer on this node that reads later reads what is there, through the kernel, and writes nothing.
     unsafe { Span::from_raw(bytes.as_ptr().cast_mut(), bytes.len()) }
 }

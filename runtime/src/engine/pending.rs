@@ -32,6 +32,16 @@ impl TargetState {
         self.outstanding.fetch_add(1, Ordering::AcqRel);
     }
 
+    /// How many are.
+    pub fn under_way(&self) -> u64 {
+        self.outstanding.load(Ordering::Acquire)
+    }
+
+    /// One has failed: the next flush says so.
+    pub fn fail(&self, error: TransportError) {
+        self.error.lock().get_or_insert(error);
+    }
+
     /// It has ended.
     pub fn end(&self) {
         self.outstanding.fetch_sub(1, Ordering::AcqRel);

@@ -11,7 +11,7 @@ use transom_transport::{
 };
 
 use super::transfer::{Place, message_room};
-use crate::engine::{Pull, Request, pack, unpack};
+use crate::engine::{Engine, Pull, Request, pack, unpack};
 use crate::memory;
 use crate::protocol::wire::{Header, Kind};
 use crate::window::{Core, Peer};
@@ -65,7 +65,8 @@ pub(crate) fn accumulate(core: &Core, place: &Place<'_>, what: Accumulate<'_>) -
         });
     }
     if what.operands.len() >= PULLED && core.member.engine.routes.to(place.peer.world).capabilities().rma {
-        return accumulate_pulled(core, place, what);
+        let pulled = if core.hints.ordered { accumulate_pulled } else { accumulate_pulled_later };
+        return pulled(core, place, what);
     }
     accumulate_by_messages(core, place, what)
 }
@@ -105,6 +106,46 @@ fn accumulate_pulled(core: &Core, place: &Place<'_>, what: Accumulate<'_>) -> Re
         }
         for request in requests {
             engine.await_reply(NAME, place.target, &request).map_err(|e| core.name(e))?;
+        }
+    }
+    Ok(())
+}
+
+/// As [`accumulate_pulled`], but the call does not wait: a copy of the operands is kept until the target has them, and those of
+/// several calls are applied in any order.
+fn accumulate_pulled_later(core: &Core, place: &Place<'_>, what: Accumulate<'_>) -> Result<()> {
+    const NAME: &str = "accumulate";
+    let engine = &core.member.engine;
+    let transport = engine.routes.to(place.peer.world);
+    let operands: Arc<[u8]> = what.operands.into();
+    let Ok(region) = transport.register(&memory::lend(&operands)) else {
+        return accumulate_by_messages(core, place, what);
+    };
+    let key = region.key().0;
+    // The region goes before the operands.
+    let kept = Arc::new((region, operands));
+    let piece = Pull::MOST.min(transport.capabilities().max_transfer);
+    let piece = piece - piece % what.ty.size();
+    let state = &place.peer.state;
+    for start in (0..what.operands.len()).step_by(piece) {
+        let room = || (state.under_way() < AT_ONCE as u64).then_some(Ok(()));
+        engine.wait_until(NAME, &|| "earlier accumulates".into(), None, room).map_err(|e| core.name(e))?;
+        let mut header = header(core, place, Kind::AccumulatePull, what.op, what.ty, start);
+        header.count = piece.min(what.operands.len() - start) as u64;
+        header.compare = start as u64;
+        let (counting, kept, target) = (state.clone(), kept.clone(), place.target);
+        let then = move |_: &Engine, request: &Request| {
+            if request.outcome() != Some(true) {
+                counting.fail(TransportError::Peer { peer: target, reason: "the target refused it".into() });
+            }
+            drop(kept);
+            counting.end();
+        };
+        state.begin();
+        let sent = engine.request_then(NAME, place.peer.world, header, &key, Some(Box::new(then)));
+        if let Err(error) = sent {
+            state.end();
+            return Err(core.name(error));
         }
     }
     Ok(())

@@ -91,11 +91,18 @@ pub fn mixed_updates_are_exact(job: &Job) -> Result<()> {
 
 pub fn large_accumulates_are_atomic(job: &Job) -> Result<()> {
     const LEN: usize = 40_000;
-    for window in [job.allocate::<f64>(LEN)?, job.create(vec![0f64; LEN])?] {
+    let unordered = WindowOptions::default().with("accumulate_ordering", "none");
+    for window in [
+        job.allocate::<f64>(LEN)?,
+        job.create(vec![0f64; LEN])?,
+        job.create_with(vec![0f64; LEN], &unordered)?,
+    ] {
         let ones = vec![1.0; LEN];
         for _ in 0..4 {
             window.lock_all(|epoch| {
-                epoch.accumulate(0, 0, Sum, &ones)?;
+                // In two parts, which the target may apply in any order.
+                epoch.accumulate(0, 0, Sum, &ones[..LEN / 2])?;
+                epoch.accumulate(0, LEN / 2, Sum, &ones[LEN / 2..])?;
                 for i in 0..50 {
                     epoch.fetch_add(0, i * 700, 1.0)?;
                 }
