@@ -7,7 +7,7 @@ use zerocopy::IntoBytes;
 
 use super::raw::{self, Combine};
 use super::typed::elements;
-use crate::{Communicator, Element, Number, Operation, Request, Result};
+use crate::{Basic, Communicator, Element, Operation, Request, Result};
 
 /// A function of two elements, the left of which is of lower ranks, as one of bytes.
 fn function<T: Element>(function: impl Fn(T, T) -> T + Send + Sync + 'static) -> Combine {
@@ -21,7 +21,7 @@ fn function<T: Element>(function: impl Fn(T, T) -> T + Send + Sync + 'static) ->
     })
 }
 
-fn predefined<T: Number, O: Operation<T>>() -> Combine {
+fn predefined<T: Basic, O: Operation<T>>() -> Combine {
     function(|left: T, right: T| T::reduce(O::OP, left, right))
 }
 
@@ -38,7 +38,7 @@ impl Communicator {
     ///
     /// # Errors
     /// As [`Communicator::barrier`]; `root` is not a rank; lengths differ.
-    pub fn reduce<T: Number, O: Operation<T>>(
+    pub fn reduce<T: Basic, O: Operation<T>>(
         &self,
         root: usize,
         _op: O,
@@ -62,7 +62,7 @@ impl Communicator {
     }
 
     /// [`Communicator::reduce`], nonblocking (`MPI_Ireduce`, §6.12.7).
-    pub fn ireduce<T: Number, O: Operation<T>>(
+    pub fn ireduce<T: Basic, O: Operation<T>>(
         &self,
         root: usize,
         _op: O,
@@ -77,7 +77,7 @@ impl Communicator {
     ///
     /// # Errors
     /// As [`Communicator::barrier`]; lengths differ.
-    pub fn allreduce<T: Number, O: Operation<T>>(&self, _op: O, data: &[T]) -> Result<Vec<T>> {
+    pub fn allreduce<T: Basic, O: Operation<T>>(&self, _op: O, data: &[T]) -> Result<Vec<T>> {
         elements("allreduce", &raw::allreduce(self, data.as_bytes().to_vec(), predefined::<T, O>())?)
     }
 
@@ -94,7 +94,7 @@ impl Communicator {
     }
 
     /// [`Communicator::allreduce`], nonblocking (`MPI_Iallreduce`, §6.12.8).
-    pub fn iallreduce<T: Number, O: Operation<T>>(&self, _op: O, data: &[T]) -> Request<Vec<T>> {
+    pub fn iallreduce<T: Basic, O: Operation<T>>(&self, _op: O, data: &[T]) -> Request<Vec<T>> {
         raw::iallreduce(self, data.as_bytes().to_vec(), predefined::<T, O>())
             .map(|bytes| elements("allreduce", &bytes))
     }
@@ -103,7 +103,7 @@ impl Communicator {
     ///
     /// # Errors
     /// As [`Communicator::allreduce`].
-    pub fn scan<T: Number, O: Operation<T>>(&self, _op: O, data: &[T]) -> Result<Vec<T>> {
+    pub fn scan<T: Basic, O: Operation<T>>(&self, _op: O, data: &[T]) -> Result<Vec<T>> {
         elements("scan", &raw::scan(self, data.as_bytes().to_vec(), predefined::<T, O>())?)
     }
 
@@ -120,7 +120,7 @@ impl Communicator {
     }
 
     /// [`Communicator::scan`], nonblocking (`MPI_Iscan`).
-    pub fn iscan<T: Number, O: Operation<T>>(&self, _op: O, data: &[T]) -> Request<Vec<T>> {
+    pub fn iscan<T: Basic, O: Operation<T>>(&self, _op: O, data: &[T]) -> Request<Vec<T>> {
         raw::iscan(self, data.as_bytes().to_vec(), predefined::<T, O>()).map(|bytes| elements("scan", &bytes))
     }
 
@@ -128,12 +128,12 @@ impl Communicator {
     ///
     /// # Errors
     /// As [`Communicator::allreduce`].
-    pub fn exscan<T: Number, O: Operation<T>>(&self, _op: O, data: &[T]) -> Result<Option<Vec<T>>> {
+    pub fn exscan<T: Basic, O: Operation<T>>(&self, _op: O, data: &[T]) -> Result<Option<Vec<T>>> {
         whole("exscan", raw::exscan(self, data.as_bytes().to_vec(), predefined::<T, O>())?)
     }
 
     /// [`Communicator::exscan`], nonblocking (`MPI_Iexscan`).
-    pub fn iexscan<T: Number, O: Operation<T>>(&self, _op: O, data: &[T]) -> Request<Option<Vec<T>>> {
+    pub fn iexscan<T: Basic, O: Operation<T>>(&self, _op: O, data: &[T]) -> Request<Option<Vec<T>>> {
         raw::iexscan(self, data.as_bytes().to_vec(), predefined::<T, O>()).map(|bytes| whole("exscan", bytes))
     }
 
@@ -142,7 +142,7 @@ impl Communicator {
     ///
     /// # Errors
     /// As [`Communicator::allreduce`]; counts that do not add up to the data, or one too many or few.
-    pub fn reduce_scatter<T: Number, O: Operation<T>>(
+    pub fn reduce_scatter<T: Basic, O: Operation<T>>(
         &self,
         _op: O,
         data: &[T],
@@ -153,7 +153,7 @@ impl Communicator {
     }
 
     /// [`Communicator::reduce_scatter`], nonblocking (`MPI_Ireduce_scatter`).
-    pub fn ireduce_scatter<T: Number, O: Operation<T>>(
+    pub fn ireduce_scatter<T: Basic, O: Operation<T>>(
         &self,
         _op: O,
         data: &[T],

@@ -29,6 +29,8 @@ pub(crate) struct Core {
     pub member: Arc<Member>,
     /// The ranks, with a context of the window's own.
     pub comm: Communicator,
+    /// This rank in `comm`, where every epoch finds it.
+    pub rank: usize,
     /// What the ranks are called in messages.
     pub title: &'static str,
     /// This rank's number of the window.
@@ -59,8 +61,9 @@ pub(crate) struct Core {
 
 impl Core {
     /// This rank in the window.
+    #[inline]
     pub fn rank(&self) -> usize {
-        self.comm.rank()
+        self.rank
     }
 
     /// An error with this rank and window.

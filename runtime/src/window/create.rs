@@ -75,6 +75,7 @@ impl Core {
         let own = comm.with_context(context);
         Self {
             member: comm.member().clone(),
+            rank: comm.rank(),
             title: comm.channel().title(),
             peers: Peers::new(own.channel().clone(), parts),
             comm: own,

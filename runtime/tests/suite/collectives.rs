@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
-use transom::{Class, Communicator, Job, Max, Request, Result, Sum};
+use transom::{Class, Communicator, Complex, F64I32, Job, Max, MinLoc, Request, Result, Sum};
 
 /// Elements of rank `rank`: so many that several messages are needed, few, or none.
 fn data(rank: usize, len: usize) -> Vec<u64> {
@@ -92,6 +92,11 @@ pub fn reductions(job: &Job) -> Result<()> {
     let mine: usize = (0..rank).sum();
     let part = job.reduce_scatter(Sum, &vec![1u32; total], &counts)?;
     assert_eq!((part, mine + rank <= total), (vec![size as u32; rank], true));
+    let lowest = job.allreduce(MinLoc, &[F64I32::new(-(rank as f64 / 2.0).floor(), rank as i32)])?;
+    let expected = (size - 1) / 2;
+    assert_eq!((lowest[0].value, lowest[0].index), (-(expected as f64), 2 * expected as i32));
+    let total = job.allreduce(Sum, &[Complex::new(rank as f64, 1.0)])?;
+    assert_eq!((total[0].re(), total[0].im()), ((size * (size - 1) / 2) as f64, size as f64));
     Ok(())
 }
 
