@@ -56,8 +56,8 @@ alive() { # pattern: command lines of living processes that match
         fi
     done
 }
-gone() { # pattern: whether nothing like it is left within a second
-    for _ in $(seq 20); do
+gone() { # pattern, seconds: whether nothing like it is left within that time
+    for _ in $(seq $((20 * $2))); do
         alive "$1" >$out/left
         [ -s $out/left ] || return 0
         sleep 0.05
@@ -65,7 +65,8 @@ gone() { # pattern: whether nothing like it is left within a second
     cat $out/left
     return 1
 }
-nothing_left() { gone '(^|/)(wordcount|sleep 98765|transom (run|agent|exec-rank)|slurmstepd)'; }
+# Ours go within a second; Slurm's own daemon of a step takes its time to tell its controller.
+nothing_left() { gone '(^|/)(wordcount|sleep 98765|transom (run|agent|exec-rank))' 1 && gone slurmstepd 10; }
 
 begin
 submit launcher/slurm/transom.sbatch wordcount --tsv "${files[@]}"
