@@ -172,18 +172,30 @@ impl Pendings {
         if let Some(error) = &error {
             pending.target.error.lock().get_or_insert(error.clone());
         }
-        pending.target.outstanding.fetch_sub(1, Ordering::AcqRel);
         drop(pending.buffer);
         let over = pending.done.and_then(|done| done.count_down(error));
-        Ended { over, pull: pending.pull.map(|pull| (pull, succeeded)) }
+        let pull = pending.pull.map(|pull| (pull, succeeded));
+        Ended { over, pull, counted: Some(Counted(pending.target)) }
     }
 }
 
-/// What the end of an operation brings.
+/// An operation that is still counted at its target.
+pub(crate) struct Counted(Arc<TargetState>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+/// What the end of an operation brings. A flush waits until it is dropped: by then its requests are to be complete.
 #[derive(Default)]
 pub(crate) struct Ended {
     /// The last part of something that is counted has ended.
     pub over: Option<Over>,
     /// What the agent does with what it got, and whether it got it.
     pub pull: Option<(Box<Pull>, bool)>,
+    /// The last field, and so the last to go.
+    #[expect(dead_code, reason = "what matters is when it is dropped")]
+    counted: Option<Counted>,
 }

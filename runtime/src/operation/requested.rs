@@ -125,10 +125,11 @@ fn send_parts<T: Element + Basic>(
             if there && let Some(to) = old.lock().as_mut_bytes().get_mut(start..start + len) {
                 to.copy_from_slice(&data);
             }
-            state.end();
             if let Some(over) = count.count_down((!there).then_some(refused)) {
                 over.act(engine);
             }
+            // Last: a flush that finds nothing under way has completed the requests, too.
+            state.end();
         });
         if let Err(error) = engine.request_then(operation, place.peer.world, header, part, Some(then)) {
             // The reply that would have counted will not come.

@@ -28,6 +28,8 @@ struct Rank {
     /// Applied at the target: each thread's put, and its accumulate.
     put: [AtomicBool; THREADS],
     applied: [AtomicBool; THREADS],
+    /// Whether what follows the put's end is done: its request is complete.
+    acted: [AtomicBool; THREADS],
 }
 
 fn until(done: impl Fn() -> bool) {
@@ -77,7 +79,10 @@ impl Rank {
             under_way.extend(puts.try_iter());
             while let Some((thread, context)) = under_way.pop() {
                 self.put[thread].store(true, Ordering::SeqCst);
-                assert!(self.pendings.complete(Completion { context, result: Ok(()) }).pull.is_none());
+                let ended = self.pendings.complete(Completion { context, result: Ok(()) });
+                assert!(ended.pull.is_none());
+                self.acted[thread].store(true, Ordering::SeqCst);
+                drop(ended);
             }
         }
     }
@@ -104,6 +109,7 @@ fn shuttle_a_flush_completes_all_that_was_issued_before_it() {
                     rank.issue(me, &messages, &puts);
                     rank.flush(&messages);
                     assert!(rank.put[me].load(Ordering::SeqCst), "a put is not complete");
+                    assert!(rank.acted[me].load(Ordering::SeqCst), "a put's request is not complete");
                     assert!(rank.applied[me].load(Ordering::SeqCst), "an accumulate is not applied");
                 })
             })
