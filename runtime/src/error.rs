@@ -12,7 +12,7 @@ pub enum Class {
     Rank,
     /// `MPI_ERR_GROUP`: a group that cannot be used here.
     Group,
-    /// `MPI_ERR_DISP`: a displacement that cannot be used (not aligned to the element for an atomic).
+    /// `MPI_ERR_DISP`: a displacement unit that cannot be used.
     Displacement,
     /// `MPI_ERR_RMA_RANGE`: an access outside the target's window.
     RmaRange,
@@ -28,13 +28,13 @@ pub enum Class {
     Count,
     /// `MPI_ERR_WIN`: a window that cannot be used so.
     Window,
-    /// `MPI_ERR_BASE`: memory that is not this window's.
+    /// `MPI_ERR_BASE`: memory that is not this window's. For doors to other languages: types rule it out here.
     Base,
-    /// `MPI_ERR_LOCKTYPE`: no type of lock.
+    /// `MPI_ERR_LOCKTYPE`: no type of lock. For doors to other languages: types rule it out here.
     LockType,
     /// `MPI_ERR_ASSERT`: an assertion that does not hold, or not here.
     Assert,
-    /// `MPI_ERR_RMA_CONFLICT`: accesses to a window that conflict.
+    /// `MPI_ERR_RMA_CONFLICT`: accesses to a window that conflict. No call looks for them yet.
     RmaConflict,
     /// `MPI_ERR_RMA_ATTACH`: memory cannot be attached, or was not.
     RmaAttach,

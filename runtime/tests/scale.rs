@@ -4,75 +4,61 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
-use std::process::Command;
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+#[path = "common/child.rs"]
+#[expect(dead_code, reason = "only the way with settings is used here")]
+mod child;
+#[path = "common/resident.rs"]
+mod resident;
 
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use resident::resident;
 use transom::{Class, Job, LockKind, Result, Sum, WindowOptions};
 
 const GIB: usize = 1 << 30;
 
-type Program = fn(&Job) -> Result<()>;
-
-/// Name, ranks, program.
-const PROGRAMS: &[(&str, usize, Program)] = &[
-    ("two_thousand_windows_at_once", 3, two_thousand_windows),
-    ("windows_come_and_go_in_flat_memory", 2, come_and_go),
-    ("ten_thousand_attached_regions", 2, attached_regions),
-    ("eight_gib_window_and_a_put_of_more_than_four", 2, large_window),
-    ("registration_that_fails_at_one_rank_fails_at_all", 4, failing_registration),
-];
-
-#[test]
-fn child() {
-    let Ok(name) = std::env::var("TRANSOM_TEST_PROGRAM") else { return };
-    let (_, ranks, program) = PROGRAMS.iter().find(|(n, ..)| *n == name).unwrap();
-    transom::local(*ranks, |job| program(&job)).unwrap();
-}
+const LIMIT: Duration = Duration::from_secs(180);
 
 /// Tests that need half a machine's memory, one at a time.
 static LARGE: Mutex<()> = Mutex::new(());
 
-fn run(name: &str, transport: &str) {
-    let _large = name.starts_with("eight_gib").then(|| LARGE.lock().unwrap_or_else(PoisonError::into_inner));
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command
-        .args(["--exact", "child", "--nocapture"])
-        .env("TRANSOM_TRANSPORT", transport)
-        .env("TRANSOM_TEST_PROGRAM", name)
-        .env("TRANSOM_DEADLINE", "100");
-    if name.starts_with("registration") {
-        command.env("TRANSOM_FAULT", "register:2");
-    }
-    let mut child = command.spawn().unwrap();
-    let start = Instant::now();
-    let status = loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            break status;
-        }
-        if start.elapsed() > Duration::from_secs(180) {
-            child.kill().unwrap();
-            panic!("{name} over {transport}: no end");
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    };
-    println!("{name} over {transport}: {:?}", start.elapsed());
-    assert!(status.success(), "{name} over {transport}: {status}");
-}
-
+/// `name, ranks, program, settings;` makes one test over each transport.
 macro_rules! tests {
-    ($($name:ident)*) => {
-        mod shm { $(#[test] fn $name() { super::run(stringify!($name), "shm"); })* }
-        mod ofi { $(#[test] fn $name() { super::run(stringify!($name), "ofi"); })* }
+    ($($name:ident, $ranks:literal, $program:ident, $settings:expr;)*) => {
+        tests! { @over shm $($name, $ranks, $program, $settings;)* }
+        tests! { @over ofi $($name, $ranks, $program, $settings;)* }
+    };
+    (@over $transport:ident $($name:ident, $ranks:literal, $program:ident, $settings:expr;)*) => {
+        mod $transport { $(
+            #[test]
+            fn $name() {
+                let transport = stringify!($transport);
+                let test = concat!(stringify!($transport), "::", stringify!($name));
+                super::run(transport, test, $ranks, super::$program, $settings);
+            }
+        )* }
     };
 }
 
 tests! {
-    two_thousand_windows_at_once
-    windows_come_and_go_in_flat_memory
-    ten_thousand_attached_regions
-    eight_gib_window_and_a_put_of_more_than_four
-    registration_that_fails_at_one_rank_fails_at_all
+    two_thousand_windows_at_once, 3, two_thousand_windows, &[];
+    windows_come_and_go_in_flat_memory, 2, come_and_go, &[];
+    ten_thousand_attached_regions, 2, attached_regions, &[];
+    eight_gib_window_and_a_put_of_more_than_four, 2, large_window, &[];
+    registration_that_fails_at_one_rank_fails_at_all, 4, failing_registration, &[("TRANSOM_FAULT", "register:2")];
+}
+
+fn run(
+    transport: &str,
+    test: &str,
+    ranks: usize,
+    program: fn(&Job) -> Result<()>,
+    settings: &[(&str, &str)],
+) {
+    let _large = test.contains("eight_gib").then(|| LARGE.lock().unwrap_or_else(PoisonError::into_inner));
+    let settings = [&[("TRANSOM_TRANSPORT", transport), ("TRANSOM_DEADLINE", "100")], settings].concat();
+    child::run_with(&settings, test, LIMIT, || drop(transom::local(ranks, |job| program(&job)).unwrap()));
 }
 
 fn two_thousand_windows(job: &Job) -> Result<()> {
@@ -90,13 +76,6 @@ fn two_thousand_windows(job: &Job) -> Result<()> {
         window.free()?;
     }
     Ok(())
-}
-
-/// Resident memory of this process, KiB (proc(5)).
-fn resident() -> usize {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-    line.trim().trim_end_matches("kB").trim().parse().unwrap()
 }
 
 fn come_and_go(job: &Job) -> Result<()> {
@@ -119,7 +98,7 @@ fn come_and_go(job: &Job) -> Result<()> {
     }
     memory.push(resident());
     if job.rank() == 0 {
-        println!("{rounds} windows: KiB resident after each fifth: {memory:?}");
+        eprintln!("{rounds} windows: KiB resident after each fifth: {memory:?}");
         // Pools, libfabric's above all, fill at first. A leak of a window's size would go on.
         let (then, now) = (memory[3], memory[5]);
         assert!(now < then + 4096, "memory grows: {memory:?} KiB");
@@ -157,7 +136,7 @@ fn large_window(job: &Job) -> Result<()> {
     let (window_bytes, put_bytes) = (8 * GIB, 4 * GIB + (64 << 20));
     // Both windows are checked against free memory, and the origin's buffer comes to that.
     if free < 2 * (window_bytes >> 10) + (5 << 20) {
-        println!("skipped: {free} KiB are free, 21 GiB are needed");
+        eprintln!("skipped: {free} KiB are free, 21 GiB are needed");
         return Ok(());
     }
     let window = job.allocate_with::<u64>(window_bytes / 8, &WindowOptions::default())?;

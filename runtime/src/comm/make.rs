@@ -47,11 +47,15 @@ impl Communicator {
         Channel::new_context(&self.channel().engine)
     }
 
-    /// Everybody's part of what makes a communicator.
-    fn exchange<T: Serialize + for<'a> Deserialize<'a>>(&self, kind: Kind, own: &T) -> Result<Vec<T>> {
+    /// Everybody's part of what makes a communicator or a window, by rank. Collective.
+    pub(crate) fn exchange<T: Serialize + for<'a> Deserialize<'a>>(
+        &self,
+        kind: Kind,
+        own: &T,
+    ) -> Result<Vec<T>> {
         let malformed = |e: postcard::Error| {
             let message = format!("a peer's part makes no sense: {e}");
-            self.channel().error(Class::Collective, "communicator creation", message)
+            self.channel().error(Class::Collective, Kind::name(kind as u8), message)
         };
         let own = postcard::to_stdvec(own).map_err(malformed)?;
         let all = collective::allgather_bytes(self.channel(), kind, own)?;

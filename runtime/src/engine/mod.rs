@@ -34,7 +34,7 @@ pub(crate) use pending::{Countdown, Pending, Pendings, TargetState};
 pub(crate) use pull::Pull;
 pub(crate) use regions::{Attached, Known, RegionCard, Regions, key_for};
 pub(crate) use requests::{OnReply, Request, Requests};
-pub(crate) use routes::Routes;
+pub(crate) use routes::{Registered, Routes};
 pub(crate) use tasks::Promise;
 
 use crate::protocol::matching::Matching;

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use transom_transport::Transport;
+use transom_transport::{Region, Span, Transport, TransportResult};
+
+/// Registrations with every transport, and the keys of each by its name.
+pub(crate) type Registered = (Vec<Box<dyn Region>>, Vec<(String, Vec<u8>)>);
 
 /// The transports in use, and the choice per peer.
 #[derive(Debug)]
@@ -26,6 +29,17 @@ impl Routes {
     /// Every transport in use.
     pub fn transports(&self) -> &[Arc<dyn Transport>] {
         &self.transports
+    }
+
+    /// Exposes memory to the peers of every transport.
+    pub fn register(&self, memory: &Span) -> TransportResult<Registered> {
+        let (mut regions, mut keys) = (Vec::new(), Vec::new());
+        for transport in &self.transports {
+            let region = transport.register(memory)?;
+            keys.push((transport.name().to_owned(), region.key().0));
+            regions.push(region);
+        }
+        Ok((regions, keys))
     }
 
     /// Index of the transport to a peer.

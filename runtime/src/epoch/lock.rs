@@ -5,12 +5,12 @@ use std::time::Instant;
 
 use transom_transport::TransportError;
 
+use crate::Result;
 use crate::engine::{agent_abandon, agent_recheck};
 use crate::protocol::lock::{LockKind, Ticket};
 use crate::protocol::turns::Turns;
 use crate::protocol::wire::{Header, Kind};
 use crate::window::{Core, Peer};
-use crate::{Error, Result};
 
 /// Polls of the lock between two looks at the clock.
 const POLLS_PER_LOOK: u32 = 64;
@@ -18,7 +18,7 @@ const POLLS_PER_LOOK: u32 = 64;
 /// Takes the lock of `target`; waits in a fair queue.
 #[inline]
 pub(super) fn acquire(core: &Core, target: usize, peer: &Peer, kind: LockKind) -> Result<Ticket> {
-    let failed = |e: TransportError| core.name(Error::transport("lock", &e)).with_target(target);
+    let failed = |e: TransportError| core.failed("lock", target, &e);
     let Some(words) = core.lock_words("lock", target, peer)? else {
         return request(core, target, peer, kind);
     };
@@ -41,7 +41,7 @@ pub(super) fn acquire(core: &Core, target: usize, peer: &Peer, kind: LockKind) -
 /// Releases the lock of `target`. Everything before it is visible to whoever takes the lock next.
 #[inline]
 pub(super) fn release(core: &Core, target: usize, peer: &Peer, ticket: Ticket) -> Result<()> {
-    let failed = |e: TransportError| core.name(Error::transport("unlock", &e)).with_target(target);
+    let failed = |e: TransportError| core.failed("unlock", target, &e);
     if let Some(words) = core.lock_words("unlock", target, peer)? {
         let turns = words.turns().map_err(failed)?;
         turns.lock.release(ticket);

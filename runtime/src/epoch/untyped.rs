@@ -1,18 +1,18 @@
 //! The operations of an access epoch, on bytes: at once where memory is at hand, else by `operation`.
 
-use transom_transport::{Basic, ReduceOp, Swappable, TransportError};
+use transom_transport::{Basic, ReduceOp, Swappable};
 
 use super::access::Access;
 use crate::memory::{OriginBuffer, ResultBuffer};
 use crate::operation::{self, Accumulate};
-use crate::{Class, Error, Result};
+use crate::{Class, Result};
 
 impl Access<'_> {
     #[inline]
     pub fn put(&self, target: usize, displacement: usize, bytes: &[u8], owned: bool) -> Result<()> {
         if let Some((memory, offset)) = self.at_hand(target, displacement, bytes.len()) {
             self.stored();
-            return memory.copy_in(offset, bytes).map_err(|e| self.failed("put", target, &e));
+            return memory.copy_in(offset, bytes).map_err(|e| self.core().failed("put", target, &e));
         }
         self.put_elsewhere(target, displacement, bytes, owned)
     }
@@ -23,7 +23,7 @@ impl Access<'_> {
         match &place.remote.direct {
             Some(memory) => {
                 self.stored();
-                memory.copy_in(place.offset, bytes).map_err(|e| self.failed("put", target, &e))
+                memory.copy_in(place.offset, bytes).map_err(|e| self.core().failed("put", target, &e))
             }
             None => {
                 self.touch(target);
@@ -36,7 +36,7 @@ impl Access<'_> {
     #[inline]
     pub fn get(&self, target: usize, displacement: usize, bytes: &mut [u8]) -> Result<()> {
         if let Some((memory, offset)) = self.at_hand(target, displacement, bytes.len()) {
-            return memory.copy_out(offset, bytes).map_err(|e| self.failed("get", target, &e));
+            return memory.copy_out(offset, bytes).map_err(|e| self.core().failed("get", target, &e));
         }
         self.get_elsewhere(target, displacement, bytes)
     }
@@ -45,7 +45,9 @@ impl Access<'_> {
     fn get_elsewhere(&self, target: usize, displacement: usize, bytes: &mut [u8]) -> Result<()> {
         let Some(place) = self.place("get", target, displacement, bytes.len())? else { return Ok(()) };
         match &place.remote.direct {
-            Some(memory) => memory.copy_out(place.offset, bytes).map_err(|e| self.failed("get", target, &e)),
+            Some(memory) => {
+                memory.copy_out(place.offset, bytes).map_err(|e| self.core().failed("get", target, &e))
+            }
             None => {
                 self.touch(target);
                 operation::get(self.core(), &place, &mut ResultBuffer::of_scope(bytes), None)
@@ -56,7 +58,9 @@ impl Access<'_> {
     /// A put that tells the target when it is there.
     pub fn put_notify(&self, target: usize, displacement: usize, bytes: &[u8], number: u64) -> Result<()> {
         let Some(place) = self.place("put_notify", target, displacement, bytes.len())? else { return Ok(()) };
-        if place.remote.direct.is_none() {
+        if place.remote.direct.is_some() {
+            self.stored();
+        } else {
             self.touch(target);
         }
         operation::notify(self.core(), &place, bytes, number)
@@ -66,7 +70,7 @@ impl Access<'_> {
     #[inline]
     pub fn get_now(&self, target: usize, displacement: usize, bytes: &mut [u8]) -> Result<()> {
         if let Some((memory, offset)) = self.at_hand(target, displacement, bytes.len()) {
-            return memory.copy_out(offset, bytes).map_err(|e| self.failed("get", target, &e));
+            return memory.copy_out(offset, bytes).map_err(|e| self.core().failed("get", target, &e));
         }
         self.get_now_elsewhere(target, displacement, bytes)
     }
@@ -75,7 +79,9 @@ impl Access<'_> {
     fn get_now_elsewhere(&self, target: usize, displacement: usize, bytes: &mut [u8]) -> Result<()> {
         let Some(place) = self.place("get", target, displacement, bytes.len())? else { return Ok(()) };
         match &place.remote.direct {
-            Some(memory) => memory.copy_out(place.offset, bytes).map_err(|e| self.failed("get", target, &e)),
+            Some(memory) => {
+                memory.copy_out(place.offset, bytes).map_err(|e| self.core().failed("get", target, &e))
+            }
             None => operation::get_now(self.core(), &place, bytes),
         }
     }
@@ -180,10 +186,5 @@ impl Access<'_> {
             Some(place) => operation::compare_swap(self.core(), &place, compare, value),
             None => Ok(T::new_zeroed()),
         }
-    }
-
-    #[cold]
-    fn failed(&self, operation: &'static str, target: usize, error: &TransportError) -> Error {
-        self.core().name(Error::transport(operation, error)).with_target(target)
     }
 }

@@ -181,12 +181,7 @@ impl Own {
         let memory: Span = reserve()?;
         // Where pages cannot be given back, windows that come and go would fill the memory.
         memory.part(0, GRAIN)?.discard()?;
-        let (mut regions, mut keys) = (Vec::new(), Vec::new());
-        for transport in routes.transports() {
-            let region = transport.register(&memory)?;
-            keys.push((transport.name().to_owned(), region.key().0));
-            regions.push(region);
-        }
+        let (regions, keys) = routes.register(&memory)?;
         Ok(Self { card: Card { address: memory.address(), keys }, _regions: regions, memory })
     }
 }

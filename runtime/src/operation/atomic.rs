@@ -15,7 +15,7 @@ use crate::engine::{Engine, Pull, Request, pack, unpack};
 use crate::memory;
 use crate::protocol::wire::{Header, Kind};
 use crate::window::{Core, Peer};
-use crate::{Class, Error, Result};
+use crate::{Class, Result};
 
 /// Operands of this many bytes or more are fetched by the target.
 const PULLED: usize = 64 << 10;
@@ -48,12 +48,7 @@ pub(super) fn update<R>(
     } else {
         update(memory, stripes)
     };
-    updated.map_err(|e| failed(core, operation, place.target, &e))
-}
-
-#[cold]
-fn failed(core: &Core, operation: &'static str, target: usize, error: &TransportError) -> Error {
-    core.name(Error::transport(operation, error)).with_target(target)
+    updated.map_err(|e| core.failed(operation, place.target, &e))
 }
 
 /// Starts an accumulate. The operands may be reused at once.
@@ -93,8 +88,7 @@ fn accumulate_pulled(core: &Core, place: &Place<'_>, what: Accumulate<'_>) -> Re
         return accumulate_by_messages(core, place, what);
     };
     let key = region.key().0;
-    let piece = Pull::MOST.min(transport.capabilities().max_transfer);
-    let piece = piece - piece % what.ty.size();
+    let piece = whole(Pull::MOST.min(transport.capabilities().max_transfer), what.ty);
     let starts: Vec<usize> = (0..what.operands.len()).step_by(piece).collect();
     for some in starts.chunks(AT_ONCE) {
         let mut requests = Vec::with_capacity(some.len());
@@ -124,8 +118,7 @@ fn accumulate_pulled_later(core: &Core, place: &Place<'_>, what: Accumulate<'_>)
     let key = region.key().0;
     // The region goes before the operands.
     let kept = Arc::new((region, operands));
-    let piece = Pull::MOST.min(transport.capabilities().max_transfer);
-    let piece = piece - piece % what.ty.size();
+    let piece = whole(Pull::MOST.min(transport.capabilities().max_transfer), what.ty);
     let state = &place.peer.state;
     for start in (0..what.operands.len()).step_by(piece) {
         let room = || (state.under_way() < AT_ONCE as u64).then_some(Ok(()));
@@ -249,8 +242,12 @@ fn fetched<T: Basic>(core: &Core, operation: &'static str, place: &Place<'_>, he
 
 /// Bytes of whole elements that one message takes.
 pub(super) fn room(core: &Core, peer: &Peer, ty: DataType) -> usize {
-    let room = message_room(core, peer);
-    room - room % ty.size()
+    whole(message_room(core, peer), ty)
+}
+
+/// Bytes of whole elements among `bytes`.
+fn whole(bytes: usize, ty: DataType) -> usize {
+    bytes - bytes % ty.size()
 }
 
 pub(super) fn header(

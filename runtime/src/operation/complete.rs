@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use crate::Result;
 use crate::engine::Request;
 use crate::protocol::wire::Kind;
 use crate::window::{Core, Peer};
-use crate::{Error, Result};
 
 /// A confirmation that was asked for.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ pub(crate) fn complete(
         state.confirm(*sent);
     }
     match state.take_error() {
-        Some(error) => Err(core.name(Error::transport(operation, &error)).with_target(target)),
+        Some(error) => Err(core.failed(operation, target, &error)),
         None => Ok(()),
     }
 }

@@ -2,10 +2,10 @@
 
 use super::transfer::{Place, message_room, put};
 use super::{complete, start_complete};
+use crate::Result;
 use crate::memory::OriginBuffer;
 use crate::protocol::wire::Kind;
 use crate::window::Core;
-use crate::{Error, Result};
 
 const NAME: &str = "put_notify";
 
@@ -13,7 +13,7 @@ const NAME: &str = "put_notify";
 pub(crate) fn notify(core: &Core, place: &Place<'_>, bytes: &[u8], number: u64) -> Result<()> {
     if let Some(memory) = &place.remote.direct {
         let copied = memory.copy_in(place.offset, bytes);
-        copied.map_err(|e| core.name(Error::transport(NAME, &e)).with_target(place.target))?;
+        copied.map_err(|e| core.failed(NAME, place.target, &e))?;
         if place.target == core.rank() {
             core.exposure.count_notification(number, 1);
             return Ok(());

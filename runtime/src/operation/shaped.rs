@@ -1,7 +1,7 @@
 //! Operations between layouts: piece by piece where the target's memory is mapped or pieces are large, else many pieces in
 //! one message.
 
-use transom_transport::{DataType, Span};
+use transom_transport::{DataType, ReduceOp, Span};
 
 use super::atomic::Accumulate;
 use super::shape::Layout;
@@ -11,7 +11,7 @@ use crate::memory::{OriginBuffer, ResultBuffer};
 use crate::protocol::runs::Batch;
 use crate::protocol::wire::Kind;
 use crate::window::Core;
-use crate::{Class, Error, Result};
+use crate::{Class, Result};
 
 /// Pieces of at least this many bytes on average are transfers of their own.
 const LARGE_PIECE: usize = 1024;
@@ -73,7 +73,8 @@ pub(crate) fn put(
     if let Some(memory) = &place.remote.direct {
         return pieces.into_iter().try_for_each(|(at, to, bytes)| {
             let data = local(core, NAME, origin.bytes(), at, bytes)?;
-            copied(core, NAME, place, memory.copy_in(place.offset + target.ahead(to), data))
+            let copied = memory.copy_in(place.offset + target.ahead(to), data);
+            copied.map_err(|e| core.failed(NAME, place.target, &e))
         });
     }
     let rma = core.member.engine.routes.to(place.peer.world).capabilities().rma;
@@ -116,7 +117,8 @@ pub(crate) fn get(
             let start = index(at);
             let room = data.get_mut(start..start.saturating_add(bytes));
             let room = room.ok_or_else(|| core.error(Class::Count, NAME, "a layout leaves its buffer"))?;
-            copied(core, NAME, place, memory.copy_out(place.offset + target.ahead(from), room))
+            let copied = memory.copy_out(place.offset + target.ahead(from), room);
+            copied.map_err(|e| core.failed(NAME, place.target, &e))
         });
     }
     let rma = core.member.engine.routes.to(place.peer.world).capabilities().rma;
@@ -143,22 +145,13 @@ pub(crate) fn get(
     fetch(core, NAME, place, &mut batch, &mut wanted, result.bytes_mut())
 }
 
-fn copied(
-    core: &Core,
-    operation: &'static str,
-    place: &Place<'_>,
-    result: transom_transport::TransportResult<()>,
-) -> Result<()> {
-    result.map_err(|e| core.name(Error::transport(operation, &e)).with_target(place.target))
-}
-
 /// Sends what a batch holds; a flush confirms that it was applied.
 fn send(
     core: &Core,
     operation: &'static str,
     place: &Place<'_>,
     kind: Kind,
-    what: Option<(transom_transport::ReduceOp, DataType)>,
+    what: Option<(ReduceOp, DataType)>,
     batch: &mut Batch,
 ) -> Result<()> {
     if batch.is_empty() {
@@ -275,7 +268,7 @@ fn flush(
     operation: &'static str,
     place: &Place<'_>,
     batch: &mut Batch,
-    (op, ty): (transom_transport::ReduceOp, DataType),
+    (op, ty): (ReduceOp, DataType),
     result: Option<&mut [u8]>,
     sent: usize,
 ) -> Result<usize> {

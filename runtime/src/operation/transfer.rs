@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use transom_transport::{Posted, TransportError, TransportResult};
+use transom_transport::{Posted, TransportResult};
 
 use crate::engine::{Countdown, Engine, Pending};
 use crate::memory::{self, Keep, OriginBuffer, ResultBuffer};
@@ -106,7 +106,7 @@ pub(crate) fn get_now(core: &Core, place: &Place<'_>, bytes: &mut [u8]) -> Resul
     }
     posted.and(awaited)?;
     match place.peer.state.take_error() {
-        Some(error) => Err(failed(core, "get", place.target, &error)),
+        Some(error) => Err(core.failed("get", place.target, &error)),
         None => Ok(()),
     }
 }
@@ -155,7 +155,7 @@ fn post(
     let attempt = || match request(context) {
         Ok(Posted::Again) => None,
         Ok(posted) => Some(Ok(posted)),
-        Err(error) => Some(Err(failed(core, operation, place.target, &error))),
+        Err(error) => Some(Err(core.failed(operation, place.target, &error))),
     };
     let posted = match attempt() {
         Some(posted) => posted,
@@ -172,10 +172,6 @@ fn post(
         }
     }
     posted.map(|_| ())
-}
-
-fn failed(core: &Core, operation: &'static str, target: usize, error: &TransportError) -> Error {
-    core.name(Error::transport(operation, error)).with_target(target)
 }
 
 #[cold]

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use transom_transport::{Region, Span, TransportResult};
+use transom_transport::{Region, Span, TransportError, TransportResult};
 
 use super::copies::Copies;
 use super::dynamic::Attachment;
@@ -75,6 +75,12 @@ impl Core {
     #[cold]
     pub fn error(&self, class: Class, operation: &'static str, message: impl Into<String>) -> Error {
         self.name(Error::new(class, operation, message))
+    }
+
+    /// What a transport reported of an operation to `target`.
+    #[cold]
+    pub fn failed(&self, operation: &'static str, target: usize, error: &TransportError) -> Error {
+        self.name(Error::transport(operation, error)).with_target(target)
     }
 
     /// The target of an operation; `None` for the null rank.

@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use parking_lot::Mutex;
-use serde::{Deserialize, Serialize};
-use transom_transport::{Region, Span, TransportError};
+use transom_transport::{Span, TransportError};
 
 use super::copies::Copies;
 use super::gather::{Made, gather};
@@ -13,10 +12,11 @@ use super::options::{Flavour, Hints, MemoryModel};
 use super::plan::{Wish, agree};
 use super::table::{Parts, Peers};
 use super::{Core, WindowOptions, shared};
-use crate::collective::{self, Kind};
+use crate::collective::Kind;
+use crate::engine::Registered;
 use crate::heap::Piece;
 use crate::job::Member;
-use crate::{Class, Communicator, Element, Error, Result};
+use crate::{Communicator, Element, Error, Result};
 
 /// Where a window's memory comes from.
 #[derive(Debug)]
@@ -43,7 +43,8 @@ impl Core {
     ) -> Result<Box<Self>> {
         let member = comm.member();
         let at = |e: Error| e.at_rank(member.engine.rank);
-        let wishes: Vec<Wish> = exchange(comm, &wish::<T>(comm, operation, &memory, options)).map_err(at)?;
+        let wishes: Vec<Wish> =
+            comm.exchange(Kind::Window, &wish::<T>(comm, operation, &memory, options)).map_err(at)?;
         let hints = agree(operation, &wishes).map_err(at)?;
         let flavour = wishes[0].flavour;
         let (memory, remotes) = match memory {
@@ -97,19 +98,6 @@ impl Core {
     }
 }
 
-/// Everybody's part, by rank. Collective.
-pub(super) fn exchange<T: Serialize + for<'a> Deserialize<'a>>(
-    comm: &Communicator,
-    own: &T,
-) -> Result<Vec<T>> {
-    let malformed = |e: postcard::Error| {
-        Error::new(Class::Collective, "window creation", format!("a peer's part makes no sense: {e}"))
-    };
-    let own = postcard::to_stdvec(own).map_err(malformed)?;
-    let all = collective::allgather_bytes(comm.channel(), Kind::Window, own)?;
-    all.iter().map(|bytes| postcard::from_bytes(bytes).map_err(malformed)).collect()
-}
-
 fn wish<T: Element>(
     comm: &Communicator,
     operation: &'static str,
@@ -146,20 +134,9 @@ pub(super) fn allocate(member: &Member, bytes: usize) -> Result<Span> {
 }
 
 /// Exposes memory to the peers of every transport.
-#[expect(clippy::type_complexity, reason = "regions and their keys")]
-pub(super) fn register(
-    member: &Member,
-    memory: &Span,
-) -> Result<(Vec<Box<dyn Region>>, Vec<(String, Vec<u8>)>)> {
+pub(super) fn register(member: &Member, memory: &Span) -> Result<Registered> {
     refuse_if_asked(member, memory.len())?;
-    let mut registrations = Vec::new();
-    let mut keys = Vec::new();
-    for transport in member.engine.routes.transports() {
-        let region = transport.register(memory).map_err(failed)?;
-        keys.push((transport.name().to_owned(), region.key().0));
-        registrations.push(region);
-    }
-    Ok((registrations, keys))
+    member.engine.routes.register(memory).map_err(failed)
 }
 
 /// Fails where `TRANSOM_FAULT` says so.

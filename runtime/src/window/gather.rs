@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 use transom_transport::{Region, Remote, Span};
 
 use super::copies::Copies;
-use super::create::{Memory, allocate, copies, exchange, failed, refuse_if_asked, register};
+use super::create::{Memory, allocate, copies, failed, refuse_if_asked, register};
 use super::options::{Hints, MemoryModel};
 use super::plan::Wish;
 use super::table::{Parts, PerRank, Source};
+use crate::collective::Kind;
 use crate::engine::{Exposed, Exposure, Regions, key_for};
 use crate::heap::{Card, GRAIN, Piece};
 use crate::job::Member;
@@ -70,7 +71,7 @@ pub(super) fn gather(
     let member = comm.member();
     let made = make(member, memory, hints);
     let offer = made.as_ref().map(|made| (made.number, made.keys.clone())).map_err(reason);
-    let offers = exchange(comm, &offer).and_then(|offers| all(operation, offers));
+    let offers = comm.exchange(Kind::Window, &offer).and_then(|offers| all(operation, offers));
     let (made, offers) = settle(member, made.map(Some), offers)?;
     let made = made.ok_or_else(|| Error::new(Class::System, operation, "this rank has no part"))?;
     Ok((made, parts_apart(comm, wishes, offers, remotes)))
@@ -103,7 +104,7 @@ fn in_heaps(
             Ok(made) => Ok(InHeap { number: made.as_ref().map_or(0, |m| m.number), start: own, high, card }),
             Err(error) => Err(reason(error)),
         };
-        let offers = exchange(comm, &offer);
+        let offers = comm.exchange(Kind::Window, &offer);
         if let (Err(_), Some(piece)) = (&offers, &piece) {
             // Some may have heard of it.
             piece.retire();

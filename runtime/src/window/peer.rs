@@ -4,10 +4,10 @@ use std::ops::Deref;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
-use transom_transport::{RegionKey, Remote, Stripes};
+use transom_transport::{RegionKey, Remote, Span, Stripes};
 
 use super::Core;
-use crate::engine::{Known, LockWords, RegionCard, Regions, TargetState};
+use crate::engine::{Exposed, Known, LockWords, RegionCard, Regions, TargetState};
 use crate::protocol::wire::Kind;
 use crate::{Class, Error, Result};
 
@@ -66,6 +66,11 @@ impl Deref for Reach<'_> {
     }
 }
 
+/// Memory of this rank, which is peer `own`.
+fn here(own: &Peer, memory: Span) -> Remote {
+    Remote { peer: own.world, len: memory.len(), direct: Some(memory), base: 0, key: 0 }
+}
+
 impl Core {
     /// The peer's memory that holds an access of `bytes` bytes at `displacement`, and the byte offset there.
     #[inline]
@@ -113,10 +118,11 @@ impl Core {
 
     #[cold]
     fn attach_peer<'a>(&self, operation: &'static str, target: usize, peer: &'a Peer) -> Result<&'a Remote> {
-        let remote = self
-            .peers
-            .attach(target)
-            .map_err(|e| self.name(Error::transport(operation, &e)).with_target(target))?;
+        let remote = match &self.exposure.exposed {
+            // This rank's own part needs no transport.
+            Exposed::Fixed(memory) if target == self.rank() => here(peer, memory.clone()),
+            _ => self.peers.attach(target).map_err(|e| self.failed(operation, target, &e))?,
+        };
         Ok(peer.remote.get_or_init(|| remote))
     }
 
@@ -135,9 +141,7 @@ impl Core {
             let (region, offset) = regions
                 .find(address, bytes)
                 .ok_or_else(|| self.not_attached(operation, target, address, bytes))?;
-            let memory = region.memory.clone();
-            let remote =
-                Remote { peer: peer.world, len: memory.len(), direct: Some(memory), base: 0, key: 0 };
+            let remote = here(peer, region.memory.clone());
             let known =
                 Known { address: region.address, remote, gone: AtomicBool::new(false), _own: Some(region) };
             return Ok((Reach::Attached(Arc::new(known)), offset));
@@ -172,7 +176,7 @@ impl Core {
         if !found {
             return Err(self.not_attached(operation, target, address, bytes));
         }
-        let failed = |e| self.name(Error::transport(operation, &e)).with_target(target);
+        let failed = |e| self.failed(operation, target, &e);
         let card: RegionCard = postcard::from_bytes(&request.take_data())
             .map_err(|e| self.error(Class::Peer, operation, format!("the card of a region: {e}")))?;
         let remote = engine.routes.to(peer.world).attach(peer.world, &RegionKey(card.key)).map_err(failed)?;
@@ -206,7 +210,7 @@ impl Core {
         } else {
             control.stripes_of(&self.member.engine.routes, peer.world)
         };
-        let found = found.map_err(|e| self.name(Error::transport(operation, &e)).with_target(target))?;
+        let found = found.map_err(|e| self.failed(operation, target, &e))?;
         let stripes = found.ok_or_else(|| {
             let message = "its memory is mapped here, but not the locks of its wide elements";
             self.error(Class::System, operation, message).with_target(target)
@@ -240,7 +244,7 @@ impl Core {
             Some(self.own_lock().clone())
         } else {
             let found = self.member.control.lock_of(&engine.routes, peer.world, peer.number);
-            found.map_err(|e| self.name(Error::transport(operation, &e)).with_target(target))?
+            found.map_err(|e| self.failed(operation, target, &e))?
         };
         Ok(peer.lock.get_or_init(|| words).as_ref())
     }

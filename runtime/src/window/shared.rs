@@ -2,9 +2,10 @@
 
 use transom_transport::{RegionKey, Remote, Span};
 
-use super::create::{allocate, exchange, register};
+use super::create::{allocate, register};
 use super::options::Hints;
 use super::plan::Wish;
+use crate::collective::Kind;
 use crate::{Class, Communicator, Error, Result};
 
 /// Rank 0 allocates all, the others map it. Returns this rank's part, and everybody's as mapped here. Collective.
@@ -31,7 +32,7 @@ pub(super) fn make(
     } else {
         Ok(None)
     };
-    let key = match exchange(comm, &card)?.swap_remove(0) {
+    let key = match comm.exchange(Kind::Window, &card)?.swap_remove(0) {
         Ok(key) => key,
         Err((no_memory, reason)) => {
             let class = if no_memory { Class::NoMemory } else { Class::System };
@@ -43,7 +44,7 @@ pub(super) fn make(
         (None, Some(key)) => map(comm, key),
         (_, None) => Err("there is no transport by shared memory".into()),
     };
-    let outcomes: Vec<Option<String>> = exchange(comm, &mapped.as_ref().err().cloned())?;
+    let outcomes: Vec<Option<String>> = comm.exchange(Kind::Window, &mapped.as_ref().err().cloned())?;
     if let Some((rank, reason)) = outcomes.into_iter().enumerate().find_map(|(r, o)| Some((r, o?))) {
         let message = format!(
             "rank {rank} cannot share memory with rank 0: {reason}. Make the window over ranks of one node, with shm among \

@@ -11,6 +11,8 @@ mod progress;
 mod random;
 #[path = "../suite/requests.rs"]
 mod requests;
+#[path = "../common/resident.rs"]
+mod resident;
 #[path = "../common/tests.rs"]
 mod tests;
 mod types;

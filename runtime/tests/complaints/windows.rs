@@ -2,6 +2,8 @@
 
 use transom::{Class, Job, Result};
 
+use super::resident::resident;
+
 /// Data and notice of it in one call: the target sees all of the data when it sees the notice.
 pub fn notification(job: &Job) -> Result<()> {
     const LEN: usize = 500;
@@ -79,13 +81,6 @@ fn separate() -> transom::WindowOptions {
     transom::WindowOptions::default().model(transom::MemoryModel::Separate)
 }
 
-/// Resident memory of this process, in KiB (proc(5)).
-fn resident() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-    line.trim().strip_suffix("kB").unwrap().trim().parse().unwrap()
-}
-
 fn open_files() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
@@ -129,7 +124,7 @@ fn create_and_free(job: &Job, times: usize) -> Result<()> {
             before.0, before.1, after.0, after.1
         );
         // A hundred bytes a window would show at 10,000; the allocator's own variation must not.
-        assert!(after.0 < before.0 + 600 + times as u64 / 50, "memory grows");
+        assert!(after.0 < before.0 + 600 + times / 50, "memory grows");
         assert!(after.1 <= before.1 + 4, "descriptors grow");
     }
     Ok(())

@@ -50,17 +50,30 @@ pub fn work() {
     let seeds: Vec<u64> = (first..first + count).filter(|seed| ranks_of(*seed) == ranks).collect();
     for seeds in seeds.chunks(BATCH) {
         let made = seeds.iter().filter_map(|seed| cut.apply(generate::program(*seed, ranks)));
-        // A cut may leave a program that has no defined result: nothing to run.
         let programs: Vec<(Program, Expected)> =
-            made.filter_map(|program| model::expect(&program, fault).ok().map(|e| (program, e))).collect();
+            made.filter_map(|program| expect(program, &cut, fault)).collect();
         let programs: Vec<_> = programs.iter().flat_map(|program| vec![program; repeat]).collect();
         let Some((first, _)) = programs.first() else { continue };
-        if let Some(Failure { seed, what }) = batch(first.ranks, &programs) {
-            println!("FAILED {seed}\n{what}");
-            std::process::exit(1);
+        if let Some(failure) = batch(first.ranks, &programs) {
+            fail(&failure);
         }
     }
     println!("PASSED {}", seeds.len());
+}
+
+/// The program with its results. A cut may leave one that has no defined result: nothing to run. A generated one has.
+fn expect(program: Program, cut: &Cut, fault: Option<ReduceOp>) -> Option<(Program, Expected)> {
+    match model::expect(&program, fault) {
+        Ok(expected) => Some((program, expected)),
+        Err(_) if *cut != Cut::default() => None,
+        Err(e) => fail(&Failure { seed: program.seed, what: format!("not a valid program: {e}") }),
+    }
+}
+
+/// Says which program went wrong, and ends the process.
+fn fail(failure: &Failure) -> ! {
+    println!("FAILED {}\n{}", failure.seed, failure.what);
+    std::process::exit(1)
 }
 
 /// Runs programs as one job.

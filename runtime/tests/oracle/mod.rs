@@ -14,6 +14,8 @@ pub mod model;
 pub mod operations;
 pub mod order;
 pub mod program;
+#[path = "../common/random.rs"]
+pub mod random;
 pub mod recipe;
 pub mod reduce;
 pub mod run;
@@ -21,23 +23,10 @@ pub mod show;
 pub mod window;
 pub mod zones;
 
-/// Pseudo-random numbers, the same on every machine (Vigna's splitmix64).
-#[derive(Debug, Clone)]
-pub struct Random(pub u64);
+pub use random::Random;
 
+/// Choices of a generator.
 impl Random {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// A number below `bound`.
-    pub fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound as u64) as usize
-    }
-
     /// True once in so many times.
     pub fn one_in(&mut self, times: usize) -> bool {
         self.below(times) == 0

@@ -11,13 +11,12 @@ mod locks;
 mod messages;
 mod oracle;
 mod passive;
-#[path = "../common/random.rs"]
-mod random;
 mod receives;
 mod requests;
 mod transfers;
 mod windows;
 
+use oracle::programs::random;
 pub use random::Random;
 use transom::{Job, Result};
 

@@ -4,7 +4,7 @@
 use transom::{Error, Job, Result};
 
 #[path = "../oracle/mod.rs"]
-mod programs;
+pub mod programs;
 
 use programs::{first_seed, generate, model, run};
 

@@ -4,12 +4,11 @@ use std::time::Instant;
 
 use transom::{Job, Result, Window};
 
+use super::resident::resident;
+
 /// Resident memory of this process, KiB (proc(5)), and the number of its mappings.
 fn process() -> (usize, usize) {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-    let resident = line.trim().trim_end_matches("kB").trim().parse().unwrap();
-    (resident, std::fs::read_to_string("/proc/self/maps").unwrap().lines().count())
+    (resident(), std::fs::read_to_string("/proc/self/maps").unwrap().lines().count())
 }
 
 const WINDOWS: usize = 2000;

@@ -7,6 +7,8 @@
 
 mod costs;
 mod programs;
+#[path = "../common/resident.rs"]
+mod resident;
 
 use std::process::Command;
 use std::time::{Duration, Instant};
