@@ -19,5 +19,6 @@ pub use error::{TransportError, TransportResult};
 pub use memory::{Owner, Span, Stripes};
 pub use operation::{DataType, ReduceOp, reduce_valid, swap_valid};
 pub use transport::{
-    Armed, Capabilities, Completion, Event, Posted, Region, RegionKey, Remote, Transport, WaitFd,
+    Armed, AtomicScope, Capabilities, Completion, Event, NativeAtomic, Posted, Region, RegionKey, Remote,
+    Transport, WaitFd,
 };

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::os::fd::RawFd;
 
-use crate::{Span, TransportResult};
+use crate::{Span, TransportError, TransportResult};
 
 /// What a put or get has come to when the call returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +24,8 @@ pub enum Posted {
 pub struct Completion {
     /// The context that the operation was posted with.
     pub context: u64,
+    /// What an atomic found: the 8 bytes, as the machine has numbers. Else 0.
+    pub value: u64,
     /// Whether it succeeded.
     pub result: TransportResult<()>,
 }
@@ -63,6 +65,31 @@ pub struct Remote {
     pub key: u64,
 }
 
+/// What the device's own atomics exclude.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AtomicScope {
+    /// There are none.
+    None,
+    /// Each other, at the same device; not those of the CPU.
+    Device,
+    /// Those of the CPU, too.
+    System,
+}
+
+/// An atomic of the device, on 8 bytes aligned to 8; fetches what was there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NativeAtomic {
+    /// Adds, modulo 2^64.
+    FetchAdd(u64),
+    /// Stores `swap` if `compare` is there.
+    CompareSwap {
+        /// What must be there.
+        compare: u64,
+        /// What is stored.
+        swap: u64,
+    },
+}
+
 /// What a transport can do, and what its completions mean.
 #[derive(Debug, Clone)]
 pub struct Capabilities {
@@ -74,6 +101,8 @@ pub struct Capabilities {
     pub rma: bool,
     /// Whether registered memory costs nothing until it is touched: it is not pinned, nor mapped by a device.
     pub registration_is_free: bool,
+    /// What [`Transport::atomic`] excludes.
+    pub atomics: AtomicScope,
     /// The provider and version below, for people.
     pub provider: String,
 }
@@ -149,6 +178,19 @@ pub trait Transport: Send + Sync + fmt::Debug {
         len: usize,
         context: u64,
     ) -> TransportResult<Posted>;
+
+    /// Updates 8 bytes, aligned to 8, of the peer's region. [`Posted::Pending`] or [`Posted::Again`]; the completion has the
+    /// value that was there.
+    fn atomic(
+        &self,
+        _remote: &Remote,
+        _offset: usize,
+        _operation: NativeAtomic,
+        _context: u64,
+    ) -> TransportResult<Posted> {
+        let reason = "it has no atomics of its own".into();
+        Err(TransportError::Unavailable { transport: self.name(), reason })
+    }
 
     /// Sends header and payload as one message. Both are captured before the call returns. Messages to one peer
     /// arrive in order. [`Posted::Complete`] or [`Posted::Again`]; no completion follows.

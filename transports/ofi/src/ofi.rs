@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use transom_transport::{Capabilities, Posted, Remote, TransportError, TransportResult, WaitFd};
+use transom_transport::{AtomicScope, Capabilities, Posted, Remote, TransportError, TransportResult, WaitFd};
 
 use crate::buffers::Buffers;
 use crate::port::Port;
@@ -58,6 +58,7 @@ impl Ofi {
                 max_transfer: MAX_TRANSFER.min(info.max_message_size()),
                 rma: true,
                 registration_is_free: provider::registration_is_free(&info.provider()),
+                atomics: AtomicScope::None,
                 provider: format!("{}, {}", info.provider(), provider::version(info.library())),
             },
             provider: info.provider(),

@@ -59,8 +59,11 @@ impl Port {
             Some(Context::Send(buffer)) => self.sent(buffer),
             Some(Context::Access(key)) => {
                 if let Some(operation) = self.operations.end(key) {
-                    self.found
-                        .push(Found::Complete(Completion { context: operation.context, result: Ok(()) }));
+                    self.found.push(Found::Complete(Completion {
+                        context: operation.context,
+                        value: 0,
+                        result: Ok(()),
+                    }));
                 }
             }
             None => tracing::warn!(context, "libfabric completed an operation that is not ours"),
@@ -109,7 +112,11 @@ impl Port {
                 if let Some(operation) = self.operations.end(key) {
                     let result =
                         Err(TransportError::Peer { peer: operation.peer, reason: error.to_string() });
-                    self.found.push(Found::Complete(Completion { context: operation.context, result }));
+                    self.found.push(Found::Complete(Completion {
+                        context: operation.context,
+                        value: 0,
+                        result,
+                    }));
                 }
             }
             // The failure of something that was injected.

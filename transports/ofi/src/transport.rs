@@ -134,7 +134,7 @@ impl Transport for Ofi {
                 Found::Complete(completion) => {
                     let result = std::mem::replace(&mut completion.result, Ok(()));
                     let context = completion.context;
-                    sink(Event::Complete(transom_transport::Completion { context, result }));
+                    sink(Event::Complete(transom_transport::Completion { context, value: 0, result }));
                 }
             }
         }

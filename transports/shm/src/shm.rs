@@ -4,8 +4,8 @@ use std::sync::OnceLock;
 
 use parking_lot::Mutex;
 use transom_transport::{
-    Armed, Capabilities, Event, Posted, Region, RegionKey, Remote, Span, Transport, TransportError,
-    TransportResult, WaitFd,
+    Armed, AtomicScope, Capabilities, Event, Posted, Region, RegionKey, Remote, Span, Transport,
+    TransportError, TransportResult, WaitFd,
 };
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -71,6 +71,7 @@ impl Shm {
                 max_transfer: usize::MAX,
                 rma: attach::available(),
                 registration_is_free: true,
+                atomics: AtomicScope::None,
                 provider: "memory files, cross-memory attach".into(),
             },
             address,

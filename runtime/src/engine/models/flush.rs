@@ -79,7 +79,7 @@ impl Rank {
             under_way.extend(puts.try_iter());
             while let Some((thread, context)) = under_way.pop() {
                 self.put[thread].store(true, Ordering::SeqCst);
-                let ended = self.pendings.complete(Completion { context, result: Ok(()) });
+                let ended = self.pendings.complete(Completion { context, value: 0, result: Ok(()) });
                 assert!(ended.pull.is_none());
                 self.acted[thread].store(true, Ordering::SeqCst);
                 drop(ended);

@@ -1,0 +1,69 @@
+//! RDMA transport: puts, gets and atomics as work requests of reliable connected queue pairs, messages as sends.
+//!
+//! - A rank posts only on queue pairs that it has asked for itself, so each direction of traffic has its own. They are made
+//!   when a peer is first needed, by datagrams ([`handshake`]), and go when there are more than
+//!   [`Limits::queue_pairs`]: any number of peers is reached with a bounded number of them.
+//! - All queue pairs share one completion queue, and one receive queue for messages.
+//! - Work requests wait for a moment while others to the same peer are under way, and are then posted together: one
+//!   doorbell, one completion ([`link`]).
+//! - Small puts are written into the work request; up to 16 KiB bytes are copied through registered buffers; longer ones
+//!   are registered for as long as they are under way ([`local`]): nothing is remembered, so nothing can be stale.
+//! - A work request that the target refuses breaks its queue pair. What was behind it is posted again on a new one.
+//!
+//! All of a rank's verbs objects are behind one lock. `unsafe` is what posts or registers memory.
+
+mod device;
+mod handshake;
+mod inbound;
+mod link;
+mod local;
+mod poll;
+mod pool;
+mod port;
+mod posting;
+mod region;
+mod setup;
+mod transport;
+mod verbs;
+mod wait;
+mod wire;
+mod work;
+
+pub use device::devices;
+pub use verbs::Verbs;
+
+/// How to open the transport.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Ranks in the job.
+    pub ranks: usize,
+    /// This rank.
+    pub rank: usize,
+    /// Device to use, as `ibv_devices` names it; of several, with commas, the ranks take turns. By default the first whose
+    /// port is up.
+    pub device: Option<String>,
+    /// How much of the device to use.
+    pub limits: Limits,
+}
+
+/// How much of the device to use. What the device does not have is not asked for.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Queue pairs to post on, at least 1. When one more peer is needed, the one that has been idle the longest goes.
+    pub queue_pairs: usize,
+    /// Work requests under way at a peer, at least 2.
+    pub depth: usize,
+    /// Completions that the queue has room for, at least 16 more than `receives`.
+    pub completions: usize,
+    /// Messages that may arrive before the first is taken, at least 4.
+    pub receives: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { queue_pairs: 1024, depth: 256, completions: 8192, receives: 128 }
+    }
+}
+
+/// The transport's name.
+pub(crate) const NAME: &str = "verbs";

@@ -1,0 +1,190 @@
+//! Reads the completion queue and says what it means.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use ibverbs::{Status, WorkCompletion};
+use transom_transport::{Completion, TransportError, TransportResult};
+
+use crate::link::State;
+use crate::port::Port;
+use crate::work::{Identity, Then, Work};
+
+/// What the caller is to be told.
+#[derive(Debug)]
+pub(crate) enum Found {
+    Complete(Completion),
+    /// A message of so many bytes in a buffer of the inbox, which is the finder's until it is given back.
+    Message {
+        buffer: u32,
+        len: usize,
+    },
+}
+
+impl Port {
+    /// Posts what waits, reads what has completed, and adds to `found` what the caller is to be told. When to look again
+    /// even if nothing comes.
+    pub fn poll(&mut self) -> TransportResult<Option<Instant>> {
+        self.check_open()?;
+        self.ring_all();
+        let count = self.take_completions()?;
+        if count == 0 {
+            // Whatever arrived on them has been taken.
+            self.retired.clear();
+        }
+        Ok(self.ask_again())
+    }
+
+    fn take_completions(&mut self) -> TransportResult<usize> {
+        let count = self
+            .queue
+            .poll(&mut self.entries[..])
+            .map_err(|e| TransportError::System { operation: "ibv_poll_cq", reason: e.to_string() })?;
+        for index in 0..count {
+            let entry = self.entries[index];
+            match Identity::of(entry.id()) {
+                Identity::Work { peer, sequence } => self.worked(peer as usize, sequence, &entry),
+                Identity::Message(buffer) => self.arrived(buffer, &entry)?,
+                Identity::DatagramIn(buffer) if entry.is_success() => {
+                    self.heard(buffer, entry.len() as usize)
+                }
+                Identity::DatagramIn(buffer) => self.listen(buffer),
+                Identity::DatagramOut(buffer) => self.told(buffer),
+            }
+        }
+        Ok(count)
+    }
+
+    fn arrived(&mut self, buffer: u32, entry: &WorkCompletion) -> TransportResult<()> {
+        if entry.is_success() {
+            self.found.push(Found::Message { buffer, len: (entry.len() as usize).min(self.inbox.size()) });
+            return Ok(());
+        }
+        // Too long, so no message of ours, or its queue pair is gone.
+        tracing::debug!(status = %entry.status(), "a receive failed");
+        self.receive_into(buffer)
+    }
+
+    /// Gives a buffer to the device for a message to arrive in.
+    pub fn receive_into(&mut self, buffer: u32) -> TransportResult<()> {
+        let Some(receives) = &self.receives else { return Ok(()) };
+        let local = self.inbox.local(buffer, self.inbox.size());
+        // SAFETY: registered, and not read before its completion.
+        unsafe { receives.post(Identity::Message(buffer).number(), local) }
+            .map_err(|e| TransportError::System { operation: "ibv_post_srq_recv", reason: e.to_string() })
+    }
+
+    /// The device reports a work request: those before it are done, and it has succeeded, failed or was given back.
+    fn worked(&mut self, peer: usize, sequence: u32, entry: &WorkCompletion) {
+        let Some(Some(link)) = self.links.get_mut(peer) else { return };
+        // Not ours any more: the peer is lost.
+        let Some(position) = link.position(sequence) else { return };
+        match (entry.status(), &link.state) {
+            (Status::Success, _) => {
+                link.failures = 0;
+                self.done(peer, position + 1);
+                self.ring(peer);
+            }
+            (status, State::Ready(_)) if !status.is_flushed() => {
+                self.done(peer, position);
+                self.failed(peer, status);
+            }
+            (_, State::Breaking(_)) => self.flushed(peer, position),
+            (status, _) => self.lose(peer, &format!("the device ended its queue pair: {status}")),
+        }
+    }
+
+    /// The first so many work requests to a peer have succeeded.
+    fn done(&mut self, peer: usize, count: usize) {
+        for _ in 0..count {
+            let Some(work) = self.links[peer].as_mut().and_then(|link| link.pop()) else { return };
+            self.credits += 1;
+            self.succeeded(&work);
+            self.release(&work);
+        }
+    }
+
+    fn succeeded(&mut self, work: &Work) {
+        let mut value = 0;
+        let context = match (work.then, work.slot) {
+            (Then::Report(context), _) => context,
+            (Then::Value(context), Some(slot)) => {
+                // SAFETY: the device has given the buffer back.
+                let bytes = unsafe { self.pool(slot).bytes(slot.index, 8) };
+                value = bytes.try_into().map_or(0, u64::from_ne_bytes);
+                context
+            }
+            (Then::Copy { context, to }, Some(slot)) => {
+                let len = work.local.len as usize;
+                let pool = self.pool(slot);
+                // SAFETY: the device has given the buffer back; the caller's memory is valid for `len` bytes and not accessed
+                // until the completion (`Transport::get`), which is reported below.
+                unsafe { std::ptr::copy_nonoverlapping(pool.at(slot.index), to as *mut u8, len) };
+                context
+            }
+            _ => return,
+        };
+        self.found.push(Found::Complete(Completion { context, value, result: Ok(()) }));
+    }
+
+    /// The first work request to a peer has failed, and its queue pair with it. The device gives back the rest.
+    fn failed(&mut self, peer: usize, status: Status) {
+        if status.is_unreachable() {
+            // Nobody answers: no other connection would help.
+            return self.lose(peer, &format!("{status} (the process has ended, or the way to it is cut)"));
+        }
+        let Some(Some(link)) = self.links.get_mut(peer) else { return };
+        let Some(work) = link.pop() else { return };
+        if let State::Ready(queue_pair) = std::mem::replace(&mut link.state, State::Unconnected) {
+            link.state = State::Breaking(queue_pair);
+        }
+        let left = link.posted;
+        if let Some(context) = work.context() {
+            // The rest of the same operation has nothing to report.
+            link.works
+                .iter_mut()
+                .take_while(|work| work.context() == Some(context))
+                .for_each(|w| w.then = Then::Nothing);
+        }
+        self.credits += 1;
+        self.report(work.context(), Err(TransportError::Peer { peer, reason: status.to_string() }));
+        self.release(&work);
+        if work.context().is_none() {
+            return self.lose(peer, &format!("a message to it was refused: {status}"));
+        }
+        if left == 0 {
+            self.reconnect(peer);
+        }
+    }
+
+    /// The device has given back the work requests up to this one. After the last of all, those that are still wanted are
+    /// posted again on another queue pair.
+    fn flushed(&mut self, peer: usize, position: usize) {
+        let Some(Some(link)) = self.links.get_mut(peer) else { return };
+        if position + 1 < link.posted {
+            return;
+        }
+        let mut undone = VecDeque::new();
+        let mut dropped = Vec::new();
+        self.credits += link.posted;
+        while link.posted > 0 {
+            let Some(work) = link.pop() else { break };
+            let is_message = work.verb == crate::work::Verb::Send;
+            if work.then == Then::Nothing && !is_message {
+                dropped.push(work);
+            } else {
+                undone.push_back(work);
+            }
+        }
+        link.give_back(undone);
+        dropped.iter().for_each(|work| self.release(work));
+        self.reconnect(peer);
+    }
+
+    /// Tells of the end of an operation, if it is one of the caller's.
+    pub fn report(&mut self, context: Option<u64>, result: TransportResult<()>) {
+        if let Some(context) = context {
+            self.found.push(Found::Complete(Completion { context, value: 0, result }));
+        }
+    }
+}

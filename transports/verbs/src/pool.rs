@@ -1,0 +1,84 @@
+//! Registered buffers of one size.
+
+use std::sync::Arc;
+
+use ibverbs::{Access, Local, MemoryRegion, ProtectionDomain};
+use memmap2::{MmapMut, MmapRaw};
+use transom_transport::{TransportError, TransportResult};
+
+use crate::setup::refused;
+
+/// Buffers of one size, in one mapping that the device may read and write. The registration goes first.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    region: MemoryRegion,
+    memory: MmapRaw,
+    size: usize,
+    count: usize,
+    free: Vec<u32>,
+}
+
+impl Pool {
+    pub fn new(domain: &Arc<ProtectionDomain>, count: usize, size: usize) -> TransportResult<Self> {
+        let bytes = count * size;
+        let memory: MmapRaw = MmapMut::map_anon(bytes)
+            .map_err(|e| TransportError::NoMemory { bytes, reason: format!("buffers: {e}") })?
+            .into();
+        // SAFETY: the mapping outlives the registration, which is dropped first, and is only used through pointers.
+        let region =
+            unsafe { MemoryRegion::register(domain, memory.as_mut_ptr(), bytes, Access::LOCAL_WRITE) }
+                .map_err(|e| refused(bytes, &e))?;
+        Ok(Self { region, memory, size, count, free: (0..count as u32).rev().collect() })
+    }
+
+    /// Bytes of each buffer.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Takes a free buffer.
+    pub fn take(&mut self) -> Option<u32> {
+        self.free.pop()
+    }
+
+    /// Gives one back, which nobody uses any more.
+    pub fn give(&mut self, index: u32) {
+        self.free.push(index);
+    }
+
+    /// First byte of a buffer of [`Pool::size`] bytes.
+    pub fn at(&self, index: u32) -> *mut u8 {
+        assert!((index as usize) < self.count, "no such buffer");
+        self.memory.as_mut_ptr().wrapping_add(index as usize * self.size)
+    }
+
+    /// A buffer's first bytes, for a work request.
+    pub fn local(&self, index: u32, len: usize) -> Local {
+        let len = len.min(self.size) as u32;
+        Local { address: self.at(index) as u64, len, key: self.region.local_key() }
+    }
+
+    /// The first bytes of a buffer.
+    ///
+    /// # Safety
+    /// Nobody writes to the buffer, the device included, while the slice lives.
+    pub unsafe fn bytes(&self, index: u32, len: usize) -> &[u8] {
+        // SAFETY: inside the mapping by `at` and the bound on len; zeroed or written, so initialised; not written to
+        // meanwhile, by contract.
+        unsafe { std::slice::from_raw_parts(self.at(index), len.min(self.size)) }
+    }
+
+    /// Fills the start of a buffer with two parts.
+    ///
+    /// # Safety
+    /// Nobody reads or writes the buffer meanwhile, the device included.
+    pub unsafe fn fill(&self, index: u32, first: &[u8], second: &[u8]) {
+        assert!(first.len() + second.len() <= self.size, "more than the buffer holds");
+        let to = self.at(index);
+        // SAFETY: both parts fit, as just checked; nobody else is at the buffer, by contract, so that no part overlaps it.
+        unsafe {
+            std::ptr::copy_nonoverlapping(first.as_ptr(), to, first.len());
+            std::ptr::copy_nonoverlapping(second.as_ptr(), to.add(first.len()), second.len());
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! All of a rank's verbs objects, to be used under one lock.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+
+use ibverbs::{
+    Access, AddressHandle, Batch, CompletionQueue, MemoryRegion, ProtectionDomain, QueuePair,
+    SharedReceiveQueue, WorkCompletion,
+};
+use slab::Slab;
+use transom_transport::{TransportError, TransportResult};
+
+use crate::NAME;
+use crate::device::Device;
+use crate::inbound::Inbound;
+use crate::link::{Link, State};
+use crate::local::Registrations;
+use crate::poll::Found;
+use crate::pool::Pool;
+use crate::wait::Wait;
+use crate::work::{Slot, Work};
+
+/// Completions read at once.
+pub(crate) const BATCH: usize = 32;
+
+/// Bounds that follow from the options and the device.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds {
+    pub queue_pairs: usize,
+    pub depth: usize,
+    /// Bytes that the device takes with a work request.
+    pub inline: u32,
+    /// Longest message of one work request.
+    pub piece: usize,
+    /// Reads and atomics under way that this device answers, and asks, at a time.
+    pub answers: u8,
+    pub questions: u8,
+}
+
+/// Datagrams that connections are made with.
+#[derive(Debug)]
+pub(crate) struct Datagrams {
+    pub queue_pair: QueuePair,
+    pub queue_key: u32,
+    pub incoming: Pool,
+    pub outgoing: Pool,
+    /// Where the datagram in each outgoing buffer goes, while it is on its way.
+    pub handles: Box<[Option<AddressHandle>]>,
+}
+
+/// Declared so that what uses an object is dropped before it.
+#[derive(Debug)]
+pub(crate) struct Port {
+    pub closed: bool,
+    pub rank: usize,
+    /// Who knows it may connect.
+    pub secret: u64,
+    pub links: Box<[Option<Box<Link>>]>,
+    /// Peers with work requests that wait to be posted.
+    pub dirty: BTreeSet<usize>,
+    /// Peers that wait for a queue pair, and those that have one asked for.
+    pub waiting: VecDeque<usize>,
+    pub connecting: BTreeSet<usize>,
+    /// How many links have a queue pair.
+    pub open: usize,
+    /// Counts uses of links.
+    pub uses: u64,
+    /// Queue pairs that peers post on, by peer.
+    pub inbound: HashMap<usize, Inbound>,
+    /// Those that go when the completion queue is empty: it may hold messages that arrived on them.
+    pub retired: Vec<QueuePair>,
+    pub datagrams: Option<Datagrams>,
+    /// Where messages arrive.
+    pub receives: Option<Arc<SharedReceiveQueue>>,
+    pub inbox: Arc<Pool>,
+    pub small: Pool,
+    pub large: Pool,
+    /// What peers may access.
+    pub regions: Slab<Arc<MemoryRegion>>,
+    pub registrations: Registrations,
+    /// Room in the completion queue for ends of work requests.
+    pub credits: usize,
+    pub batch: Batch,
+    pub entries: Box<[WorkCompletion; BATCH]>,
+    pub found: Vec<Found>,
+    pub bounds: Bounds,
+    /// What regions allow beside reads and writes.
+    pub atomic_access: Access,
+    pub wait: Wait,
+    pub queue: Arc<CompletionQueue>,
+    pub domain: Arc<ProtectionDomain>,
+    pub device: Device,
+}
+
+impl Port {
+    pub fn check_open(&self) -> TransportResult<()> {
+        if self.closed {
+            let reason = "its operations were abandoned".into();
+            return Err(TransportError::Unavailable { transport: NAME, reason });
+        }
+        Ok(())
+    }
+
+    /// The link to a peer that was connected.
+    pub fn link(&mut self, peer: usize) -> TransportResult<&mut Link> {
+        let unknown = || TransportError::Peer { peer, reason: "not connected".into() };
+        self.links.get_mut(peer).and_then(Option::as_deref_mut).ok_or_else(unknown)
+    }
+
+    /// Takes a work request for a peer, and posts it if it is due.
+    pub fn submit(
+        &mut self,
+        peer: usize,
+        works: impl IntoIterator<Item = Work>,
+        now: bool,
+    ) -> TransportResult<()> {
+        self.uses += 1;
+        let uses = self.uses;
+        let link = self.link(peer)?;
+        link.used = uses;
+        let begun = link.works.is_empty();
+        works.into_iter().for_each(|work| link.push(work));
+        if matches!(link.state, State::Unconnected) && begun {
+            self.want(peer);
+        } else if now || link.is_due() {
+            self.ring(peer);
+        }
+        self.dirty.insert(peer);
+        Ok(())
+    }
+
+    /// Posts what waits for a peer.
+    pub fn ring(&mut self, peer: usize) {
+        let Some(Some(link)) = self.links.get_mut(peer) else { return };
+        if let Err(reason) = link.ring(peer, &mut self.batch, self.bounds.depth, &mut self.credits) {
+            // What is posted comes back flushed, and then the rest is posted again or fails.
+            tracing::debug!(peer, reason, "a work request was refused");
+            self.lose(peer, &format!("a work request was refused: {reason}"));
+        } else if link.staged() == 0 {
+            self.dirty.remove(&peer);
+        }
+    }
+
+    /// Posts what waits for anybody.
+    pub fn ring_all(&mut self) {
+        if !self.dirty.is_empty() {
+            for peer in std::mem::take(&mut self.dirty) {
+                self.dirty.insert(peer);
+                self.ring(peer);
+            }
+        }
+    }
+
+    /// A peer cannot be reached any more: everything that is under way there fails.
+    pub fn lose(&mut self, peer: usize, reason: &str) {
+        let Some(Some(link)) = self.links.get_mut(peer) else { return };
+        if matches!(link.state, State::Lost(_)) {
+            return;
+        }
+        if link.is_open() {
+            self.open -= 1;
+        }
+        // Dropped at once: after that the device touches no buffer of it any more (ibv_destroy_qp(3)).
+        link.state = State::Lost(reason.to_owned());
+        self.credits += link.posted;
+        link.posted = 0;
+        let works = std::mem::take(&mut link.works);
+        self.dirty.remove(&peer);
+        self.connecting.remove(&peer);
+        self.waiting.retain(|waiting| *waiting != peer);
+        tracing::debug!(peer, reason, works = works.len(), "a peer is lost");
+        let mut failed = None;
+        for work in works {
+            let context = work.context();
+            if context.is_some() && context != failed {
+                self.report(context, Err(TransportError::Peer { peer, reason: reason.to_owned() }));
+            }
+            failed = context.or(failed);
+            self.release(&work);
+        }
+        self.admit();
+    }
+
+    /// Gives back what a work request used.
+    pub fn release(&mut self, work: &Work) {
+        if let Some(slot) = work.slot {
+            self.pool(slot).give(slot.index);
+        }
+    }
+
+    pub fn pool(&mut self, slot: Slot) -> &mut Pool {
+        if slot.large { &mut self.large } else { &mut self.small }
+    }
+
+    /// A buffer for so many bytes, if one is free.
+    pub fn take_slot(&mut self, len: usize) -> Option<Slot> {
+        let large = len > self.small.size();
+        let index = if large { self.large.take() } else { self.small.take() }?;
+        Some(Slot { large, index })
+    }
+
+    /// Ends all use of the caller's memory, and of peers.
+    pub fn close(&mut self) {
+        self.closed = true;
+        self.links.iter_mut().for_each(|link| *link = None);
+        self.inbound.clear();
+        self.retired.clear();
+        self.datagrams = None;
+        self.receives = None;
+        self.regions.clear();
+    }
+}
+
+impl Drop for Port {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

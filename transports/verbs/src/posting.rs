@@ -1,0 +1,193 @@
+//! Makes work requests of puts, gets, atomics and messages.
+
+use ibverbs::Local;
+use transom_transport::{NativeAtomic, Posted, Remote, TransportError, TransportResult};
+
+use crate::link::State;
+use crate::port::Port;
+use crate::work::{Slot, Then, Verb, Work};
+
+/// Puts and gets of up to so many bytes are copied through registered buffers.
+const COPIED: usize = 8 << 10;
+/// Work requests that may wait for a peer, as a multiple of those that may be under way.
+const WAITING: usize = 4;
+
+/// A put or a get.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Access<'a> {
+    pub write: bool,
+    pub remote: &'a Remote,
+    pub offset: usize,
+    pub local: *mut u8,
+    pub len: usize,
+    pub context: u64,
+}
+
+impl Access<'_> {
+    /// The work request for the part from `start`, and not the local side yet.
+    fn verb(&self, key: u32, start: usize) -> Verb {
+        let address = self.remote.base.wrapping_add((self.offset + start) as u64);
+        if self.write { Verb::Write { address, key } } else { Verb::Read { address, key } }
+    }
+}
+
+/// The device's key in a key of ours.
+fn key_of(remote: &Remote) -> TransportResult<u32> {
+    let no_key = |_| TransportError::Malformed { peer: remote.peer, what: "region key" };
+    u32::try_from(remote.key).map_err(no_key)
+}
+
+fn in_range(remote: &Remote, offset: usize, len: usize) -> TransportResult<()> {
+    if offset > remote.len || len > remote.len - offset {
+        return Err(TransportError::Range { offset, bytes: len, len: remote.len });
+    }
+    Ok(())
+}
+
+impl Port {
+    /// Most bytes of one put or get.
+    pub fn max_transfer(&self) -> usize {
+        (self.bounds.piece.saturating_mul(self.bounds.depth * WAITING / 2)).min(1 << 30)
+    }
+
+    /// Whether a peer takes so many more work requests; an error if it is lost.
+    fn has_room(&mut self, peer: usize, works: usize) -> TransportResult<bool> {
+        self.check_open()?;
+        let most = self.bounds.depth * WAITING;
+        let link = self.link(peer)?;
+        match &link.state {
+            State::Lost(reason) => Err(TransportError::Peer { peer, reason: reason.clone() }),
+            _ => Ok(link.works.len() + works <= most),
+        }
+    }
+
+    /// Starts a put or a get.
+    ///
+    /// # Safety
+    /// The local buffer is the device's until the completion, or until the port is closed.
+    pub unsafe fn access(&mut self, access: &Access<'_>) -> TransportResult<Posted> {
+        in_range(access.remote, access.offset, access.len)?;
+        let most = self.max_transfer();
+        if access.len > most {
+            return Err(TransportError::Range { offset: 0, bytes: access.len, len: most });
+        }
+        if access.len == 0 {
+            return Ok(Posted::Complete);
+        }
+        let (peer, key) = (access.remote.peer, key_of(access.remote)?);
+        let pieces = access.len.div_ceil(self.bounds.piece);
+        if !self.has_room(peer, pieces)? {
+            return Ok(Posted::Again);
+        }
+        if access.write && access.len <= self.bounds.inline as usize {
+            let local = Local { address: access.local as u64, len: access.len as u32, key: 0 };
+            let then = Then::Report(access.context);
+            let verb = access.verb(key, 0);
+            self.submit(peer, [Work { verb, then, local, inline: true, slot: None, _region: None }], false)?;
+            return Ok(Posted::Pending);
+        }
+        if access.len <= COPIED.min(self.bounds.piece) {
+            return self.copied(access, key);
+        }
+        // SAFETY: the caller's promise; the works below keep the registration until they have ended.
+        let region =
+            unsafe { self.registrations.cover(&self.domain, access.local, access.len, !access.write)? };
+        let piece = self.bounds.piece;
+        let works = (0..pieces).map(|i| {
+            let (start, last) = (i * piece, i + 1 == pieces);
+            let address = access.local as u64 + start as u64;
+            let len = piece.min(access.len - start) as u32;
+            let local = Local { address, len, key: region.local_key() };
+            let then = if last { Then::Report(access.context) } else { Then::Continue(access.context) };
+            Work {
+                verb: access.verb(key, start),
+                then,
+                local,
+                inline: false,
+                slot: None,
+                _region: Some(region.clone()),
+            }
+        });
+        self.submit(peer, works, false)?;
+        Ok(Posted::Pending)
+    }
+
+    /// A put or get through a buffer of ours.
+    fn copied(&mut self, access: &Access<'_>, key: u32) -> TransportResult<Posted> {
+        let Some(slot) = self.take_slot(access.len) else { return Ok(Posted::Again) };
+        let pool = self.pool(slot);
+        let local = pool.local(slot.index, access.len);
+        let then = if access.write {
+            // SAFETY: the caller's bytes are valid and unchanged (`Transport::put`); the buffer is free, so nobody is at it.
+            unsafe {
+                let bytes = std::slice::from_raw_parts(access.local.cast_const(), access.len);
+                pool.fill(slot.index, bytes, &[]);
+            }
+            Then::Report(access.context)
+        } else {
+            Then::Copy { context: access.context, to: access.local as usize }
+        };
+        let work =
+            Work { verb: access.verb(key, 0), then, local, inline: false, slot: Some(slot), _region: None };
+        self.submit(access.remote.peer, [work], false)?;
+        Ok(Posted::Pending)
+    }
+
+    /// Starts an atomic of the device.
+    pub fn atomic(
+        &mut self,
+        remote: &Remote,
+        offset: usize,
+        operation: NativeAtomic,
+        context: u64,
+    ) -> TransportResult<Posted> {
+        const WORD: usize = 8;
+        in_range(remote, offset, WORD)?;
+        let (peer, key) = (remote.peer, key_of(remote)?);
+        let address = remote.base.wrapping_add(offset as u64);
+        if !address.is_multiple_of(WORD as u64) {
+            return Err(TransportError::Range { offset, bytes: WORD, len: remote.len });
+        }
+        if !self.has_room(peer, 1)? {
+            return Ok(Posted::Again);
+        }
+        let Some(slot) = self.take_slot(WORD) else { return Ok(Posted::Again) };
+        let local = self.pool(slot).local(slot.index, WORD);
+        let verb = match operation {
+            NativeAtomic::FetchAdd(add) => Verb::FetchAdd { address, key, add },
+            NativeAtomic::CompareSwap { compare, swap } => Verb::CompareSwap { address, key, compare, swap },
+        };
+        let then = Then::Value(context);
+        self.submit(
+            peer,
+            [Work { verb, then, local, inline: false, slot: Some(slot), _region: None }],
+            false,
+        )?;
+        Ok(Posted::Pending)
+    }
+
+    /// Sends a message, which is copied.
+    pub fn send(&mut self, peer: usize, header: &[u8], payload: &[u8]) -> TransportResult<Posted> {
+        let len = header.len() + payload.len();
+        if len > self.large.size() {
+            return Err(TransportError::Range { offset: 0, bytes: len, len: self.large.size() });
+        }
+        if !self.has_room(peer, 1)? {
+            return Ok(Posted::Again);
+        }
+        let Some(slot) = self.take_slot(len) else { return Ok(Posted::Again) };
+        let inline = len <= self.bounds.inline as usize;
+        let local = self.fill(slot, header, payload);
+        let work =
+            Work { verb: Verb::Send, then: Then::Nothing, local, inline, slot: Some(slot), _region: None };
+        self.submit(peer, [work], true)?;
+        Ok(Posted::Complete)
+    }
+
+    fn fill(&mut self, slot: Slot, header: &[u8], payload: &[u8]) -> Local {
+        let pool = self.pool(slot);
+        // SAFETY: the buffer was free: the device does not have it, and we are under the port's lock.
+        unsafe { pool.fill(slot.index, header, payload) };
+        pool.local(slot.index, header.len() + payload.len())
+    }
+}

@@ -1,0 +1,142 @@
+//! Opens the objects.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+
+use ibverbs::{
+    Access, Atomics, Batch, CompletionChannel, CompletionQueue, ProtectionDomain, QueuePair,
+    QueuePairOptions, SharedReceiveQueue, VerbsError, WorkCompletion,
+};
+use slab::Slab;
+use transom_transport::{TransportError, TransportResult};
+
+use crate::Options;
+use crate::device::{Device, PORT, unavailable};
+use crate::handshake::ROUTING_HEADER;
+use crate::local::Registrations;
+use crate::pool::Pool;
+use crate::port::{BATCH, Bounds, Datagrams, Port};
+use crate::wait::Wait;
+use crate::wire::Hello;
+
+/// Most bytes of a message, and of a put or get that is copied.
+pub(crate) const MAX_MESSAGE: usize = 16 << 10;
+/// Buffers for small messages, atomics and small gets, and their size.
+const SMALL: usize = 1024;
+const SMALL_BYTES: usize = 256;
+/// Buffers for other messages and copies.
+const LARGE: usize = 128;
+/// Buffers for datagrams, each way.
+const DATAGRAMS: usize = 64;
+/// What a datagram is sent with must not be a guess.
+const QUEUE_KEY_BITS: u32 = 0x7fff_ffff;
+/// Bytes written into a work request, at most: more makes every work request longer.
+const INLINE: u32 = 128;
+/// Reads and atomics at a time, at most.
+const READS: u32 = 16;
+
+/// An error of registering memory.
+pub(crate) fn refused(bytes: usize, error: &VerbsError) -> TransportError {
+    TransportError::NoMemory { bytes, reason: format!("registration: {error}") }
+}
+
+/// Opens everything, and posts the receives.
+pub(crate) fn open(options: &Options, device: Device) -> TransportResult<Port> {
+    let failed = |e: VerbsError| unavailable(format!("device {}: {e}", device.context.name()));
+    let domain = ProtectionDomain::new(&device.context).map_err(failed)?;
+    let attributes = &device.attributes;
+    let limits = &options.limits;
+    let receives = limits.receives.clamp(4, attributes.max_srq_wr.max(4) as usize);
+    let reserved = receives + 2 * DATAGRAMS;
+    let completions = limits.completions.max(reserved + 16).min(attributes.max_cqe as usize);
+    if completions <= reserved {
+        return Err(unavailable(format!("a completion queue of {completions} entries is too short")));
+    }
+    let channel = CompletionChannel::new(&device.context).map_err(failed)?;
+    let queue = CompletionQueue::new(&device.context, completions as u32, Some(&channel)).map_err(failed)?;
+    let shared = SharedReceiveQueue::new(&domain, receives as u32).map_err(failed)?;
+    let datagrams = datagrams(&domain, &queue)?;
+    let inbox = Arc::new(Pool::new(&domain, receives, MAX_MESSAGE)?);
+    let wait = Wait::new(&device.context, channel)?;
+    let bounds = Bounds {
+        queue_pairs: limits.queue_pairs.max(1),
+        depth: limits.depth.clamp(2, attributes.max_qp_wr.max(2) as usize),
+        inline: INLINE,
+        piece: device.max_message.min(1 << 30),
+        answers: attributes.max_qp_rd_atom.clamp(1, READS) as u8,
+        questions: attributes.max_qp_init_rd_atom.clamp(1, READS) as u8,
+    };
+    let atomic_access =
+        if attributes.atomics == Atomics::None { Access::NONE } else { Access::REMOTE_ATOMIC };
+    let mut port = Port {
+        closed: false,
+        rank: options.rank,
+        secret: random()?,
+        links: (0..options.ranks).map(|_| None).collect(),
+        dirty: BTreeSet::new(),
+        waiting: VecDeque::new(),
+        connecting: BTreeSet::new(),
+        open: 0,
+        uses: 0,
+        inbound: HashMap::new(),
+        retired: Vec::new(),
+        datagrams: Some(datagrams),
+        receives: Some(shared),
+        small: Pool::new(&domain, SMALL, SMALL_BYTES)?,
+        large: Pool::new(&domain, LARGE, MAX_MESSAGE)?,
+        inbox,
+        regions: Slab::new(),
+        registrations: Registrations::default(),
+        credits: completions - reserved,
+        batch: Batch::new(),
+        entries: Box::new([WorkCompletion::EMPTY; BATCH]),
+        found: Vec::new(),
+        bounds,
+        atomic_access,
+        wait,
+        queue,
+        domain,
+        device,
+    };
+    for buffer in 0..receives as u32 {
+        port.receive_into(buffer)?;
+    }
+    for buffer in 0..DATAGRAMS as u32 {
+        port.listen(buffer);
+    }
+    port.bounds.inline = granted(&port).map_err(|e| unavailable(e.to_string()))?;
+    Ok(port)
+}
+
+/// Bytes that the device takes with a work request.
+fn granted(port: &Port) -> Result<u32, VerbsError> {
+    crate::handshake::queue_pair(port).map(|queue_pair| queue_pair.inline().min(INLINE))
+}
+
+fn datagrams(domain: &Arc<ProtectionDomain>, queue: &Arc<CompletionQueue>) -> TransportResult<Datagrams> {
+    let options = QueuePairOptions {
+        send: queue,
+        receive: queue,
+        shared: None,
+        sends: DATAGRAMS as u32,
+        receives: DATAGRAMS as u32,
+        parts: 1,
+        inline: 0,
+        signal_all: false,
+    };
+    let failed = |e: VerbsError| unavailable(e.to_string());
+    let queue_pair = QueuePair::datagram(domain, &options).map_err(failed)?;
+    let queue_key = random()? as u32 & QUEUE_KEY_BITS;
+    queue_pair.initialise_datagram(PORT, queue_key).map_err(failed)?;
+    Ok(Datagrams {
+        queue_pair,
+        queue_key,
+        incoming: Pool::new(domain, DATAGRAMS, ROUTING_HEADER + Hello::BYTES)?,
+        outgoing: Pool::new(domain, DATAGRAMS, Hello::BYTES)?,
+        handles: (0..DATAGRAMS).map(|_| None).collect(),
+    })
+}
+
+fn random() -> TransportResult<u64> {
+    getrandom::u64().map_err(|e| TransportError::System { operation: "getrandom", reason: e.to_string() })
+}

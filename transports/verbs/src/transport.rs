@@ -1,0 +1,158 @@
+//! The seam's methods.
+
+use transom_transport::{
+    Armed, Capabilities, Completion, Event, NativeAtomic, Posted, Region, RegionKey, Remote, Span, Transport,
+    TransportError, TransportResult, WaitFd,
+};
+use zerocopy::FromBytes;
+
+use crate::link::Link;
+use crate::poll::Found;
+use crate::posting::Access;
+use crate::region::VerbsRegion;
+use crate::wire::{Address, Key};
+use crate::{NAME, Verbs};
+
+impl Transport for Verbs {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    fn address(&self) -> Vec<u8> {
+        self.address_bytes()
+    }
+
+    fn reaches(&self, address: &[u8]) -> bool {
+        Address::parse(address).is_some_and(|address| address.ethernet == self.address.ethernet)
+    }
+
+    fn connect(&self, peer: usize, address: &[u8]) -> TransportResult<()> {
+        let Some(address) = Address::parse(address) else {
+            return Err(TransportError::Malformed { peer, what: "verbs address" });
+        };
+        if address.ethernet != self.address.ethernet {
+            let reason = "it is on another kind of network (TRANSOM_VERBS_DEVICE chooses the device)".into();
+            return Err(TransportError::Peer { peer, reason });
+        }
+        let mut port = self.shared.port.lock();
+        port.check_open()?;
+        let slot = port.links.get_mut(peer).ok_or(TransportError::Malformed { peer, what: "rank" })?;
+        *slot = Some(Box::new(Link::new(address)));
+        Ok(())
+    }
+
+    fn allocate(&self, _bytes: usize) -> TransportResult<Option<Span>> {
+        Ok(None)
+    }
+
+    fn register(&self, memory: &Span) -> TransportResult<Box<dyn Region>> {
+        Ok(Box::new(VerbsRegion::new(&self.shared, memory)?))
+    }
+
+    fn attach(&self, peer: usize, key: &RegionKey) -> TransportResult<Remote> {
+        let malformed = TransportError::Malformed { peer, what: "verbs region key" };
+        let Ok(key) = Key::read_from_bytes(&key.0) else { return Err(malformed) };
+        let Ok(len) = usize::try_from(key.len) else { return Err(malformed) };
+        if key.base.checked_add(key.len).is_none() || u32::try_from(key.key).is_err() {
+            return Err(malformed);
+        }
+        Ok(Remote { peer, len, direct: None, base: key.base, key: key.key })
+    }
+
+    unsafe fn put(
+        &self,
+        remote: &Remote,
+        offset: usize,
+        local: *const u8,
+        len: usize,
+        context: u64,
+    ) -> TransportResult<Posted> {
+        let access = Access { write: true, remote, offset, local: local.cast_mut(), len, context };
+        // SAFETY: the promise of this method's caller is that of `access`.
+        unsafe { self.shared.port.lock().access(&access) }
+    }
+
+    unsafe fn get(
+        &self,
+        remote: &Remote,
+        offset: usize,
+        local: *mut u8,
+        len: usize,
+        context: u64,
+    ) -> TransportResult<Posted> {
+        let access = Access { write: false, remote, offset, local, len, context };
+        // SAFETY: as in `put`.
+        unsafe { self.shared.port.lock().access(&access) }
+    }
+
+    fn atomic(
+        &self,
+        remote: &Remote,
+        offset: usize,
+        operation: NativeAtomic,
+        context: u64,
+    ) -> TransportResult<Posted> {
+        self.shared.port.lock().atomic(remote, offset, operation, context)
+    }
+
+    fn message(&self, peer: usize, header: &[u8], payload: &[u8]) -> TransportResult<Posted> {
+        self.shared.port.lock().send(peer, header, payload)
+    }
+
+    fn progress(&self, sink: &mut dyn FnMut(Event<'_>)) -> TransportResult<usize> {
+        let Some(mut found) = self.poll()? else { return Ok(0) };
+        let count = found.len();
+        for event in &mut found {
+            match event {
+                Found::Message { buffer, len } => {
+                    // SAFETY: the device gave the buffer back, and gets it again in `give_back` only.
+                    sink(Event::Message(unsafe { self.shared.inbox.bytes(*buffer, *len) }));
+                }
+                Found::Complete(completion) => {
+                    let result = std::mem::replace(&mut completion.result, Ok(()));
+                    let Completion { context, value, .. } = *completion;
+                    sink(Event::Complete(Completion { context, value, result }));
+                }
+            }
+        }
+        self.give_back(found)?;
+        Ok(count)
+    }
+
+    fn abandon(&self) {
+        self.shared.port.lock().close();
+    }
+
+    fn wait_fd(&self) -> WaitFd {
+        self.wait_fd
+    }
+
+    fn arm(&self) -> TransportResult<Armed> {
+        let mut port = self.shared.port.lock();
+        port.check_open()?;
+        // Asked for before the last look: what comes after that makes an event (ibv_get_cq_event(3)).
+        port.wait.arm(&port.queue, None)?;
+        let until = port.poll()?;
+        if !port.found.is_empty() {
+            return Ok(Armed::Ready);
+        }
+        if until.is_some() {
+            port.wait.arm(&port.queue, until)?;
+        }
+        Ok(Armed::Sleep)
+    }
+
+    fn disarm(&self, readable: bool) {
+        let mut port = self.shared.port.lock();
+        port.wait.disarm();
+        if readable && port.wait.take_device_events().is_some() {
+            for peer in 0..port.links.len() {
+                port.lose(peer, "the RDMA device is gone");
+            }
+        }
+    }
+}

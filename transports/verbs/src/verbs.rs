@@ -1,0 +1,128 @@
+//! One rank's use of verbs: what is behind the lock, and what is not.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ibverbs::Atomics;
+use parking_lot::Mutex;
+use transom_transport::{AtomicScope, Capabilities, TransportResult, WaitFd};
+use zerocopy::IntoBytes;
+
+use crate::Options;
+use crate::device::Device;
+use crate::poll::Found;
+use crate::pool::Pool;
+use crate::port::Port;
+use crate::setup::{self, MAX_MESSAGE};
+use crate::wire::Address;
+
+/// How long a transport that is dropped goes on with messages that it has accepted.
+const LINGER: Duration = Duration::from_millis(500);
+
+/// Verbs, as one rank uses them.
+#[derive(Debug)]
+pub struct Verbs {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) address: Address,
+    pub(crate) capabilities: Capabilities,
+    pub(crate) wait_fd: WaitFd,
+}
+
+/// What regions refer to as well.
+pub(crate) struct Shared {
+    pub port: Mutex<Port>,
+    /// The port's, for messages that are handed out without its lock.
+    pub inbox: Arc<Pool>,
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").finish_non_exhaustive()
+    }
+}
+
+impl Verbs {
+    /// The transport of one rank.
+    ///
+    /// # Errors
+    /// There is no device that can be used, or no room in it: says which, why, and what to do.
+    pub fn new(options: &Options) -> TransportResult<Self> {
+        let device = Device::choose(options.device.as_deref(), options.rank)?;
+        let atomics = match device.attributes.atomics {
+            Atomics::None => AtomicScope::None,
+            Atomics::Hca => AtomicScope::Device,
+            Atomics::Global => AtomicScope::System,
+        };
+        let provider = format!("device {}, firmware {}", device.context.name(), device.attributes.firmware);
+        let port = setup::open(options, device)?;
+        let device = &port.device;
+        let Some(datagrams) = &port.datagrams else {
+            return Err(crate::device::unavailable("closed".into()));
+        };
+        let number = (datagrams.queue_pair.number(), datagrams.queue_key);
+        let address = Address::new(
+            port.secret,
+            device.gid.bytes,
+            number,
+            device.lid,
+            device.ethernet,
+            device.mtu as u8,
+        );
+        Ok(Self {
+            address,
+            capabilities: Capabilities {
+                max_message: MAX_MESSAGE,
+                max_transfer: port.max_transfer(),
+                rma: true,
+                registration_is_free: false,
+                atomics,
+                provider,
+            },
+            wait_fd: port.wait.fd(),
+            shared: Arc::new(Shared { inbox: port.inbox.clone(), port: Mutex::new(port) }),
+        })
+    }
+
+    /// The bytes that peers are given.
+    pub(crate) fn address_bytes(&self) -> Vec<u8> {
+        self.address.as_bytes().to_vec()
+    }
+
+    /// Reads the completion queue; `None` if that brought nothing for the caller.
+    pub(crate) fn poll(&self) -> TransportResult<Option<Vec<Found>>> {
+        let mut port = self.shared.port.lock();
+        port.poll()?;
+        Ok((!port.found.is_empty()).then(|| std::mem::take(&mut port.found)))
+    }
+
+    /// Gives back the buffers of messages that were handed out, and the list.
+    pub(crate) fn give_back(&self, mut found: Vec<Found>) -> TransportResult<()> {
+        let mut port = self.shared.port.lock();
+        for event in found.drain(..) {
+            if let Found::Message { buffer, .. } = event {
+                port.receive_into(buffer)?;
+            }
+        }
+        if port.found.is_empty() {
+            port.found = found;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Verbs {
+    fn drop(&mut self) {
+        let start = Instant::now();
+        while start.elapsed() < LINGER {
+            let mut port = self.shared.port.lock();
+            let polled = port.poll();
+            port.found.clear();
+            let busy = port.links.iter().flatten().any(|link| !link.works.is_empty());
+            if polled.is_err() || !busy {
+                break;
+            }
+        }
+        self.shared.port.lock().close();
+    }
+}

@@ -1,0 +1,162 @@
+//! What ranks tell each other: addresses, requests for connections, keys of regions.
+//!
+//! Numbers as the machine has them: all ranks are of one architecture.
+
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+/// Begins addresses and requests, with the version of both.
+const MAGIC: u64 = u64::from_le_bytes(*b"tsmverb1");
+
+/// How to reach a rank's datagram queue pair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub(crate) struct Address {
+    magic: u64,
+    /// Chosen by the rank at random: who knows it may connect.
+    pub secret: u64,
+    /// The port's global identifier.
+    pub gid: [u8; 16],
+    /// Number of the datagram queue pair, and its key.
+    pub number: u32,
+    pub queue_key: u32,
+    /// The port's local identifier, on InfiniBand.
+    pub lid: u16,
+    /// 1 on Ethernet.
+    pub ethernet: u8,
+    /// The port's largest packet, as verbs count them.
+    pub mtu: u8,
+    reserved: [u8; 4],
+}
+
+impl Address {
+    pub fn new(
+        secret: u64,
+        gid: [u8; 16],
+        (number, queue_key): (u32, u32),
+        lid: u16,
+        ethernet: bool,
+        mtu: u8,
+    ) -> Self {
+        let ethernet = u8::from(ethernet);
+        Self { magic: MAGIC, secret, gid, number, queue_key, lid, ethernet, mtu, reserved: [0; 4] }
+    }
+
+    /// The address in bytes that a rank has published; nothing if they are none.
+    pub fn parse(bytes: &[u8]) -> Option<Self> {
+        Self::read_from_bytes(bytes).ok().filter(|address| address.magic == MAGIC && address.ethernet <= 1)
+    }
+}
+
+/// What a datagram says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A queue pair wants a partner.
+    Request = 1,
+    /// It has one.
+    Accept = 2,
+    /// It will have none for now.
+    Refuse = 3,
+    /// The queue pair will not be used any more.
+    Leave = 4,
+}
+
+/// A datagram of the handshake.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub(crate) struct Hello {
+    magic: u64,
+    /// The secret of the rank that it is for.
+    pub secret: u64,
+    /// The sender's secret.
+    pub own_secret: u64,
+    /// Sender and receiver.
+    pub from: u32,
+    pub to: u32,
+    /// The sender's queue pair, and its first packet's number.
+    pub number: u32,
+    pub sequence: u32,
+    /// The asking rank's count of such requests to this peer: later ones replace earlier ones.
+    pub attempt: u32,
+    kind: u8,
+    /// Reads and atomics that the sender answers at a time.
+    pub depth: u8,
+    reserved: [u8; 2],
+}
+
+impl Hello {
+    /// Bytes of each.
+    pub const BYTES: usize = size_of::<Self>();
+
+    /// An empty one.
+    pub fn new(kind: Kind, (secret, own_secret): (u64, u64), (from, to): (u32, u32), attempt: u32) -> Self {
+        let kind = kind as u8;
+        let (number, sequence, depth) = (0, 0, 0);
+        Self {
+            magic: MAGIC,
+            secret,
+            own_secret,
+            from,
+            to,
+            number,
+            sequence,
+            attempt,
+            kind,
+            depth,
+            reserved: [0; 2],
+        }
+    }
+
+    /// With the sender's queue pair, and how many reads and atomics it answers.
+    pub fn of(mut self, number: u32, sequence: u32, depth: u8) -> Self {
+        (self.number, self.sequence, self.depth) = (number, sequence, depth);
+        self
+    }
+
+    pub fn parse(bytes: &[u8]) -> Option<Self> {
+        Self::read_from_bytes(bytes).ok().filter(|hello| hello.magic == MAGIC)
+    }
+
+    pub fn kind(&self) -> Option<Kind> {
+        [Kind::Request, Kind::Accept, Kind::Refuse, Kind::Leave]
+            .into_iter()
+            .find(|kind| *kind as u8 == self.kind)
+    }
+}
+
+/// A region's key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub(crate) struct Key {
+    /// Address of the first byte.
+    pub base: u64,
+    /// Bytes.
+    pub len: u64,
+    /// The device's key.
+    pub key: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_survive_and_nonsense_is_none() {
+        let address = Address::new(7, [3; 16], (11, 13), 0, true, 5);
+        assert_eq!(Address::parse(address.as_bytes()), Some(address));
+        assert!(size_of::<Address>() <= 200);
+        for len in 0..size_of::<Address>() {
+            assert_eq!(Address::parse(&address.as_bytes()[..len]), None);
+        }
+        assert_eq!(Address::parse(&[0; size_of::<Address>()]), None);
+    }
+
+    #[test]
+    fn strange_datagrams_are_none() {
+        let hello = Hello::new(Kind::Accept, (1, 2), (3, 4), 5);
+        assert_eq!(Hello::parse(hello.as_bytes()).unwrap().kind(), Some(Kind::Accept));
+        assert_eq!(Hello::parse(&[1; Hello::BYTES]), None);
+        let mut bytes = hello.as_bytes().to_vec();
+        bytes[44] = 9;
+        assert_eq!(Hello::parse(&bytes).unwrap().kind(), None);
+    }
+}

@@ -1,0 +1,133 @@
+//! Work requests: what is posted, and what their ends mean.
+
+use std::sync::Arc;
+
+use ibverbs::{Local, MemoryRegion, Operation, Request};
+
+/// A registered buffer that a work request uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Slot {
+    pub large: bool,
+    pub index: u32,
+}
+
+/// What is done at the peer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Write { address: u64, key: u32 },
+    Read { address: u64, key: u32 },
+    FetchAdd { address: u64, key: u32, add: u64 },
+    CompareSwap { address: u64, key: u32, compare: u64, swap: u64 },
+    Send,
+}
+
+/// What is to be done when it has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Then {
+    /// The caller's operation has ended.
+    Report(u64),
+    /// The caller's operation goes on with the next work request.
+    Continue(u64),
+    /// The bytes in the buffer are the caller's, at this address; then its operation has ended.
+    Copy { context: u64, to: usize },
+    /// The 8 bytes in the buffer are the caller's.
+    Value(u64),
+    /// Nothing: a message, or part of an operation that has failed already.
+    Nothing,
+}
+
+/// A work request, posted or to be posted.
+#[derive(Debug, Clone)]
+pub(crate) struct Work {
+    pub verb: Verb,
+    pub then: Then,
+    pub local: Local,
+    /// The device copies the bytes when it is posted.
+    pub inline: bool,
+    /// The buffer that `local` is in, if it is one of ours.
+    pub slot: Option<Slot>,
+    /// Keeps `local` registered, if it is the caller's memory.
+    pub _region: Option<Arc<MemoryRegion>>,
+}
+
+impl Work {
+    /// The context of the caller's operation that it belongs to.
+    pub fn context(&self) -> Option<u64> {
+        match self.then {
+            Then::Report(context) | Then::Continue(context) | Then::Value(context) => Some(context),
+            Then::Copy { context, .. } => Some(context),
+            Then::Nothing => None,
+        }
+    }
+
+    pub fn request<'a>(&'a self, id: u64, signalled: bool) -> Request<'a> {
+        let operation = match self.verb {
+            Verb::Write { address, key } => Operation::Write { address, key },
+            Verb::Read { address, key } => Operation::Read { address, key },
+            Verb::FetchAdd { address, key, add } => Operation::FetchAdd { address, key, add },
+            Verb::CompareSwap { address, key, compare, swap } => {
+                Operation::CompareSwap { address, key, compare, swap }
+            }
+            Verb::Send => Operation::Send,
+        };
+        let parts = if self.local.len == 0 { &[][..] } else { std::slice::from_ref(&self.local) };
+        Request { id, operation, parts, signalled, inline: self.inline, fence: false, solicited: false }
+    }
+}
+
+/// What a completion is of: its number's meaning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Identity {
+    /// The work request of this sequence number, to a peer.
+    Work {
+        peer: u32,
+        sequence: u32,
+    },
+    /// A message arrived in this buffer.
+    Message(u32),
+    /// A datagram arrived in this buffer, or left it.
+    DatagramIn(u32),
+    DatagramOut(u32),
+}
+
+impl Identity {
+    const TAG: u32 = 62;
+    const PEER: u32 = 32;
+
+    pub fn number(self) -> u64 {
+        match self {
+            Self::Work { peer, sequence } => u64::from(peer) << Self::PEER | u64::from(sequence),
+            Self::Message(buffer) => 1 << Self::TAG | u64::from(buffer),
+            Self::DatagramIn(buffer) => 2 << Self::TAG | u64::from(buffer),
+            Self::DatagramOut(buffer) => 3 << Self::TAG | u64::from(buffer),
+        }
+    }
+
+    pub fn of(number: u64) -> Self {
+        let low = number as u32;
+        match number >> Self::TAG {
+            0 => Self::Work { peer: (number >> Self::PEER) as u32, sequence: low },
+            1 => Self::Message(low),
+            2 => Self::DatagramIn(low),
+            _ => Self::DatagramOut(low),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_one_meaning() {
+        for identity in [
+            Identity::Work { peer: 0, sequence: 0 },
+            Identity::Work { peer: 0x3fff_ffff, sequence: u32::MAX },
+            Identity::Message(7),
+            Identity::DatagramIn(u32::MAX),
+            Identity::DatagramOut(1),
+        ] {
+            assert_eq!(Identity::of(identity.number()), identity);
+        }
+    }
+}
