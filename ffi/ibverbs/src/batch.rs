@@ -179,21 +179,24 @@ impl Batch {
     /// Makes a chain of the requests, valid until the batch is moved or changed; none if it is empty.
     #[inline]
     pub(crate) fn link(&mut self) -> Option<*mut sys::ibv_send_wr> {
+        let (first, end, mut part) = (self.first, self.end, self.first_part);
+        if first == end {
+            return None;
+        }
         let requests = self.requests.as_mut_ptr();
         let parts = self.parts.as_mut_ptr().cast::<sys::ibv_sge>();
-        let mut part = self.first_part;
-        for index in self.first..self.end {
-            // SAFETY: `push` keeps `index` within the array, and the sum of all parts within theirs. Pointers are made from
-            // the whole arrays', so that following `next` stays within what they may reach.
+        for index in first..end {
+            // SAFETY: `push` keeps `end` within the array, and the sum of all parts within theirs. Pointers are made from
+            // the whole arrays', so that following them stays within what they may reach.
             unsafe {
                 let request = requests.add(index);
                 (*request).sg_list = parts.add(part);
-                (*request).next = if index + 1 < self.end { requests.add(index + 1) } else { null_mut() };
+                (*request).next = if index + 1 < end { requests.add(index + 1) } else { null_mut() };
                 part += (*request).num_sge as usize;
             }
         }
         // SAFETY: as above.
-        (!self.is_empty()).then(|| unsafe { requests.add(self.first) })
+        Some(unsafe { requests.add(first) })
     }
 
     /// How many requests are before the one at that address; zero if it is none of these.

@@ -6,12 +6,12 @@ use nix::errno::Errno;
 use rdma_mummy_sys as sys;
 
 use crate::error::check;
-use crate::{Context, VerbsError};
+use crate::{Context, TransportKind, VerbsError};
 
 /// How packets to an address are framed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum GidKind {
-    /// InfiniBand.
+    /// InfiniBand; also what iWARP devices say, which do not use it.
     InfiniBand,
     /// RoCE in Ethernet frames, which do not leave their network.
     RoceV1,
@@ -63,6 +63,7 @@ impl Context {
     /// The same, asking for one place after the other.
     fn gids_one_by_one(&self, port: u8) -> Result<Vec<Gid>, VerbsError> {
         let attributes = self.port(port)?;
+        let roce = attributes.ethernet && self.transport() == TransportKind::InfiniBand;
         let mut found = Vec::new();
         for index in 0..=u8::try_from(attributes.gids.saturating_sub(1)).unwrap_or(u8::MAX) {
             let mut gid = sys::ibv_gid { raw: [0; 16] };
@@ -72,18 +73,15 @@ impl Context {
             // SAFETY: every bit pattern is 16 bytes.
             let bytes = unsafe { gid.raw };
             if bytes != [0; 16] {
-                let kind = self.gid_kind(port, index, attributes.ethernet);
+                let kind = if roce { self.roce_kind(port, index) } else { GidKind::InfiniBand };
                 found.push(Gid { index, bytes, kind });
             }
         }
         Ok(found)
     }
 
-    /// The kernel's word for it; it has none on InfiniBand.
-    fn gid_kind(&self, port: u8, index: u8, ethernet: bool) -> GidKind {
-        if !ethernet {
-            return GidKind::InfiniBand;
-        }
+    /// The kernel's word for it.
+    fn roce_kind(&self, port: u8, index: u8) -> GidKind {
         let path = format!("/sys/class/infiniband/{}/ports/{port}/gid_attrs/types/{index}", self.name());
         match fs::read_to_string(path) {
             Ok(text) if text.trim() == "RoCE v2" => GidKind::RoceV2,
