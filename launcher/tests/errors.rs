@@ -111,7 +111,7 @@ fn each_mistake_ends_the_job_with_its_message() {
 #[test]
 fn settings_that_make_no_sense() {
     let wrong = [
-        ("TRANSOM_TRANSPORT", "carrier-pigeon", "known are shm and ofi"),
+        ("TRANSOM_TRANSPORT", "carrier-pigeon", "known are shm, verbs and ofi"),
         ("TRANSOM_SPIN", "long", "not a whole number"),
         ("TRANSOM_DEADLINE", "-3", "not a whole number"),
         ("TRANSOM_LIBFABRIC", "/nowhere/libfabric.so", "/nowhere/libfabric.so"),

@@ -3,6 +3,8 @@
 use std::env;
 use std::time::Duration;
 
+use transom_verbs::Limits;
+
 use crate::{Class, Error, Result};
 
 /// One line of the table of settings.
@@ -22,9 +24,39 @@ pub struct Setting {
 pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "TRANSOM_TRANSPORT",
-        kind: "list of shm, ofi",
-        default: "shm,ofi",
-        meaning: "transports that the job may use; ranks of one node prefer shm",
+        kind: "list of shm, verbs, ofi",
+        default: "shm,verbs,ofi",
+        meaning: "transports that the job may use: shm between ranks of one node, else verbs where all have a device, else ofi",
+    },
+    Setting {
+        name: "TRANSOM_VERBS_DEVICE",
+        kind: "name or list",
+        default: "the first whose port is up",
+        meaning: "RDMA device, as ibv_devices names it; of a list with commas the ranks take turns",
+    },
+    Setting {
+        name: "TRANSOM_VERBS_QUEUE_PAIRS",
+        kind: "number",
+        default: "1024",
+        meaning: "queue pairs that a rank posts on; when one more peer is needed the one idle for longest goes",
+    },
+    Setting {
+        name: "TRANSOM_VERBS_DEPTH",
+        kind: "number",
+        default: "256",
+        meaning: "work requests under way at one peer",
+    },
+    Setting {
+        name: "TRANSOM_VERBS_COMPLETIONS",
+        kind: "number",
+        default: "8192",
+        meaning: "entries of the completion queue, which bound what is under way at all peers",
+    },
+    Setting {
+        name: "TRANSOM_VERBS_RECEIVES",
+        kind: "number",
+        default: "128",
+        meaning: "buffers of 16 KiB for messages that arrive",
     },
     Setting {
         name: "TRANSOM_OFI_PROVIDER",
@@ -74,7 +106,10 @@ pub const SETTINGS: &[Setting] = &[
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub shm: bool,
+    pub verbs: bool,
     pub ofi: bool,
+    pub verbs_device: Option<String>,
+    pub verbs_limits: Limits,
     pub ofi_provider: Option<String>,
     pub spin: Option<Duration>,
     pub deadline: Option<Duration>,
@@ -91,10 +126,13 @@ impl Settings {
             Err(env::VarError::NotPresent) => Ok(None),
             Err(env::VarError::NotUnicode(_)) => Err(invalid(name, "is not text")),
         };
-        let (shm, ofi) = transports(get("TRANSOM_TRANSPORT")?.as_deref())?;
+        let (shm, verbs, ofi) = transports(get("TRANSOM_TRANSPORT")?.as_deref())?;
         Ok(Self {
             shm,
+            verbs,
             ofi,
+            verbs_device: get("TRANSOM_VERBS_DEVICE")?,
+            verbs_limits: limits(get)?,
             ofi_provider: get("TRANSOM_OFI_PROVIDER")?,
             spin: number("TRANSOM_SPIN", get("TRANSOM_SPIN")?)?.map(Duration::from_micros),
             deadline: number("TRANSOM_DEADLINE", get("TRANSOM_DEADLINE")?)?.map(Duration::from_secs),
@@ -108,21 +146,39 @@ fn invalid(name: &str, what: impl std::fmt::Display) -> Error {
     Error::new(Class::Argument, "init", format!("environment variable {name} {what}"))
 }
 
-fn transports(value: Option<&str>) -> Result<(bool, bool)> {
-    let Some(value) = value else { return Ok((true, true)) };
-    let (mut shm, mut ofi) = (false, false);
+fn transports(value: Option<&str>) -> Result<(bool, bool, bool)> {
+    let Some(value) = value else { return Ok((true, true, true)) };
+    let (mut shm, mut verbs, mut ofi) = (false, false, false);
     for name in value.split(',').map(str::trim) {
         match name {
             "shm" => shm = true,
+            "verbs" => verbs = true,
             "ofi" => ofi = true,
             _ => {
                 let hint = if name == "tcp" { " (libfabric, over tcp where there is no better)" } else { "" };
-                let what = format!("names {name:?}; known are shm and ofi{hint}");
+                let what = format!("names {name:?}; known are shm, verbs and ofi{hint}");
                 return Err(invalid("TRANSOM_TRANSPORT", what));
             }
         }
     }
-    Ok((shm, ofi))
+    Ok((shm, verbs, ofi))
+}
+
+/// How much of an RDMA device to use.
+fn limits(get: impl Fn(&'static str) -> Result<Option<String>>) -> Result<Limits> {
+    let default = Limits::default();
+    let number = |name: &'static str, least: usize, default: usize| match number(name, get(name)?)? {
+        Some(value) if value < least as u64 => {
+            Err(invalid(name, format!("is {value}: the least is {least}")))
+        }
+        value => Ok(value.map_or(default, |value| usize::try_from(value).unwrap_or(usize::MAX))),
+    };
+    Ok(Limits {
+        queue_pairs: number("TRANSOM_VERBS_QUEUE_PAIRS", 1, default.queue_pairs)?,
+        depth: number("TRANSOM_VERBS_DEPTH", 2, default.depth)?,
+        completions: number("TRANSOM_VERBS_COMPLETIONS", 1, default.completions)?,
+        receives: number("TRANSOM_VERBS_RECEIVES", 4, default.receives)?,
+    })
 }
 
 fn fault(value: Option<String>) -> Result<Option<u64>> {
@@ -148,13 +204,16 @@ mod tests {
 
     #[test]
     fn transports_are_parsed_strictly() {
-        assert_eq!(transports(None).unwrap(), (true, true));
-        assert_eq!(transports(Some("ofi")).unwrap(), (false, true));
-        assert_eq!(transports(Some("shm, ofi")).unwrap(), (true, true));
+        assert_eq!(transports(None).unwrap(), (true, true, true));
+        assert_eq!(transports(Some("ofi")).unwrap(), (false, false, true));
+        assert_eq!(transports(Some("shm, verbs")).unwrap(), (true, true, false));
         assert_eq!(transports(Some("tcp")).unwrap_err().class(), Class::Argument);
         assert!(transports(Some("")).is_err());
         assert!(number("X", Some("-1".into())).is_err());
         assert_eq!(number("X", Some("5".into())).unwrap(), Some(5));
+        let small = limits(|name| Ok((name == "TRANSOM_VERBS_DEPTH").then(|| "2".into()))).unwrap();
+        assert_eq!((small.depth, small.queue_pairs), (2, Limits::default().queue_pairs));
+        assert!(limits(|_| Ok(Some("0".into()))).is_err());
         assert_eq!(fault(Some("register:3".into())).unwrap(), Some(3));
         assert!(fault(Some("3".into())).is_err() && fault(Some("register:all".into())).is_err());
     }

@@ -70,3 +70,8 @@ fn updates_over_shm() {
 fn updates_over_ofi() {
     run("ofi", "updates_over_ofi");
 }
+
+#[test]
+fn updates_over_verbs() {
+    run("verbs", "updates_over_verbs");
+}

@@ -33,6 +33,11 @@ fn suite_over_ofi() {
     child::run("ofi", "suite_over_ofi", LIMIT, || run_all(&RANKS, |_| true));
 }
 
+#[test]
+fn suite_over_verbs() {
+    child::run("verbs", "suite_over_verbs", LIMIT, || run_all(&[2, 4], |_| true));
+}
+
 /// Programs that need no window: they run where no memory can be registered, too.
 const WINDOWLESS: [&str; 8] = [
     "lengths_in_both_directions",

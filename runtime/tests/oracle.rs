@@ -10,6 +10,8 @@
 mod child;
 #[path = "oracle/cut.rs"]
 mod cut;
+#[path = "common/verbs.rs"]
+mod devices;
 #[path = "oracle/mod.rs"]
 mod programs;
 #[path = "oracle/shrink.rs"]
@@ -76,6 +78,14 @@ fn programs_over_shm() {
 #[test]
 fn programs_over_ofi() {
     programs_over("ofi", 20);
+}
+
+/// As many again, where there is a device.
+#[test]
+fn programs_over_verbs() {
+    if devices::devices().is_some() {
+        programs_over("verbs", 20);
+    }
 }
 
 /// The model gets an operation wrong: what is found is shrunk to that operation.

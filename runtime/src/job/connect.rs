@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use transom_ofi::Ofi;
 use transom_shm::Shm;
 use transom_transport::{RegionKey, Span, Transport, TransportError};
 
 use super::control::{CONTROL_BYTES, Control};
-use super::{Job, Member};
+use super::{Job, Member, network};
 use crate::bootstrap::Bootstrap;
 use crate::comm::Channel;
 use crate::engine::{Engine, House, Routes};
@@ -24,10 +23,19 @@ struct Card {
     token: Token,
     /// Address on shared memory, and the key of the control block; or why there is none.
     shm: std::result::Result<(Vec<u8>, Vec<u8>), String>,
+    /// Whether this host has an RDMA device that may be used; or why not.
+    verbs: std::result::Result<(), String>,
 }
 
-/// What a rank publishes where shared memory does not reach everybody.
-type OfiCard = std::result::Result<Vec<u8>, String>;
+impl Card {
+    /// Why shared memory does not do for all, where it does not.
+    fn without_shm(cards: &[Self]) -> String {
+        let reason = cards.iter().enumerate().find_map(|(peer, card)| {
+            Some(format!("rank {peer} has no shared memory: {}", card.shm.as_ref().err()?))
+        });
+        reason.unwrap_or_else(|| "ranks are on several hosts".into())
+    }
+}
 
 /// Joins the job of a bootstrap.
 pub(super) fn join(mut bootstrap: Box<dyn Bootstrap>, house: House) -> Result<Job> {
@@ -35,7 +43,7 @@ pub(super) fn join(mut bootstrap: Box<dyn Bootstrap>, house: House) -> Result<Jo
     let name = |e: Error| e.at_rank(rank);
     let settings = Settings::from_env().map_err(name)?;
     let shm = SharedMemory::open(&settings, bootstrap.size());
-    let cards = exchange_cards(&mut *bootstrap, &shm).map_err(name)?;
+    let cards = exchange_cards(&settings, &mut *bootstrap, &shm).map_err(name)?;
     let (routes, shared) = connect(&settings, &mut *bootstrap, shm.as_ref().ok(), &cards).map_err(name)?;
     let keys = (0..routes.len())
         .map(|peer| match &cards[peer].shm {
@@ -86,6 +94,7 @@ impl SharedMemory {
 }
 
 fn exchange_cards(
+    settings: &Settings,
     bootstrap: &mut dyn Bootstrap,
     shm: &std::result::Result<SharedMemory, String>,
 ) -> Result<Vec<Card>> {
@@ -97,15 +106,16 @@ fn exchange_cards(
         Ok(shm) => Ok((shm.transport.address(), shm.region.key().0)),
         Err(reason) => Err(reason.clone()),
     };
-    let cards = bootstrap.exchange(0, &encode(&Card { token, shm })?)?;
+    let card = Card { token, shm, verbs: network::verbs_available(settings) };
+    let cards = bootstrap.exchange(0, &encode(&card)?)?;
     cards.iter().enumerate().map(|(peer, card)| decode(peer, card)).collect()
 }
 
-fn encode<T: Serialize>(card: &T) -> Result<Vec<u8>> {
+pub(super) fn encode<T: Serialize>(card: &T) -> Result<Vec<u8>> {
     postcard::to_stdvec(card).map_err(|e| Error::new(Class::Launch, "init", format!("encoding a card: {e}")))
 }
 
-fn decode<'a, T: Deserialize<'a>>(peer: usize, card: &'a [u8]) -> Result<T> {
+pub(super) fn decode<'a, T: Deserialize<'a>>(peer: usize, card: &'a [u8]) -> Result<T> {
     postcard::from_bytes(card).map_err(|e| {
         let message =
             format!("the card of rank {peer} makes no sense ({e}): is it of another version of Transom?");
@@ -139,59 +149,10 @@ fn connect(
         transports.push(shm.transport.clone());
     }
     if !everywhere {
-        transports.push(open_ofi(settings, bootstrap, cards)?);
+        let verbs = cards.iter().map(|card| card.verbs.clone()).collect();
+        transports.push(network::open(settings, bootstrap, verbs, &Card::without_shm(cards))?);
     }
     let last = transports.len() - 1;
     let of_peer = reached.iter().map(|shared| if *shared { 0 } else { last as u8 }).collect();
     Ok((Routes::new(transports, of_peer), shm.is_some()))
-}
-
-/// Opens libfabric on every rank, or fails on every rank with the error of the first that could not.
-fn open_ofi(
-    settings: &Settings,
-    bootstrap: &mut dyn Bootstrap,
-    cards: &[Card],
-) -> Result<Arc<dyn Transport>> {
-    let rank = bootstrap.rank();
-    let loopback = one_host(bootstrap);
-    let opened = if settings.ofi {
-        Ofi::new(transom_ofi::Options {
-            ranks: bootstrap.size(),
-            provider: settings.ofi_provider.clone(),
-            loopback,
-        })
-        .map_err(|e| e.to_string())
-    } else {
-        let why = cards.iter().enumerate().find_map(|(peer, card)| match &card.shm {
-            Err(reason) => Some(format!("rank {peer} has no shared memory: {reason}")),
-            Ok(_) => None,
-        });
-        let why = why.unwrap_or_else(|| "ranks are on several hosts".into());
-        Err(format!("{why}, and TRANSOM_TRANSPORT does not name ofi"))
-    };
-    let card: OfiCard = match &opened {
-        Ok(ofi) => Ok(ofi.address()),
-        Err(reason) => Err(reason.clone()),
-    };
-    let cards = bootstrap.exchange(1, &encode(&card)?)?;
-    let cards =
-        cards.iter().enumerate().map(|(peer, card)| decode(peer, card)).collect::<Result<Vec<OfiCard>>>()?;
-    if let Some((peer, reason)) = cards.iter().enumerate().find_map(|(i, c)| Some((i, c.as_ref().err()?))) {
-        return Err(Error::new(Class::Transport, "init", format!("rank {peer}: {reason}")));
-    }
-    let ofi =
-        opened.map_err(|reason| Error::new(Class::Transport, "init", format!("rank {rank}: {reason}")))?;
-    for (peer, address) in cards.iter().enumerate() {
-        if let Ok(address) = address {
-            ofi.connect(peer, address).map_err(|e| Error::transport("init", &e))?;
-        }
-    }
-    Ok(Arc::new(ofi))
-}
-
-/// Whether all ranks run on this host: then nothing need listen on an address that others can reach.
-fn one_host(bootstrap: &dyn Bootstrap) -> bool {
-    bootstrap.size() == 1
-        || bootstrap.in_one_process()
-        || std::env::var("TRANSOM_HOST_COUNT").is_ok_and(|count| count.trim() == "1")
 }

@@ -2,6 +2,7 @@
 
 mod connect;
 mod control;
+mod network;
 mod start;
 
 use std::collections::HashMap;

@@ -1,6 +1,9 @@
 //! A transport is chosen by environment variable, which a test cannot change for itself: so each test runs its executable
 //! again as a child, which runs that test only, with a time limit.
 
+#[path = "verbs.rs"]
+mod verbs;
+
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -8,6 +11,9 @@ use std::time::{Duration, Instant};
 const CHILD: &str = "TRANSOM_TEST_CHILD";
 /// Exit status of a child that has run its test to the end: 0 would also mean that it found no test of that name.
 const DONE: i32 = 42;
+
+/// What tests over libfabric run over instead.
+const NETWORK: &str = "TRANSOM_TEST_NETWORK";
 
 /// Runs `body` in a child over `transport`, as the test named `test`. Whatever blocks there ends with an error, at last by
 /// the child's end after `limit`.
@@ -21,11 +27,26 @@ pub fn run_with(settings: &[(&str, &str)], test: &str, limit: Duration, body: im
         body();
         std::process::exit(DONE);
     }
+    let network = std::env::var(NETWORK).ok();
+    let mut settings = settings.to_vec();
+    for (name, value) in &mut settings {
+        if let ("TRANSOM_TRANSPORT", "ofi", Some(network)) = (*name, *value, &network) {
+            *value = network;
+        }
+    }
+    let mut devices = None;
+    if settings.contains(&("TRANSOM_TRANSPORT", "verbs")) {
+        devices = verbs::devices();
+        if devices.is_none() {
+            return;
+        }
+    }
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", test, "--nocapture", "--include-ignored"])
         .env(CHILD, "yes")
         .env("TRANSOM_DEADLINE", "60")
-        .envs(settings.iter().copied())
+        .envs(settings)
+        .envs(devices.map(|devices| ("TRANSOM_VERBS_DEVICE", devices)))
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
