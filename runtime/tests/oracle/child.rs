@@ -145,6 +145,11 @@ impl Setting {
             .env(ORDER, format!("{}:{}:{ranks}:{repeat}", seeds.0, seeds.1))
             .env(CUT, cut.encode())
             .env("TRANSOM_TRANSPORT", self.transport)
+            .envs(
+                crate::devices::devices()
+                    .filter(|_| self.transport == "verbs")
+                    .map(|list| ("TRANSOM_VERBS_DEVICE", list)),
+            )
             .env("TRANSOM_DEADLINE", self.deadline.to_string())
             .stdout(Stdio::piped())
             .stderr(if self.deadline > 10 { Stdio::inherit() } else { Stdio::null() });
