@@ -10,6 +10,15 @@ needs=(
     "cmd:slurmctld slurm-wlm"
     "cmd:munged munge"
     "py:venv python3-venv"
+    "cmd:qemu-system-x86_64 qemu-system-x86"
+    "cmd:busybox busybox-static"
+    "cmd:cpio cpio"
+    "cmd:modprobe kmod"
+    "cmd:objcopy binutils"
+    "cmd:xz xz-utils"
+    "cmd:ibv_devinfo ibverbs-utils"
+    "cmd:ib_write_lat perftest"
+    "file:/etc/libibverbs.d/rxe.driver ibverbs-providers"
 )
 PATH=$PATH:/usr/sbin:/sbin
 
@@ -19,6 +28,7 @@ for need in "${needs[@]}"; do
     case $what in
     cmd:*) command -v "${what#cmd:}" >/dev/null || missing+=("$package") ;;
     py:*) python3 -c "import ${what#py:}, ensurepip" 2>/dev/null || missing+=("$package") ;;
+    file:*) [ -e "${what#file:}" ] || missing+=("$package") ;;
     lib:*) /sbin/ldconfig -p | grep -q "${what#lib:}" || missing+=("$package") ;;
     esac
 done
