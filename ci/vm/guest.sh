@@ -2,7 +2,7 @@
 # /run/vm is a directory of ci/vm/run.sh: it has the command and settings, and is told the exit status.
 control=/run/vm
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
-ulimit -n 65536
+ulimit -n 65536 -l unlimited # as hosts with RDMA have it
 . $control/settings
 
 port() { # name: the device file of the virtio port

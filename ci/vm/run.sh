@@ -29,7 +29,12 @@ broken() { echo "run.sh: $*" >&2; exit 125; }
 parse() {
     while [ $# -gt 0 ] && [ "$1" != -- ]; do
         case $1 in
-        --siw) siw=${TRANSOM_SIW_KO:?names the module for --siw}; shift; continue ;;
+        --siw)
+            siw=${TRANSOM_SIW_KO:-}
+            [ -n "$siw" ] || usage "--siw needs TRANSOM_SIW_KO=/path/to/siw.ko"
+            shift
+            continue
+            ;;
         --net | --env | --timeout | --accel) [ $# -gt 1 ] || usage "$1 needs a value" ;;
         *) usage "unknown option $1" ;;
         esac
