@@ -67,12 +67,15 @@ vm netns --net netns -- bash -c '
     ci/netns-rsh h2 "hostname; ip -br address show dev eth0"
     export SERVER="ip netns exec h1" CLIENT="ip netns exec h2"
     ci/vm/perftest.sh ib_write_lat rxe0 rxe1 10.99.0.1 && echo measured ib_write_lat' &
+ci/vm/run.sh --timeout 120 -- yes 2>"$out/pipe.err" | head -n 2 >"$out/pipe"
+echo "${PIPESTATUS[0]}" >"$out/pipe.status"
 vm reset -- sh -c 'echo b >/proc/sysrq-trigger; sleep 60'
 wait
 check netns "ip netns exec h1 ibv_devices" has netns '^ *rxe1'
 check netns "ci/netns-rsh h2" has netns '^h2$'
 check netns "it has an address of its own" has netns '10\.99\.0\.2/24'
 check netns "ib_write_lat from h2 to h1" has netns 'measured ib_write_lat'
+check pipe "a reader that leaves ends the VM, with 141" status pipe 141
 check reset "a VM that breaks gives 125" status reset 125
 
 # Killed in both ways; QEMU must go by itself.

@@ -117,19 +117,20 @@ main() {
     trap tear_down EXIT
     trap 'exit 130' INT
     trap 'exit 143' TERM HUP
+    trap 'exit 141' USR1 # nobody reads our output any more: the status of a broken pipe
     mkdir "$run/control"
     write_control "$run/control"
 
     # QEMU wants descriptors that can be written only: pipes, whatever this script's are.
     mkfifo "$run/stdout" "$run/stderr"
-    cat "$run/stdout" & local readers=($!)
-    cat "$run/stderr" >&2 & readers+=($!)
+    { cat "$run/stdout" || kill -USR1 $$; } & local readers=($!)
+    { cat "$run/stderr" >&2 || kill -USR1 $$; } & readers+=($!)
     local started=$SECONDS
     qemu "$run" 7>"$run/stdout" 8>"$run/stderr" </dev/null >"$run/qemu.log" 2>&1 &
     vm=$!
     wait "$vm" || true
     vm=
-    wait "${readers[@]}" || true # it fails when nobody reads our output any more
+    wait "${readers[@]}"
 
     [ ! -s "$run/control/status" ] || exit "$(<"$run/control/status")"
     local status=125
