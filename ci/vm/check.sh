@@ -34,7 +34,7 @@ start=$(date +%s%N)
 vm boot -- true
 check boot "the first VM, in $((($(date +%s%N) - start) / 1000000)) ms" status boot 0
 
-vm limit --timeout 30 -- sh -c 'echo begun; sleep 100' &
+vm limit --timeout 20 -- sleep 100 &
 vm pair -- bash -c 'ibv_devinfo; for test in "ib_write_lat rxe0 rxe1" "ib_read_lat rxe1 rxe1" "ib_atomic_lat rxe0 rxe1"; do
     ci/vm/perftest.sh $test && echo "measured $test"
 done'
@@ -44,8 +44,7 @@ check pair "ib_write_lat between rxe0 and rxe1" has pair 'measured ib_write_lat'
 check pair "ib_atomic_lat between rxe0 and rxe1" has pair 'measured ib_atomic_lat'
 check pair "ib_read_lat on rxe1 alone" has pair 'measured ib_read_lat'
 wait
-check limit "--timeout 30 ends sleep 100 with 124" status limit 124
-check limit "output before the end of time is there" has limit '^begun$'
+check limit "--timeout 20 ends sleep 100 with 124" status limit 124
 
 TRANSOM_PROBE='in herited' PROBE=no vm same --env 'GIVEN=a  "b" $c' -- bash -c '
     pwd; echo "$@"; echo "$TRANSOM_PROBE, ${PROBE-unset}, $GIVEN"; id -u; touch ci/vm/vanishes; ls ci/vm/vanishes
