@@ -50,6 +50,7 @@ pub mod datatype;
 mod engine;
 mod epoch;
 mod error;
+pub mod explain;
 mod heap;
 mod job;
 mod memory;
@@ -67,6 +68,7 @@ pub use comm::{
 pub use datatype::Datatype;
 pub use epoch::{Assert, Epoch, Explicit};
 pub use error::{Class, Error, Result};
+pub use explain::Explanation;
 pub use job::{Job, init, local, run};
 pub use message::{ANY_SOURCE, ANY_TAG, Message, Source, Status, Tag};
 pub use operation::{

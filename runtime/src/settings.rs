@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use transom_verbs::Limits;
 
+use crate::explain::Wanted;
 use crate::{Class, Error, Result};
 
 /// One line of the table of settings.
@@ -95,6 +96,12 @@ pub const SETTINGS: &[Setting] = &[
         meaning: "address space that a rank's allocated windows share; what does not fit, with 0 all, is mapped apart",
     },
     Setting {
+        name: "TRANSOM_EXPLAIN",
+        kind: "yes, no, or a file",
+        default: "no",
+        meaning: "counts operations by path and reason; yes: tables on standard error, else lines of JSON in FILE.RANK",
+    },
+    Setting {
         name: "TRANSOM_FAULT",
         kind: "register:RANK",
         default: "none",
@@ -114,6 +121,7 @@ pub(crate) struct Settings {
     pub spin: Option<Duration>,
     pub deadline: Option<Duration>,
     pub heap: Option<u64>,
+    pub explain: Wanted,
     /// The rank at which registrations fail.
     pub fault: Option<u64>,
 }
@@ -137,6 +145,7 @@ impl Settings {
             spin: number("TRANSOM_SPIN", get("TRANSOM_SPIN")?)?.map(Duration::from_micros),
             deadline: number("TRANSOM_DEADLINE", get("TRANSOM_DEADLINE")?)?.map(Duration::from_secs),
             heap: number("TRANSOM_HEAP", get("TRANSOM_HEAP")?)?,
+            explain: Wanted::parse(get("TRANSOM_EXPLAIN")?.as_deref()),
             fault: fault(get("TRANSOM_FAULT")?)?,
         })
     }

@@ -8,6 +8,7 @@ use transom_transport::Span;
 use transom_transport::memory::store_load_fence;
 
 use super::{active, lock};
+use crate::explain::{self, AtHand};
 use crate::operation::{self, Place};
 use crate::protocol::lock::{LockKind, Ticket};
 use crate::window::{Core, Peer};
@@ -49,6 +50,8 @@ pub(super) struct Access<'w> {
     /// The last of them to be touched.
     last_touched: Cell<usize>,
     closed: Cell<bool>,
+    /// Counts accesses to memory at hand, if the window counts.
+    counting: Option<AtHand<'w>>,
 }
 
 /// A target that no rank has: nothing is covered yet.
@@ -72,6 +75,7 @@ impl<'w> Access<'w> {
             touched: RefCell::default(),
             last_touched: Cell::new(NOBODY),
             closed: Cell::new(false),
+            counting: core.counters.as_ref().map(|counters| counters.open()),
         }
     }
 
@@ -141,6 +145,14 @@ impl<'w> Access<'w> {
         (offset <= peer.bytes && bytes <= peer.bytes - offset).then_some((memory, offset))
     }
 
+    /// One more access to memory at hand.
+    #[inline]
+    pub(super) fn count(&self, kind: explain::Kind, target: usize, bytes: usize) {
+        if let Some(counting) = &self.counting {
+            counting.add(kind, target == self.core.rank(), bytes);
+        }
+    }
+
     /// The place of an access, if the epoch covers the target and the window holds it. `None` for the null rank.
     pub fn place(
         &self,
@@ -153,7 +165,7 @@ impl<'w> Access<'w> {
         let Some(peer) = core.target(operation, target)? else { return Ok(None) };
         self.check_covered(operation, target, peer)?;
         let (remote, offset) = core.reach(operation, target, peer, displacement, bytes)?;
-        Ok(Some(Place { target, peer, remote, offset }))
+        Ok(Some(Place { operation, target, peer, remote, offset }))
     }
 
     /// Makes sure that the epoch covers `target`.

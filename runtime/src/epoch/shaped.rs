@@ -30,7 +30,7 @@ impl<'w> Access<'w> {
         if remote.direct.is_none() {
             self.touch(target);
         }
-        Ok(Some((Place { target, peer, remote, offset }, span.0)))
+        Ok(Some((Place { operation, target, peer, remote, offset }, span.0)))
     }
 
     /// Puts `from` of `data` to `to` at the target.

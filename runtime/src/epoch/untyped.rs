@@ -3,6 +3,7 @@
 use transom_transport::{Basic, ReduceOp, Swappable};
 
 use super::access::Access;
+use crate::explain::{Kind, Path};
 use crate::memory::{OriginBuffer, ResultBuffer};
 use crate::operation::{self, Accumulate};
 use crate::{Class, Result};
@@ -12,6 +13,7 @@ impl Access<'_> {
     pub fn put(&self, target: usize, displacement: usize, bytes: &[u8], owned: bool) -> Result<()> {
         if let Some((memory, offset)) = self.at_hand(target, displacement, bytes.len()) {
             self.stored();
+            self.count(Kind::Put, target, bytes.len());
             return memory.copy_in(offset, bytes).map_err(|e| self.core().failed("put", target, &e));
         }
         self.put_elsewhere(target, displacement, bytes, owned)
@@ -23,6 +25,7 @@ impl Access<'_> {
         match &place.remote.direct {
             Some(memory) => {
                 self.stored();
+                self.core().took_mapped(&place, Path::Direct, bytes.len());
                 memory.copy_in(place.offset, bytes).map_err(|e| self.core().failed("put", target, &e))
             }
             None => {
@@ -36,6 +39,7 @@ impl Access<'_> {
     #[inline]
     pub fn get(&self, target: usize, displacement: usize, bytes: &mut [u8]) -> Result<()> {
         if let Some((memory, offset)) = self.at_hand(target, displacement, bytes.len()) {
+            self.count(Kind::Get, target, bytes.len());
             return memory.copy_out(offset, bytes).map_err(|e| self.core().failed("get", target, &e));
         }
         self.get_elsewhere(target, displacement, bytes)
@@ -46,6 +50,7 @@ impl Access<'_> {
         let Some(place) = self.place("get", target, displacement, bytes.len())? else { return Ok(()) };
         match &place.remote.direct {
             Some(memory) => {
+                self.core().took_mapped(&place, Path::Direct, bytes.len());
                 memory.copy_out(place.offset, bytes).map_err(|e| self.core().failed("get", target, &e))
             }
             None => {
@@ -70,6 +75,7 @@ impl Access<'_> {
     #[inline]
     pub fn get_now(&self, target: usize, displacement: usize, bytes: &mut [u8]) -> Result<()> {
         if let Some((memory, offset)) = self.at_hand(target, displacement, bytes.len()) {
+            self.count(Kind::Get, target, bytes.len());
             return memory.copy_out(offset, bytes).map_err(|e| self.core().failed("get", target, &e));
         }
         self.get_now_elsewhere(target, displacement, bytes)
@@ -80,6 +86,7 @@ impl Access<'_> {
         let Some(place) = self.place("get", target, displacement, bytes.len())? else { return Ok(()) };
         match &place.remote.direct {
             Some(memory) => {
+                self.core().took_mapped(&place, Path::Direct, bytes.len());
                 memory.copy_out(place.offset, bytes).map_err(|e| self.core().failed("get", target, &e))
             }
             None => operation::get_now(self.core(), &place, bytes),
@@ -110,6 +117,7 @@ impl Access<'_> {
     ) -> Result<()> {
         const NAME: &str = "accumulate";
         if self.update_at_hand(target, displacement, op, one).is_some() {
+            self.count(Kind::Accumulate, target, size_of::<T>());
             return Ok(());
         }
         let Some(place) = self.place(NAME, target, displacement, size_of::<T>())? else { return Ok(()) };
@@ -160,6 +168,7 @@ impl Access<'_> {
         operand: T,
     ) -> Result<T> {
         if let Some(old) = self.update_at_hand(target, displacement, op, operand) {
+            self.count(Kind::FetchAndOp, target, size_of::<T>());
             return Ok(old);
         }
         match self.place("fetch_and_op", target, displacement, size_of::<T>())? {
@@ -180,6 +189,7 @@ impl Access<'_> {
             && !self.core().private
             && let Ok(Some(old)) = memory.compare_swap_one(offset, compare, value)
         {
+            self.count(Kind::CompareAndSwap, target, size_of::<T>());
             return Ok(old);
         }
         match self.place("compare_and_swap", target, displacement, size_of::<T>())? {

@@ -11,6 +11,7 @@ use super::{Job, Member, network};
 use crate::bootstrap::Bootstrap;
 use crate::comm::Channel;
 use crate::engine::{Engine, House, Routes};
+use crate::explain::Reporter;
 use crate::heap::{Heap, room};
 use crate::protocol::wire::Token;
 use crate::settings::Settings;
@@ -42,6 +43,7 @@ pub(super) fn join(mut bootstrap: Box<dyn Bootstrap>, house: House) -> Result<Jo
     let rank = bootstrap.rank();
     let name = |e: Error| e.at_rank(rank);
     let settings = Settings::from_env().map_err(name)?;
+    let reporter = Reporter::open(&settings.explain, rank).map_err(name)?;
     let shm = SharedMemory::open(&settings, bootstrap.size());
     let cards = exchange_cards(&settings, &mut *bootstrap, &shm).map_err(name)?;
     let (routes, shared) = connect(&settings, &mut *bootstrap, shm.as_ref().ok(), &cards).map_err(name)?;
@@ -64,6 +66,7 @@ pub(super) fn join(mut bootstrap: Box<dyn Bootstrap>, house: House) -> Result<Jo
         engine,
         control: Control::new(memory, region, keys),
         heap: Arc::new(Heap::new(rank, room)),
+        reporter,
         thread: Some(thread).into(),
         bootstrap: bootstrap.into(),
     }))

@@ -17,6 +17,7 @@ use crate::bootstrap::Bootstrap;
 use crate::collective;
 use crate::comm::{Channel, Communicator};
 use crate::engine::Engine;
+use crate::explain::Reporter;
 use crate::heap::Heap;
 pub(crate) use control::Control;
 pub use start::{init, local, run};
@@ -48,6 +49,8 @@ pub(crate) struct Member {
     pub control: Control,
     /// What allocated windows take their memory from.
     pub heap: Arc<Heap>,
+    /// Told what windows came to when they go.
+    pub reporter: Reporter,
     /// The channel of all ranks.
     world: Arc<Channel>,
     /// Times that communicators were founded in each context that is for that.
@@ -122,6 +125,7 @@ impl Drop for Member {
         {
             tracing::error!(%error, "the job did not end in good order");
         }
+        self.reporter.end();
         self.stop();
         self.engine.drop_tasks();
         self.engine.mail.clear();

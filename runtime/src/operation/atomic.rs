@@ -12,6 +12,7 @@ use transom_transport::{
 
 use super::transfer::{Place, message_room};
 use crate::engine::{Engine, Pull, Request, pack, unpack};
+use crate::explain::{Path, Reason};
 use crate::memory;
 use crate::protocol::wire::{Header, Kind};
 use crate::window::{Core, Peer};
@@ -55,6 +56,7 @@ pub(super) fn update<R>(
 pub(crate) fn accumulate(core: &Core, place: &Place<'_>, what: Accumulate<'_>) -> Result<()> {
     const NAME: &str = "accumulate";
     if let Some(memory) = &place.remote.direct {
+        core.took_update(place, memory, what.ty.size(), what.operands.len());
         return update(core, NAME, place, memory, |memory, stripes| {
             memory.update(stripes, place.agent_offset(), what.op, what.ty, place.offset, what.operands, None)
         });
@@ -63,6 +65,7 @@ pub(crate) fn accumulate(core: &Core, place: &Place<'_>, what: Accumulate<'_>) -
         let pulled = if core.hints.ordered { accumulate_pulled } else { accumulate_pulled_later };
         return pulled(core, place, what);
     }
+    core.took_agent(place, what.ty.size(), what.operands.len());
     accumulate_by_messages(core, place, what)
 }
 
@@ -85,8 +88,10 @@ fn accumulate_pulled(core: &Core, place: &Place<'_>, what: Accumulate<'_>) -> Re
     let transport = engine.routes.to(place.peer.world);
     let Ok(region) = transport.register(&memory::lend(what.operands)) else {
         // No more memory can be registered: messages need none.
+        core.took(place, Path::Agent, Reason::Registration, what.operands.len());
         return accumulate_by_messages(core, place, what);
     };
+    core.took(place, Path::Pull, Reason::Size, what.operands.len());
     let key = region.key().0;
     let piece = whole(Pull::MOST.min(transport.capabilities().max_transfer), what.ty);
     let starts: Vec<usize> = (0..what.operands.len()).step_by(piece).collect();
@@ -113,8 +118,10 @@ fn accumulate_pulled_later(core: &Core, place: &Place<'_>, what: Accumulate<'_>)
     let transport = engine.routes.to(place.peer.world);
     let operands: Arc<[u8]> = what.operands.into();
     let Ok(region) = transport.register(&memory::lend(&operands)) else {
+        core.took(place, Path::Agent, Reason::Registration, what.operands.len());
         return accumulate_by_messages(core, place, what);
     };
+    core.took(place, Path::Pull, Reason::Size, what.operands.len());
     let key = region.key().0;
     // The region goes before the operands.
     let kept = Arc::new((region, operands));
@@ -154,10 +161,12 @@ pub(crate) fn get_accumulate(
     const NAME: &str = "get_accumulate";
     let Accumulate { op, ty, operands } = what;
     if let Some(memory) = &place.remote.direct {
+        core.took_update(place, memory, ty.size(), operands.len());
         return update(core, NAME, place, memory, |memory, stripes| {
             memory.update(stripes, place.agent_offset(), op, ty, place.offset, operands, Some(result))
         });
     }
+    core.took_agent(place, ty.size(), operands.len());
     let room = room(core, place.peer, ty);
     let mut requests: Vec<Arc<Request>> = Vec::new();
     for (i, part) in operands.chunks(room).enumerate() {
@@ -182,6 +191,7 @@ pub(crate) fn fetch_op<T: Basic>(core: &Core, place: &Place<'_>, op: ReduceOp, o
         && !core.private
         && let Ok(Some(old)) = memory.update_one(place.offset, op, operand)
     {
+        core.took_mapped(place, Path::Cpu, size_of::<T>());
         return Ok(old);
     }
     fetch_op_far(core, place, op, operand)
@@ -197,6 +207,7 @@ fn fetch_op_far<T: Basic>(core: &Core, place: &Place<'_>, op: ReduceOp, operand:
         get_accumulate(core, place, what, old.as_mut_bytes())?;
         return Ok(old);
     }
+    core.took_agent(place, size_of::<T>(), size_of::<T>());
     let mut header = header(core, place, Kind::FetchOp, op, T::TYPE, 0);
     header.value = pack(operand);
     fetched(core, NAME, place, header)
@@ -209,6 +220,7 @@ pub(crate) fn compare_swap<T: Swappable>(core: &Core, place: &Place<'_>, compare
         && !core.private
         && let Ok(Some(old)) = memory.compare_swap_one(place.offset, compare, value)
     {
+        core.took_mapped(place, Path::Cpu, size_of::<T>());
         return Ok(old);
     }
     compare_swap_far(core, place, compare, value)
@@ -219,6 +231,7 @@ pub(crate) fn compare_swap<T: Swappable>(core: &Core, place: &Place<'_>, compare
 fn compare_swap_far<T: Swappable>(core: &Core, place: &Place<'_>, compare: T, value: T) -> Result<T> {
     const NAME: &str = "compare_and_swap";
     if let Some(memory) = &place.remote.direct {
+        core.took_update(place, memory, size_of::<T>(), size_of::<T>());
         let mut old = T::new_zeroed();
         let (compare, value, fetched) = (compare.as_bytes(), value.as_bytes(), old.as_mut_bytes());
         let at = place.offset;
@@ -227,6 +240,7 @@ fn compare_swap_far<T: Swappable>(core: &Core, place: &Place<'_>, compare: T, va
         })?;
         return Ok(old);
     }
+    core.took_agent(place, size_of::<T>(), size_of::<T>());
     let mut header = header(core, place, Kind::CompareSwap, ReduceOp::Replace, T::TYPE, 0);
     header.value = pack(value);
     header.compare = pack(compare);

@@ -8,6 +8,7 @@ mod notify;
 mod requested;
 mod shape;
 mod shaped;
+mod took;
 mod transfer;
 
 pub(crate) use atomic::{Accumulate, accumulate, compare_swap, fetch_op, get_accumulate};

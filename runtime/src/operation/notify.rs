@@ -3,6 +3,7 @@
 use super::transfer::{Place, message_room, put};
 use super::{complete, start_complete};
 use crate::Result;
+use crate::explain::{Path, Reason};
 use crate::memory::OriginBuffer;
 use crate::protocol::wire::Kind;
 use crate::window::Core;
@@ -12,6 +13,7 @@ const NAME: &str = "put_notify";
 /// Puts `bytes`, then counts one notification of `number` at the target. The bytes may be reused at once.
 pub(crate) fn notify(core: &Core, place: &Place<'_>, bytes: &[u8], number: u64) -> Result<()> {
     if let Some(memory) = &place.remote.direct {
+        core.took_mapped(place, Path::Direct, bytes.len());
         let copied = memory.copy_in(place.offset, bytes);
         copied.map_err(|e| core.failed(NAME, place.target, &e))?;
         if place.target == core.rank() {
@@ -21,6 +23,7 @@ pub(crate) fn notify(core: &Core, place: &Place<'_>, bytes: &[u8], number: u64) 
         return send(core, place, &[], number);
     }
     if bytes.len() <= message_room(core, place.peer) {
+        core.took(place, Path::Message, Reason::Size, bytes.len());
         send(core, place, bytes, number)?;
         place.peer.state.sent();
         return Ok(());

@@ -85,6 +85,7 @@ pub(crate) fn rget_accumulate<T: Element + Basic>(
         promise.keep(engine, Ok(old));
         return Ok(promise);
     }
+    core.took_agent(place, what.ty.size(), what.operands.len());
     let old = Arc::new(Mutex::new(old));
     let (kept, named, results) = (promise.clone(), namer(core, operation, place.target), old.clone());
     let then = move |engine: &Engine, error: Option<TransportError>| {

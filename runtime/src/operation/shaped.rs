@@ -7,6 +7,7 @@ use super::atomic::Accumulate;
 use super::shape::Layout;
 use super::transfer::{Place, get_piece, message_room, put_piece};
 use crate::datatype::zip_runs;
+use crate::explain::{Path, Reason};
 use crate::memory::{OriginBuffer, ResultBuffer};
 use crate::protocol::runs::Batch;
 use crate::protocol::wire::Kind;
@@ -28,9 +29,16 @@ pub(crate) struct Shaped<'a, 'p> {
 
 impl Shaped<'_, '_> {
     /// Bytes from the place to a byte of the layout.
-    fn ahead(&self, offset: i64) -> usize {
+    pub(super) fn ahead(&self, offset: i64) -> usize {
         // The layout has no byte before its first.
         usize::try_from(offset - self.low).unwrap_or(0)
+    }
+}
+
+impl Layout<'_> {
+    /// Bytes of data.
+    fn bytes(&self) -> usize {
+        self.count.saturating_mul(self.datatype.size())
     }
 }
 
@@ -71,6 +79,7 @@ pub(crate) fn put(
     let place = target.place;
     let pieces = zip_runs(from.count, from.datatype, target.layout.count, target.layout.datatype)?;
     if let Some(memory) = &place.remote.direct {
+        core.took_mapped(place, Path::Direct, target.layout.bytes());
         return pieces.into_iter().try_for_each(|(at, to, bytes)| {
             let data = local(core, NAME, origin.bytes(), at, bytes)?;
             let copied = memory.copy_in(place.offset + target.ahead(to), data);
@@ -79,10 +88,12 @@ pub(crate) fn put(
     }
     let rma = core.member.engine.routes.to(place.peer.world).capabilities().rma;
     if rma && large(from, &target.layout) {
+        core.took(place, Path::Pieces, Reason::Layout, target.layout.bytes());
         return pieces.into_iter().try_for_each(|(at, to, bytes)| {
             put_piece(core, place, origin, (index(at), target.ahead(to), bytes), None)
         });
     }
+    core.took(place, Path::Packed, Reason::Layout, target.layout.bytes());
     let mut batch = Batch::new(message_room(core, place.peer));
     for (at, to, bytes) in pieces {
         let data = local(core, NAME, origin.bytes(), at, bytes)?;
@@ -112,6 +123,7 @@ pub(crate) fn get(
     let place = target.place;
     let pieces = zip_runs(to.count, to.datatype, target.layout.count, target.layout.datatype)?;
     if let Some(memory) = &place.remote.direct {
+        core.took_mapped(place, Path::Direct, target.layout.bytes());
         let data = result.bytes_mut();
         return pieces.into_iter().try_for_each(|(at, from, bytes)| {
             let start = index(at);
@@ -123,10 +135,12 @@ pub(crate) fn get(
     }
     let rma = core.member.engine.routes.to(place.peer.world).capabilities().rma;
     if rma && large(to, &target.layout) {
+        core.took(place, Path::Pieces, Reason::Layout, target.layout.bytes());
         return pieces.into_iter().try_for_each(|(at, from, bytes)| {
             get_piece(core, place, result, (index(at), target.ahead(from), bytes), None)
         });
     }
+    core.took(place, Path::Packed, Reason::Layout, target.layout.bytes());
     let mut batch = Batch::new(message_room(core, place.peer));
     let mut wanted = Vec::new();
     for (at, from, bytes) in pieces {
@@ -214,6 +228,10 @@ pub(crate) fn accumulate(
     let operation = if result.is_some() { "get_accumulate" } else { "accumulate" };
     let Accumulate { op, ty, operands } = what;
     let place = target.place;
+    match &place.remote.direct {
+        Some(memory) => core.took_updates(target, memory, what)?,
+        None => core.took(place, Path::Agent, Reason::Layout, operands.len()),
+    }
     let mut batch = Batch::new(message_room(core, place.peer));
     let (mut done, mut sent) = (0, 0);
     for run in target.layout.datatype.elements(target.layout.count)? {

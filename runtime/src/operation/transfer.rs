@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use transom_transport::{Posted, TransportResult};
 
 use crate::engine::{Countdown, Engine, Pending};
+use crate::explain::{Path, Reason};
 use crate::memory::{self, Keep, OriginBuffer, ResultBuffer};
 use crate::protocol::wire::{HEADER_BYTES, Kind};
 use crate::window::{Core, Peer, Reach};
@@ -14,6 +15,8 @@ use crate::{Class, Error, Result};
 /// Where an operation goes: a rank, its part of the window, a byte offset there.
 #[derive(Debug, Clone)]
 pub(crate) struct Place<'a> {
+    /// The operation, by its name in errors.
+    pub operation: &'static str,
     pub target: usize,
     pub peer: &'a Peer,
     pub remote: Reach<'a>,
@@ -39,8 +42,10 @@ pub(crate) fn put(
     count: Option<&Arc<Countdown>>,
 ) -> Result<()> {
     if !core.member.engine.routes.to(place.peer.world).capabilities().rma {
+        core.took(place, Path::Message, Reason::Provider, origin.bytes().len());
         return put_by_messages(core, place, origin.bytes());
     }
+    core.took(place, Path::Transport, Reason::Remote, origin.bytes().len());
     put_piece(core, place, origin, (0, 0, origin.bytes().len()), count)
 }
 
@@ -69,8 +74,10 @@ pub(crate) fn get(
     count: Option<&Arc<Countdown>>,
 ) -> Result<()> {
     if !core.member.engine.routes.to(place.peer.world).capabilities().rma {
+        core.took(place, Path::Message, Reason::Provider, result.len());
         return get_by_messages(core, place, result.bytes_mut());
     }
+    core.took(place, Path::Transport, Reason::Remote, result.len());
     get_piece(core, place, result, (0, 0, result.len()), count)
 }
 

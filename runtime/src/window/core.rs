@@ -15,6 +15,7 @@ use super::peer::Peer;
 use super::table::Peers;
 use crate::engine::{Exposure, LockWords};
 use crate::epoch::Epochs;
+use crate::explain::Counters;
 use crate::heap::Piece;
 use crate::job::Member;
 use crate::protocol::wire::Kind;
@@ -40,6 +41,8 @@ pub(crate) struct Core {
     pub epochs: Mutex<Epochs>,
     pub flavour: Flavour,
     pub hints: Hints,
+    /// Operations by path, if they are counted.
+    pub counters: Option<Box<Counters>>,
     pub name: Mutex<String>,
     /// What the owner loads from and stores to.
     pub local: Span,
@@ -190,6 +193,9 @@ impl Core {
 impl Drop for Core {
     fn drop(&mut self) {
         let engine = &self.member.engine;
+        if let Some(counters) = &self.counters {
+            self.member.reporter.window(self.number, self.name.get_mut(), &counters.explanation());
+        }
         engine.exposures.remove(self.number);
         let regions = self.exposure.regions().map(|regions| regions.detach_all()).unwrap_or_default();
         if self.of_user || !regions.is_empty() {

@@ -14,6 +14,7 @@ use super::table::{Parts, Peers};
 use super::{Core, WindowOptions, shared};
 use crate::collective::Kind;
 use crate::engine::Registered;
+use crate::explain::Counters;
 use crate::heap::Piece;
 use crate::job::Member;
 use crate::{Communicator, Element, Error, Result};
@@ -85,6 +86,7 @@ impl Core {
             exposure: made.exposure,
             epochs: Mutex::default(),
             flavour,
+            counters: Counters::new(hints.explain || comm.member().engine.settings.explain.is_some()),
             hints,
             name: Mutex::default(),
             local: made.local,

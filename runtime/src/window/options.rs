@@ -78,6 +78,7 @@ pub struct WindowOptions {
     /// | `alloc_shared_noncontig` | false, true | true: each rank's shared part starts on a page of its own |
     /// | `mpi_accumulate_granularity` | bytes | elements wider than 8 bytes are locked in ranges of this size |
     /// | `transom_memory_model` | unified, separate | see [`MemoryModel`] |
+    /// | `transom_explain` | false, true | true: operations are counted by path, see [`crate::Window::explain`] |
     pub info: Info,
 }
 
@@ -108,6 +109,9 @@ const SAME_UNIT: &str = "same_disp_unit";
 const NONCONTIGUOUS: &str = "alloc_shared_noncontig";
 const GRANULARITY: &str = "mpi_accumulate_granularity";
 const MODEL: &str = "transom_memory_model";
+const EXPLAIN: &str = "transom_explain";
+/// The keys that only this runtime knows: others that begin like them are misspelt.
+const OWN: [&str; 2] = [MODEL, EXPLAIN];
 
 /// The orders that accumulates keep unless a hint gives them up (MPI-4.1 §12.7.2).
 const ORDERS: [&str; 4] = ["rar", "raw", "war", "waw"];
@@ -124,13 +128,16 @@ pub(crate) struct Hints {
     pub noncontiguous: bool,
     pub granularity: usize,
     pub model: MemoryModel,
+    /// Whether operations are counted.
+    pub explain: bool,
 }
 
 impl Hints {
     /// What `info` comes to. A known key with a value that makes no sense is an error.
     pub fn parse(info: &Info) -> Result<Self> {
-        if let Some((key, _)) = info.iter().find(|(key, _)| key.starts_with("transom_") && *key != MODEL) {
-            return Err(invalid(key, "is not known", MODEL));
+        let misspelt = |key: &str| key.starts_with("transom_") && !OWN.contains(&key);
+        if let Some((key, _)) = info.iter().find(|(key, _)| misspelt(key)) {
+            return Err(invalid(key, "is not known", &OWN.join(" or ")));
         }
         Ok(Self {
             no_locks: flag(info, NO_LOCKS)?,
@@ -145,6 +152,7 @@ impl Hints {
             } else {
                 MemoryModel::Unified
             },
+            explain: flag(info, EXPLAIN)?,
         })
     }
 
@@ -160,6 +168,7 @@ impl Hints {
             .with(NONCONTIGUOUS, flag(self.noncontiguous))
             .with(GRANULARITY, self.granularity.to_string())
             .with(MODEL, if self.model == MemoryModel::Separate { "separate" } else { "unified" })
+            .with(EXPLAIN, flag(self.explain))
     }
 }
 
@@ -212,10 +221,13 @@ mod tests {
             .with("accumulate_ops", "same_op")
             .with("mpi_accumulate_granularity", "64")
             .with("transom_memory_model", "separate")
+            .with("transom_explain", "true")
             .with("unknown", "kept by nobody");
         let hints = Hints::parse(&info).unwrap();
         let effective = hints.info();
-        for key in ["no_locks", "accumulate_ordering", "accumulate_ops", "transom_memory_model"] {
+        for key in
+            ["no_locks", "accumulate_ordering", "accumulate_ops", "transom_memory_model", "transom_explain"]
+        {
             assert_eq!(effective.get(key), info.get(key));
         }
         assert_eq!((effective.get("unknown"), effective.get("same_size")), (None, Some("false")));
@@ -230,6 +242,7 @@ mod tests {
             ("mpi_accumulate_granularity", "-1"),
             ("transom_memory_model", "unify"),
             ("transom_memory_modle", "separate"),
+            ("transom_explain", "stderr"),
         ] {
             let error = Hints::parse(&Info::new().with(key, value)).unwrap_err();
             assert_eq!(error.class(), Class::Info, "{key}");
