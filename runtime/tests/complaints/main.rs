@@ -6,6 +6,7 @@
 mod atomicity;
 #[path = "../common/child.rs"]
 mod child;
+mod explain;
 mod progress;
 #[path = "../common/random.rs"]
 mod random;
@@ -70,6 +71,8 @@ complaints! {
     complaint_16_no_torn_value_of_16_bytes, RANKS, types::no_torn_values;
     /// 17: mpich#3831, one mutex for all of a window.
     complaint_17_accumulates_to_disjoint_parts_of_one_window, RANKS, atomicity::disjoint_parts_of_one_window;
+    /// 18: ompi#6868, software atomics that nobody is told of.
+    complaint_18_software_atomics_are_told, RANKS, explain::software_atomics_are_told;
     /// 23: ucx#9361, mpi-forum#59, no efficient way to notify the target.
     complaint_23_put_and_notification_in_one_call, RANKS, windows::notification;
     /// 24: ompi#12892, #7384, dynamic windows: detach, two regions on a page, a limit of 64 regions.

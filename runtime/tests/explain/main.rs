@@ -1,0 +1,61 @@
+//! Operations are counted by the path that they took and the reason for it: known operations, exact counts.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+mod atomics;
+#[path = "../common/child.rs"]
+mod child;
+mod expected;
+mod layouts;
+#[macro_use]
+#[path = "../common/macros.rs"]
+mod macros;
+mod reports;
+#[path = "../common/tests.rs"]
+mod tests;
+mod transfers;
+
+const RANKS: [usize; 3] = [1, 2, 3];
+
+tests! {
+    RANKS, transfers::transfers =>
+        explain_counts_operations_by_path_over_shm,
+        explain_counts_operations_by_path_over_ofi;
+    RANKS, transfers::of_the_users_memory =>
+        explain_tells_that_the_users_memory_is_not_mapped_over_shm,
+        explain_tells_that_the_users_memory_is_not_mapped_over_ofi;
+    RANKS, transfers::what_does_nothing =>
+        explain_counts_no_operation_that_is_not_done_over_shm,
+        explain_counts_no_operation_that_is_not_done_over_ofi;
+    RANKS, transfers::of_threads =>
+        explain_loses_no_count_of_threads_over_shm,
+        explain_loses_no_count_of_threads_over_ofi;
+    RANKS, transfers::unasked =>
+        explain_counts_nothing_unasked_over_shm,
+        explain_counts_nothing_unasked_over_ofi;
+    RANKS, atomics::of_one_element =>
+        explain_counts_atomics_by_path_over_shm,
+        explain_counts_atomics_by_path_over_ofi;
+    RANKS, atomics::without_instruction =>
+        explain_tells_which_atomics_take_a_lock_over_shm,
+        explain_tells_which_atomics_take_a_lock_over_ofi;
+    RANKS, atomics::of_many_elements =>
+        explain_tells_which_accumulates_are_pulled_over_shm,
+        explain_tells_which_accumulates_are_pulled_over_ofi;
+    RANKS, layouts::transfers =>
+        explain_tells_which_layouts_are_packed_over_shm,
+        explain_tells_which_layouts_are_packed_over_ofi;
+    RANKS, layouts::accumulates =>
+        explain_counts_accumulates_of_layouts_over_shm,
+        explain_counts_accumulates_of_layouts_over_ofi;
+}
+
+#[test]
+fn explain_writes_lines_of_json() {
+    reports::lines("explain_writes_lines_of_json");
+}
+
+#[test]
+fn explain_tells_events() {
+    reports::events("explain_tells_events");
+}
