@@ -145,6 +145,12 @@ impl<'w> Access<'w> {
         (offset <= peer.bytes && bytes <= peer.bytes - offset).then_some((memory, offset))
     }
 
+    /// What counts accesses to memory at hand, if they are counted.
+    #[inline]
+    pub(super) fn counting(&self) -> Option<&AtHand<'w>> {
+        self.counting.as_ref()
+    }
+
     /// One more access to memory at hand.
     #[inline]
     pub(super) fn count(&self, kind: explain::Kind, target: usize, bytes: usize) {

@@ -93,17 +93,26 @@ impl Access<'_> {
         }
     }
 
-    /// Updates an element at hand by a CPU atomic, if that can be; returns what was there.
+    /// Updates an element at hand by a CPU atomic, if that can be and is all there is to do; returns what was there.
     #[inline]
     fn update_at_hand<T: Basic>(
         &self,
+        kind: Kind,
         target: usize,
         displacement: usize,
         op: ReduceOp,
         operand: T,
     ) -> Option<T> {
         let (memory, offset) = self.at_hand(target, displacement, size_of::<T>())?;
-        if self.core().private { None } else { memory.update_one(offset, op, operand).ok()? }
+        if self.core().private {
+            return None;
+        }
+        let counting = self.counting();
+        let old = memory.update_one(offset, op, operand).ok()??;
+        if let Some(counting) = counting {
+            counting.add(kind, target == self.core().rank(), size_of::<T>());
+        }
+        Some(old)
     }
 
     /// [`Access::accumulate`] of one element: what programs do most.
@@ -115,11 +124,21 @@ impl Access<'_> {
         op: ReduceOp,
         one: T,
     ) -> Result<()> {
-        const NAME: &str = "accumulate";
-        if self.update_at_hand(target, displacement, op, one).is_some() {
-            self.count(Kind::Accumulate, target, size_of::<T>());
-            return Ok(());
+        match self.update_at_hand(Kind::Accumulate, target, displacement, op, one) {
+            Some(_) => Ok(()),
+            None => self.accumulate_one_elsewhere(target, displacement, op, one),
         }
+    }
+
+    #[inline(never)]
+    fn accumulate_one_elsewhere<T: Basic>(
+        &self,
+        target: usize,
+        displacement: usize,
+        op: ReduceOp,
+        one: T,
+    ) -> Result<()> {
+        const NAME: &str = "accumulate";
         let Some(place) = self.place(NAME, target, displacement, size_of::<T>())? else { return Ok(()) };
         if place.remote.direct.is_some() {
             return operation::fetch_op(self.core(), &place, op, one).map(drop);
@@ -167,10 +186,20 @@ impl Access<'_> {
         op: ReduceOp,
         operand: T,
     ) -> Result<T> {
-        if let Some(old) = self.update_at_hand(target, displacement, op, operand) {
-            self.count(Kind::FetchAndOp, target, size_of::<T>());
-            return Ok(old);
+        match self.update_at_hand(Kind::FetchAndOp, target, displacement, op, operand) {
+            Some(old) => Ok(old),
+            None => self.fetch_op_elsewhere(target, displacement, op, operand),
         }
+    }
+
+    #[inline(never)]
+    fn fetch_op_elsewhere<T: Basic>(
+        &self,
+        target: usize,
+        displacement: usize,
+        op: ReduceOp,
+        operand: T,
+    ) -> Result<T> {
         match self.place("fetch_and_op", target, displacement, size_of::<T>())? {
             Some(place) => operation::fetch_op(self.core(), &place, op, operand),
             None => Ok(T::new_zeroed()),
@@ -192,6 +221,17 @@ impl Access<'_> {
             self.count(Kind::CompareAndSwap, target, size_of::<T>());
             return Ok(old);
         }
+        self.compare_swap_elsewhere(target, displacement, compare, value)
+    }
+
+    #[inline(never)]
+    fn compare_swap_elsewhere<T: Swappable>(
+        &self,
+        target: usize,
+        displacement: usize,
+        compare: T,
+        value: T,
+    ) -> Result<T> {
         match self.place("compare_and_swap", target, displacement, size_of::<T>())? {
             Some(place) => operation::compare_swap(self.core(), &place, compare, value),
             None => Ok(T::new_zeroed()),
