@@ -132,6 +132,7 @@ impl Drop for AtHand<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::explain::Entry;
 
     #[test]
     fn nothing_is_lost_between_epochs_and_threads() {
@@ -180,8 +181,6 @@ mod tests {
         }
         assert_eq!(counters.explanation().entries().count(), counters.rest.len());
     }
-
-    use crate::explain::Entry;
 
     #[test]
     fn what_is_not_asked_for_is_not_counted() {
