@@ -72,7 +72,8 @@ pub struct Sending {
     pub sequence: u32,
     /// How long it waits for an answer: 4.096 µs · 2ⁿ, so 14 for 67 ms; 0 for ever.
     pub timeout: u8,
-    /// How often it tries again without an answer, 0 to 7.
+    /// How often it tries again without an answer, 0 to 7. Soft-RoCE takes 7 for ever (observed): use 6 if a lost peer is to
+    /// be noticed.
     pub retries: u8,
     /// How often it tries again when the peer has no receive posted, 0 to 6; 7 for ever.
     pub receiver_not_ready_retries: u8,

@@ -31,8 +31,8 @@
 //! be dropped in any order and libibverbs sees them destroyed in the only one it accepts (it refuses a parent in use).
 //!
 //! # Threads
-//! Every type is `Send` and `Sync`: verbs may be called from any thread at any time (Documentation/infiniband/core_locking
-//! and ibv_post_send(3): implementations lock for themselves).
+//! Every type is `Send` and `Sync`: verbs objects are safe for use by many threads unless a thread domain says otherwise
+//! (ibv_alloc_td(3)), and there is none here.
 //!
 //! # Safety
 //! What posts a request is unsafe, since the device then reads or writes memory behind the compiler's back: see
