@@ -1,0 +1,100 @@
+//! A shared library, and functions in it at their symbol versions.
+//!
+//! Knows nothing of verbs but what to say when they are missing.
+
+use std::ffi::{CStr, CString, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use crate::{ENVIRONMENT_VARIABLE, SONAME};
+
+/// Why libibverbs could not be opened.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OpenError {
+    /// There is no such library, or it does not load.
+    #[error(
+        "no libibverbs: {reason}. Install it (Debian and Ubuntu: apt install libibverbs1 ibverbs-providers; Fedora and \
+         RHEL: dnf install libibverbs), or set {ENVIRONMENT_VARIABLE} to the path of {SONAME}"
+    )]
+    Missing {
+        /// What the dynamic linker said.
+        reason: String,
+    },
+    /// It loads and lacks a function.
+    #[error("{} is not a usable libibverbs: it has no {symbol}", path.display())]
+    Symbol {
+        /// The file, or name, that was opened.
+        path: PathBuf,
+        /// The function.
+        symbol: &'static str,
+    },
+}
+
+/// What `dlopen` returned. Never closed.
+pub(crate) struct Handle<'p> {
+    path: &'p Path,
+    handle: *mut c_void,
+    /// Whether its symbols have versions.
+    versioned: bool,
+}
+
+impl<'p> Handle<'p> {
+    /// Opens a file. `known` is a function with its version, by which a library with symbol versions is known.
+    pub(crate) fn open(path: &'p Path, known: (&str, &str)) -> Result<Self, OpenError> {
+        let name = CString::new(path.as_os_str().as_bytes())
+            .map_err(|_| OpenError::Missing { reason: format!("{path:?} holds a zero byte") })?;
+        // SAFETY: dlopen(3) with a valid string; it runs the library's constructors, which is what is asked for.
+        let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+        if handle.is_null() {
+            return Err(OpenError::Missing { reason: last_error() });
+        }
+        let mut opened = Handle { path, handle, versioned: true };
+        opened.versioned = opened.find(known.0, known.1).is_some();
+        Ok(opened)
+    }
+
+    /// A function at one symbol version; at any version only if the library has no symbol versions at all.
+    ///
+    /// # Safety
+    /// `F` is the function's type.
+    pub(crate) unsafe fn function<F: Copy>(&self, name: &'static str, version: &str) -> Result<F, OpenError> {
+        // SAFETY: the caller vouches for the type.
+        let found = unsafe { self.optional(name, version) };
+        found.ok_or_else(|| OpenError::Symbol { path: self.path.to_owned(), symbol: name })
+    }
+
+    /// The same, of a function that not every release has.
+    ///
+    /// # Safety
+    /// `F` is the function's type.
+    pub(crate) unsafe fn optional<F: Copy>(&self, name: &str, version: &str) -> Option<F> {
+        const { assert!(size_of::<F>() == size_of::<*mut c_void>(), "F is a function pointer") };
+        let found = self.find(name, version)?;
+        // SAFETY: of the same size (above) and of this type (the caller); POSIX has data and function pointers alike.
+        Some(unsafe { std::mem::transmute_copy::<*mut c_void, F>(&found) })
+    }
+
+    /// A symbol's address; never null.
+    fn find(&self, name: &str, version: &str) -> Option<*mut c_void> {
+        let (name, version) = (CString::new(name).ok()?, CString::new(version).ok()?);
+        let found = if self.versioned {
+            // SAFETY: the handle is open and both strings are valid.
+            unsafe { libc::dlvsym(self.handle, name.as_ptr(), version.as_ptr()) }
+        } else {
+            // SAFETY: as above.
+            unsafe { libc::dlsym(self.handle, name.as_ptr()) }
+        };
+        (!found.is_null()).then_some(found)
+    }
+}
+
+/// What the dynamic linker says of the failure that this thread just had.
+fn last_error() -> String {
+    // SAFETY: dlerror(3) returns null or a string that stays valid until this thread's next dl* call.
+    let text = unsafe { libc::dlerror() };
+    if text.is_null() {
+        return "the dynamic linker gives no reason".into();
+    }
+    // SAFETY: not null, and valid as above.
+    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+}

@@ -1,0 +1,157 @@
+//! Finds libibverbs and looks up the functions it exports.
+//!
+//! Knows nothing of devices or objects.
+
+use std::env;
+use std::ffi::{OsStr, c_char, c_int, c_uint, c_void};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use crate::bindings::*;
+use crate::handle::{Handle, OpenError};
+
+/// Names the library file to open, in place of [`SONAME`].
+pub const ENVIRONMENT_VARIABLE: &str = "TRANSOM_IBVERBS";
+
+/// What the dynamic linker is asked for when the environment names no file.
+pub const SONAME: &str = "libibverbs.so.1";
+
+/// `ibv_query_gid_table(3)`, with the size of an entry.
+type QueryGidTable = unsafe extern "C" fn(
+    context: *mut ibv_context,
+    entries: *mut ibv_gid_entry,
+    max_entries: usize,
+    flags: u32,
+    entry_size: usize,
+) -> isize;
+
+macro_rules! library {
+    ($(
+        $(#[$doc:meta])*
+        fn $name:ident($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty)? = $version:literal;
+    )*) => {
+        /// The functions libibverbs exports, at the symbol versions that go with these bindings.
+        ///
+        /// Once opened the library stays until the process ends: its providers cannot be unloaded.
+        pub struct Library {
+            path: PathBuf,
+            /// `ibv_query_gid_table(3)`, whose last argument is the size of an entry; absent before rdma-core 33.
+            pub ibv_query_gid_table: Option<QueryGidTable>,
+            $( $(#[$doc])* pub $name: unsafe extern "C" fn($($argument: $type),*) $(-> $result)?, )*
+        }
+
+        impl Library {
+            fn look_up(path: &Path, handle: &Handle<'_>) -> Result<Library, OpenError> {
+                // SAFETY: the fields have the signatures of the header, whose default symbol versions are the ones named; a
+                // library with versioned symbols keeps the meaning of a version for ever (libibverbs.map.in).
+                unsafe {
+                    Ok(Library {
+                        path: path.to_owned(),
+                        ibv_query_gid_table: handle.optional("_ibv_query_gid_table", "IBVERBS_1.11"),
+                        $( $name: handle.function(stringify!($name), $version)?, )*
+                    })
+                }
+            }
+        }
+    };
+}
+
+library! {
+    /// `ibv_get_device_list(3)`.
+    fn ibv_get_device_list(num_devices: *mut c_int) -> *mut *mut ibv_device = "IBVERBS_1.1";
+    /// `ibv_get_device_list(3)`: frees a list.
+    fn ibv_free_device_list(list: *mut *mut ibv_device) = "IBVERBS_1.1";
+    /// `ibv_get_device_name(3)`.
+    fn ibv_get_device_name(device: *mut ibv_device) -> *const c_char = "IBVERBS_1.1";
+    /// `ibv_open_device(3)`.
+    fn ibv_open_device(device: *mut ibv_device) -> *mut ibv_context = "IBVERBS_1.1";
+    /// `ibv_open_device(3)`: closes it.
+    fn ibv_close_device(context: *mut ibv_context) -> c_int = "IBVERBS_1.1";
+    /// `ibv_get_async_event(3)`.
+    fn ibv_get_async_event(context: *mut ibv_context, event: *mut ibv_async_event) -> c_int = "IBVERBS_1.1";
+    /// `ibv_get_async_event(3)`: acknowledges an event.
+    fn ibv_ack_async_event(event: *mut ibv_async_event) = "IBVERBS_1.1";
+    /// `ibv_query_device(3)`.
+    fn ibv_query_device(context: *mut ibv_context, attr: *mut ibv_device_attr) -> c_int = "IBVERBS_1.1";
+    /// `ibv_query_port(3)`. Does not write the last fields, which are younger: pass zeroed attributes.
+    fn ibv_query_port(context: *mut ibv_context, port_num: u8, attr: *mut ibv_port_attr) -> c_int = "IBVERBS_1.1";
+    /// `ibv_query_gid(3)`.
+    fn ibv_query_gid(context: *mut ibv_context, port_num: u8, index: c_int, gid: *mut ibv_gid) -> c_int
+        = "IBVERBS_1.1";
+    /// `ibv_alloc_pd(3)`.
+    fn ibv_alloc_pd(context: *mut ibv_context) -> *mut ibv_pd = "IBVERBS_1.1";
+    /// `ibv_alloc_pd(3)`: frees it.
+    fn ibv_dealloc_pd(pd: *mut ibv_pd) -> c_int = "IBVERBS_1.1";
+    /// `ibv_reg_mr(3)`.
+    fn ibv_reg_mr(pd: *mut ibv_pd, addr: *mut c_void, length: usize, access: c_int) -> *mut ibv_mr = "IBVERBS_1.1";
+    /// `ibv_reg_mr(3)`: ends a registration.
+    fn ibv_dereg_mr(mr: *mut ibv_mr) -> c_int = "IBVERBS_1.1";
+    /// `ibv_create_comp_channel(3)`.
+    fn ibv_create_comp_channel(context: *mut ibv_context) -> *mut ibv_comp_channel = "IBVERBS_1.0";
+    /// `ibv_create_comp_channel(3)`: destroys it.
+    fn ibv_destroy_comp_channel(channel: *mut ibv_comp_channel) -> c_int = "IBVERBS_1.0";
+    /// `ibv_create_cq(3)`.
+    fn ibv_create_cq(
+        context: *mut ibv_context, cqe: c_int, cq_context: *mut c_void, channel: *mut ibv_comp_channel,
+        comp_vector: c_int,
+    ) -> *mut ibv_cq = "IBVERBS_1.1";
+    /// `ibv_create_cq(3)`: destroys it.
+    fn ibv_destroy_cq(cq: *mut ibv_cq) -> c_int = "IBVERBS_1.1";
+    /// `ibv_get_cq_event(3)`.
+    fn ibv_get_cq_event(
+        channel: *mut ibv_comp_channel, cq: *mut *mut ibv_cq, cq_context: *mut *mut c_void,
+    ) -> c_int = "IBVERBS_1.1";
+    /// `ibv_get_cq_event(3)`: acknowledges events.
+    fn ibv_ack_cq_events(cq: *mut ibv_cq, nevents: c_uint) = "IBVERBS_1.1";
+    /// `ibv_create_srq(3)`.
+    fn ibv_create_srq(pd: *mut ibv_pd, attr: *mut ibv_srq_init_attr) -> *mut ibv_srq = "IBVERBS_1.1";
+    /// `ibv_create_srq(3)`: destroys it.
+    fn ibv_destroy_srq(srq: *mut ibv_srq) -> c_int = "IBVERBS_1.1";
+    /// `ibv_create_qp(3)`.
+    fn ibv_create_qp(pd: *mut ibv_pd, attr: *mut ibv_qp_init_attr) -> *mut ibv_qp = "IBVERBS_1.1";
+    /// `ibv_modify_qp(3)`.
+    fn ibv_modify_qp(qp: *mut ibv_qp, attr: *mut ibv_qp_attr, attr_mask: c_int) -> c_int = "IBVERBS_1.1";
+    /// `ibv_query_qp(3)`.
+    fn ibv_query_qp(
+        qp: *mut ibv_qp, attr: *mut ibv_qp_attr, attr_mask: c_int, init_attr: *mut ibv_qp_init_attr,
+    ) -> c_int = "IBVERBS_1.1";
+    /// `ibv_create_qp(3)`: destroys it.
+    fn ibv_destroy_qp(qp: *mut ibv_qp) -> c_int = "IBVERBS_1.1";
+    /// `ibv_create_ah(3)`.
+    fn ibv_create_ah(pd: *mut ibv_pd, attr: *mut ibv_ah_attr) -> *mut ibv_ah = "IBVERBS_1.1";
+    /// `ibv_create_ah(3)`: destroys it.
+    fn ibv_destroy_ah(ah: *mut ibv_ah) -> c_int = "IBVERBS_1.1";
+}
+
+impl Library {
+    /// Opens the library named by the environment variable `TRANSOM_IBVERBS`, else `libibverbs.so.1`.
+    ///
+    /// The first success is kept for the process; a failure is not.
+    pub fn open() -> Result<&'static Library, OpenError> {
+        static OPENED: OnceLock<Library> = OnceLock::new();
+        if let Some(library) = OPENED.get() {
+            return Ok(library);
+        }
+        let named = env::var_os(ENVIRONMENT_VARIABLE).filter(|name| !name.is_empty());
+        let library = Library::load(Path::new(named.as_deref().unwrap_or(OsStr::new(SONAME))))?;
+        Ok(OPENED.get_or_init(|| library))
+    }
+
+    /// Opens one file (or, without a slash, what the dynamic linker finds under that name).
+    pub fn load(path: &Path) -> Result<Library, OpenError> {
+        let handle = Handle::open(path, ("ibv_get_device_list", "IBVERBS_1.1"))?;
+        Library::look_up(path, &handle)
+    }
+
+    /// The file, or name, that was opened.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl fmt::Debug for Library {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Library").field("path", &self.path).finish_non_exhaustive()
+    }
+}
