@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rdma_mummy_sys as sys;
+use ibverbs_sys as sys;
 
 use crate::handle::Handle;
 use crate::{ProtectionDomain, VerbsError};
@@ -55,11 +55,12 @@ pub struct AddressHandle {
 impl AddressHandle {
     /// Makes one. On Ethernet the kernel resolves the peer's address on the way, which can take a while.
     pub fn new(domain: &Arc<ProtectionDomain>, route: &Route) -> Result<AddressHandle, VerbsError> {
+        let library = domain.context().library();
         let mut attr = route.to_raw();
         // SAFETY: ibv_create_ah(3): a live protection domain, and attributes that outlive the call.
-        let address = unsafe { sys::ibv_create_ah(domain.as_ptr(), &mut attr) };
+        let address = unsafe { (library.ibv_create_ah)(domain.as_ptr(), &mut attr) };
         // SAFETY: just made, and destroyed by nothing else.
-        let handle = unsafe { Handle::new("ibv_create_ah", address, sys::ibv_destroy_ah)? };
+        let handle = unsafe { Handle::new("ibv_create_ah", address, library.ibv_destroy_ah)? };
         Ok(AddressHandle { handle, _domain: Arc::clone(domain) })
     }
 

@@ -1,10 +1,7 @@
 //! What a device reports without being asked.
 
-use std::mem::MaybeUninit;
-use std::ptr::addr_of;
-
+use ibverbs_sys as sys;
 use nix::errno::Errno;
-use rdma_mummy_sys::{self as sys, ibv_event_type};
 
 use crate::{Context, VerbsError};
 
@@ -36,28 +33,18 @@ pub enum AsyncKind {
 }
 
 impl AsyncKind {
-    fn from_raw(raw: u32) -> AsyncKind {
-        const QP_FATAL: u32 = ibv_event_type::IBV_EVENT_QP_FATAL as u32;
-        const QP_ACCESS_ERROR: u32 = ibv_event_type::IBV_EVENT_QP_ACCESS_ERR as u32;
-        const QP_REQUEST_ERROR: u32 = ibv_event_type::IBV_EVENT_QP_REQ_ERR as u32;
-        const CQ_ERROR: u32 = ibv_event_type::IBV_EVENT_CQ_ERR as u32;
-        const DEVICE_FATAL: u32 = ibv_event_type::IBV_EVENT_DEVICE_FATAL as u32;
-        const PORT_ERROR: u32 = ibv_event_type::IBV_EVENT_PORT_ERR as u32;
-        const PORT_ACTIVE: u32 = ibv_event_type::IBV_EVENT_PORT_ACTIVE as u32;
-        const SRQ_ERROR: u32 = ibv_event_type::IBV_EVENT_SRQ_ERR as u32;
-        const SRQ_LIMIT: u32 = ibv_event_type::IBV_EVENT_SRQ_LIMIT_REACHED as u32;
-        const LAST_WQE_REACHED: u32 = ibv_event_type::IBV_EVENT_QP_LAST_WQE_REACHED as u32;
+    fn from_raw(raw: sys::ibv_event_type) -> AsyncKind {
         match raw {
-            QP_FATAL => AsyncKind::QpFatal,
-            QP_ACCESS_ERROR => AsyncKind::QpAccessError,
-            QP_REQUEST_ERROR => AsyncKind::QpRequestError,
-            CQ_ERROR => AsyncKind::CqError,
-            DEVICE_FATAL => AsyncKind::DeviceFatal,
-            PORT_ERROR => AsyncKind::PortError,
-            PORT_ACTIVE => AsyncKind::PortActive,
-            SRQ_ERROR => AsyncKind::SrqError,
-            SRQ_LIMIT => AsyncKind::SrqLimit,
-            LAST_WQE_REACHED => AsyncKind::LastWqeReached,
+            sys::IBV_EVENT_QP_FATAL => AsyncKind::QpFatal,
+            sys::IBV_EVENT_QP_ACCESS_ERR => AsyncKind::QpAccessError,
+            sys::IBV_EVENT_QP_REQ_ERR => AsyncKind::QpRequestError,
+            sys::IBV_EVENT_CQ_ERR => AsyncKind::CqError,
+            sys::IBV_EVENT_DEVICE_FATAL => AsyncKind::DeviceFatal,
+            sys::IBV_EVENT_PORT_ERR => AsyncKind::PortError,
+            sys::IBV_EVENT_PORT_ACTIVE => AsyncKind::PortActive,
+            sys::IBV_EVENT_SRQ_ERR => AsyncKind::SrqError,
+            sys::IBV_EVENT_SRQ_LIMIT_REACHED => AsyncKind::SrqLimit,
+            sys::IBV_EVENT_QP_LAST_WQE_REACHED => AsyncKind::LastWqeReached,
             other => AsyncKind::Other(other),
         }
     }
@@ -101,30 +88,28 @@ impl AsyncEvent {
 impl Context {
     /// Takes an event that the device has reported, if there is one. Does not block.
     pub fn async_event(&self) -> Result<Option<AsyncEvent>, VerbsError> {
-        let mut event = MaybeUninit::<sys::ibv_async_event>::zeroed();
+        // SAFETY: a number, and pointers that are not followed before the library sets them: zero is valid.
+        let mut event: sys::ibv_async_event = unsafe { std::mem::zeroed() };
         // SAFETY: ibv_get_async_event(3): an open device and room for one event.
-        let returned = unsafe { sys::ibv_get_async_event(self.as_ptr(), event.as_mut_ptr()) };
+        let returned = unsafe { (self.library().ibv_get_async_event)(self.as_ptr(), &mut event) };
         if returned != 0 {
             return match Errno::last() {
                 Errno::EAGAIN | Errno::EINTR => Ok(None),
                 error => Err(VerbsError::new("ibv_get_async_event", error)),
             };
         }
-        // SAFETY: the library wrote it. A newer one may know more types than the enumeration in the bindings, so the type
-        // is read as the number that it is.
-        let raw = unsafe { addr_of!((*event.as_ptr()).event_type).cast::<u32>().read() };
+        let raw = event.event_type;
         // SAFETY: ibv_get_async_event(3): `element` is by type. A queue pair that has an event which is not acknowledged
         // cannot be destroyed: ibv_destroy_qp waits for it.
         let (queue_pair, port) = unsafe {
-            let element = &(*event.as_ptr()).element;
             match raw {
-                1..=7 | 16 => (Some((*element.qp).qp_num), None),
-                9..=13 | 17 | 18 => (None, u8::try_from(element.port_num).ok()),
+                1..=7 | 16 => (Some((*event.element.qp).qp_num), None),
+                9..=13 | 17 | 18 => (None, u8::try_from(event.element.port_num).ok()),
                 _ => (None, None),
             }
         };
         // SAFETY: ibv_get_async_event(3): an event that was got, once.
-        unsafe { sys::ibv_ack_async_event(event.as_mut_ptr()) };
+        unsafe { (self.library().ibv_ack_async_event)(&mut event) };
         Ok(Some(AsyncEvent { kind: AsyncKind::from_raw(raw), queue_pair, port }))
     }
 }

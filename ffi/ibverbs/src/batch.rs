@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::fmt;
 use std::ptr::null_mut;
 
-use rdma_mummy_sys::{self as sys, ibv_send_flags, ibv_wr_opcode};
+use ibverbs_sys as sys;
 
 use crate::{AddressHandle, Local, VerbsError};
 
@@ -208,32 +208,33 @@ impl Batch {
 
 #[inline]
 fn flags(request: &Request<'_>) -> u32 {
-    let flag = |set: bool, flag: ibv_send_flags| if set { flag.0 } else { 0 };
-    flag(request.signalled, ibv_send_flags::IBV_SEND_SIGNALED)
-        | flag(request.inline, ibv_send_flags::IBV_SEND_INLINE)
-        | flag(request.fence, ibv_send_flags::IBV_SEND_FENCE)
-        | flag(request.solicited, ibv_send_flags::IBV_SEND_SOLICITED)
+    let flag = |set: bool, flag: sys::ibv_send_flags| if set { flag } else { 0 };
+    flag(request.signalled, sys::IBV_SEND_SIGNALED)
+        | flag(request.inline, sys::IBV_SEND_INLINE)
+        | flag(request.fence, sys::IBV_SEND_FENCE)
+        | flag(request.solicited, sys::IBV_SEND_SOLICITED)
 }
 
 #[inline]
-fn operation(operation: &Operation<'_>) -> (ibv_wr_opcode::Type, sys::wr_t) {
-    let rdma = |remote_addr, rkey| sys::wr_t { rdma: sys::rdma_t { remote_addr, rkey } };
-    let atomic = |remote_addr, rkey, compare_add, swap| sys::wr_t {
-        atomic: sys::atomic_t { remote_addr, compare_add, swap, rkey },
+fn operation(operation: &Operation<'_>) -> (sys::ibv_wr_opcode, sys::ibv_send_wr_target) {
+    let rdma =
+        |remote_addr, rkey| sys::ibv_send_wr_target { rdma: sys::ibv_send_wr_rdma { remote_addr, rkey } };
+    let atomic = |remote_addr, rkey, compare_add, swap| sys::ibv_send_wr_target {
+        atomic: sys::ibv_send_wr_atomic { remote_addr, compare_add, swap, rkey },
     };
     match *operation {
-        Operation::Write { address, key } => (ibv_wr_opcode::IBV_WR_RDMA_WRITE, rdma(address, key)),
-        Operation::Read { address, key } => (ibv_wr_opcode::IBV_WR_RDMA_READ, rdma(address, key)),
+        Operation::Write { address, key } => (sys::IBV_WR_RDMA_WRITE, rdma(address, key)),
+        Operation::Read { address, key } => (sys::IBV_WR_RDMA_READ, rdma(address, key)),
         Operation::FetchAdd { address, key, add } => {
-            (ibv_wr_opcode::IBV_WR_ATOMIC_FETCH_AND_ADD, atomic(address, key, add, 0))
+            (sys::IBV_WR_ATOMIC_FETCH_AND_ADD, atomic(address, key, add, 0))
         }
         Operation::CompareSwap { address, key, compare, swap } => {
-            (ibv_wr_opcode::IBV_WR_ATOMIC_CMP_AND_SWP, atomic(address, key, compare, swap))
+            (sys::IBV_WR_ATOMIC_CMP_AND_SWP, atomic(address, key, compare, swap))
         }
-        Operation::Send => (ibv_wr_opcode::IBV_WR_SEND, rdma(0, 0)),
+        Operation::Send => (sys::IBV_WR_SEND, rdma(0, 0)),
         Operation::SendTo { handle, number, qkey } => {
-            let ud = sys::ud_t { ah: handle.as_ptr(), remote_qpn: number, remote_qkey: qkey };
-            (ibv_wr_opcode::IBV_WR_SEND, sys::wr_t { ud })
+            let ud = sys::ibv_send_wr_ud { ah: handle.as_ptr(), remote_qpn: number, remote_qkey: qkey };
+            (sys::IBV_WR_SEND, sys::ibv_send_wr_target { ud })
         }
     }
 }

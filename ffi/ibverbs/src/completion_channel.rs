@@ -4,8 +4,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::ptr::null_mut;
 use std::sync::Arc;
 
+use ibverbs_sys as sys;
 use nix::errno::Errno;
-use rdma_mummy_sys as sys;
 
 use crate::context::set_nonblocking;
 use crate::handle::Handle;
@@ -25,11 +25,12 @@ pub struct CompletionChannel {
 impl CompletionChannel {
     /// Makes one, whose descriptor does not block.
     pub fn new(context: &Arc<Context>) -> Result<Arc<CompletionChannel>, VerbsError> {
+        let library = context.library();
         // SAFETY: ibv_create_comp_channel(3): an open device.
-        let channel = unsafe { sys::ibv_create_comp_channel(context.as_ptr()) };
+        let channel = unsafe { (library.ibv_create_comp_channel)(context.as_ptr()) };
         // SAFETY: just made, and destroyed by nothing else.
         let handle =
-            unsafe { Handle::new("ibv_create_comp_channel", channel, sys::ibv_destroy_comp_channel)? };
+            unsafe { Handle::new("ibv_create_comp_channel", channel, library.ibv_destroy_comp_channel)? };
         let channel = CompletionChannel { handle, context: Arc::clone(context) };
         set_nonblocking(channel.as_fd())?;
         Ok(Arc::new(channel))
@@ -38,11 +39,12 @@ impl CompletionChannel {
     /// Takes and acknowledges the notifications that are there, so that the descriptor is no longer readable. Returns how
     /// many. Does not block.
     pub fn take_events(&self) -> usize {
+        let library = self.context.library();
         let mut taken = 0;
         loop {
             let (mut queue, mut user) = (null_mut(), null_mut());
             // SAFETY: ibv_get_cq_event(3): a live channel and room for both answers.
-            let returned = unsafe { sys::ibv_get_cq_event(self.as_ptr(), &mut queue, &mut user) };
+            let returned = unsafe { (library.ibv_get_cq_event)(self.as_ptr(), &mut queue, &mut user) };
             if returned != 0 {
                 match Errno::last() {
                     Errno::EAGAIN => {}
@@ -53,7 +55,7 @@ impl CompletionChannel {
             }
             // SAFETY: ibv_get_cq_event(3): the queue whose event this is, acknowledged once. It is live: ibv_destroy_cq
             // waits for events that were got and are not acknowledged.
-            unsafe { sys::ibv_ack_cq_events(queue, 1) };
+            unsafe { (library.ibv_ack_cq_events)(queue, 1) };
             taken += 1;
         }
     }

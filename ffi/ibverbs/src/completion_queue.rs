@@ -4,8 +4,8 @@ use std::ffi::c_int;
 use std::ptr::null_mut;
 use std::sync::Arc;
 
+use ibverbs_sys as sys;
 use nix::errno::Errno;
-use rdma_mummy_sys as sys;
 
 use crate::error::check;
 use crate::handle::Handle;
@@ -30,12 +30,13 @@ impl CompletionQueue {
         if channel.is_some_and(|channel| !Arc::ptr_eq(channel.context(), context)) {
             return Err(VerbsError::refused("ibv_create_cq", "the channel belongs to another context"));
         }
+        let library = context.library();
         let entries = c_int::try_from(entries).unwrap_or(c_int::MAX);
         let raw_channel = channel.map_or(null_mut(), |channel| channel.as_ptr());
         // SAFETY: ibv_create_cq(3): an open device, and a live channel of it or none. Completion vector 0 always exists.
-        let queue = unsafe { sys::ibv_create_cq(context.as_ptr(), entries, null_mut(), raw_channel, 0) };
+        let queue = unsafe { (library.ibv_create_cq)(context.as_ptr(), entries, null_mut(), raw_channel, 0) };
         // SAFETY: just made, and destroyed by nothing else.
-        let handle = unsafe { Handle::new("ibv_create_cq", queue, sys::ibv_destroy_cq)? };
+        let handle = unsafe { Handle::new("ibv_create_cq", queue, library.ibv_destroy_cq)? };
         Ok(Arc::new(CompletionQueue { handle, context: Arc::clone(context), _channel: channel.cloned() }))
     }
 

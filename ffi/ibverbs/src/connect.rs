@@ -1,6 +1,6 @@
 //! A queue pair's way from creation to use: its states (ibv_modify_qp(3)).
 
-use rdma_mummy_sys::{self as sys, ibv_qp_attr_mask as mask, ibv_qp_state};
+use ibverbs_sys as sys;
 
 use crate::error::check;
 use crate::{Access, Mtu, QueuePair, Route, VerbsError};
@@ -86,82 +86,85 @@ impl QueuePair {
     /// From [`QpState::Reset`] to [`QpState::Initialised`], for a reliable pair. Peers may access memory in the remote
     /// ways given.
     pub fn initialise(&self, port: u8, access: Access) -> Result<(), VerbsError> {
-        let mut attr = attributes(ibv_qp_state::IBV_QPS_INIT);
+        let mut attr = attributes(sys::IBV_QPS_INIT);
         attr.port_num = port;
         attr.qp_access_flags = access.bits();
-        let fields = mask::IBV_QP_PKEY_INDEX | mask::IBV_QP_PORT | mask::IBV_QP_ACCESS_FLAGS;
+        let fields = sys::IBV_QP_PKEY_INDEX | sys::IBV_QP_PORT | sys::IBV_QP_ACCESS_FLAGS;
         self.modify("ibv_modify_qp (to INIT)", &mut attr, fields)
     }
 
     /// From [`QpState::Initialised`] to [`QpState::ReadyToReceive`].
     pub fn ready_to_receive(&self, path: &Path) -> Result<(), VerbsError> {
-        let mut attr = attributes(ibv_qp_state::IBV_QPS_RTR);
+        let mut attr = attributes(sys::IBV_QPS_RTR);
         attr.ah_attr = path.route().to_raw();
         attr.path_mtu = path.mtu.to_raw();
         attr.dest_qp_num = path.number;
         attr.rq_psn = path.sequence;
         attr.max_dest_rd_atomic = path.responder_depth;
         attr.min_rnr_timer = path.receiver_not_ready;
-        let fields = mask::IBV_QP_AV
-            | mask::IBV_QP_PATH_MTU
-            | mask::IBV_QP_DEST_QPN
-            | mask::IBV_QP_RQ_PSN
-            | mask::IBV_QP_MAX_DEST_RD_ATOMIC
-            | mask::IBV_QP_MIN_RNR_TIMER;
+        let fields = sys::IBV_QP_AV
+            | sys::IBV_QP_PATH_MTU
+            | sys::IBV_QP_DEST_QPN
+            | sys::IBV_QP_RQ_PSN
+            | sys::IBV_QP_MAX_DEST_RD_ATOMIC
+            | sys::IBV_QP_MIN_RNR_TIMER;
         self.modify("ibv_modify_qp (to RTR)", &mut attr, fields)
     }
 
     /// From [`QpState::ReadyToReceive`] to [`QpState::ReadyToSend`].
     pub fn ready_to_send(&self, sending: &Sending) -> Result<(), VerbsError> {
-        let mut attr = attributes(ibv_qp_state::IBV_QPS_RTS);
+        let mut attr = attributes(sys::IBV_QPS_RTS);
         attr.sq_psn = sending.sequence;
         attr.timeout = sending.timeout;
         attr.retry_cnt = sending.retries;
         attr.rnr_retry = sending.receiver_not_ready_retries;
         attr.max_rd_atomic = sending.initiator_depth;
-        let fields = mask::IBV_QP_SQ_PSN
-            | mask::IBV_QP_TIMEOUT
-            | mask::IBV_QP_RETRY_CNT
-            | mask::IBV_QP_RNR_RETRY
-            | mask::IBV_QP_MAX_QP_RD_ATOMIC;
+        let fields = sys::IBV_QP_SQ_PSN
+            | sys::IBV_QP_TIMEOUT
+            | sys::IBV_QP_RETRY_CNT
+            | sys::IBV_QP_RNR_RETRY
+            | sys::IBV_QP_MAX_QP_RD_ATOMIC;
         self.modify("ibv_modify_qp (to RTS)", &mut attr, fields)
     }
 
     /// From [`QpState::Reset`] to [`QpState::ReadyToSend`], for a datagram pair. It takes datagrams that carry the same
     /// `qkey`.
     pub fn initialise_datagram(&self, port: u8, qkey: u32) -> Result<(), VerbsError> {
-        let mut attr = attributes(ibv_qp_state::IBV_QPS_INIT);
+        let mut attr = attributes(sys::IBV_QPS_INIT);
         attr.port_num = port;
         attr.qkey = qkey;
-        let fields = mask::IBV_QP_PKEY_INDEX | mask::IBV_QP_PORT | mask::IBV_QP_QKEY;
+        let fields = sys::IBV_QP_PKEY_INDEX | sys::IBV_QP_PORT | sys::IBV_QP_QKEY;
         self.modify("ibv_modify_qp (to INIT)", &mut attr, fields)?;
-        self.modify("ibv_modify_qp (to RTR)", &mut attributes(ibv_qp_state::IBV_QPS_RTR), mask(0))?;
-        let mut attr = attributes(ibv_qp_state::IBV_QPS_RTS);
-        self.modify("ibv_modify_qp (to RTS)", &mut attr, mask::IBV_QP_SQ_PSN)
+        self.modify("ibv_modify_qp (to RTR)", &mut attributes(sys::IBV_QPS_RTR), 0)?;
+        let mut attr = attributes(sys::IBV_QPS_RTS);
+        self.modify("ibv_modify_qp (to RTS)", &mut attr, sys::IBV_QP_SQ_PSN)
     }
 
     /// To [`QpState::Error`], from any state: what is under way ends [`crate::Status::Flushed`], and nothing of the peer's
     /// is carried out any more.
     pub fn fail(&self) -> Result<(), VerbsError> {
-        self.modify("ibv_modify_qp (to ERR)", &mut attributes(ibv_qp_state::IBV_QPS_ERR), mask(0))
+        self.modify("ibv_modify_qp (to ERR)", &mut attributes(sys::IBV_QPS_ERR), 0)
     }
 
     /// The state it is in (ibv_query_qp(3)).
     pub fn state(&self) -> Result<QpState, VerbsError> {
-        let mut attr = attributes(ibv_qp_state::IBV_QPS_RESET);
+        let mut attr = attributes(sys::IBV_QPS_RESET);
         // SAFETY: numbers and pointers, for which zero is valid.
         let mut init: sys::ibv_qp_init_attr = unsafe { std::mem::zeroed() };
-        let fields = mask::IBV_QP_STATE.0.cast_signed();
+        let fields = sys::IBV_QP_STATE.cast_signed();
+        let library = self.library();
         // SAFETY: ibv_query_qp(3): a live queue pair and room for both answers.
-        check("ibv_query_qp", unsafe { sys::ibv_query_qp(self.as_ptr(), &mut attr, fields, &mut init) })?;
+        check("ibv_query_qp", unsafe {
+            (library.ibv_query_qp)(self.as_ptr(), &mut attr, fields, &mut init)
+        })?;
         Ok(match attr.qp_state {
-            ibv_qp_state::IBV_QPS_RESET => QpState::Reset,
-            ibv_qp_state::IBV_QPS_INIT => QpState::Initialised,
-            ibv_qp_state::IBV_QPS_RTR => QpState::ReadyToReceive,
-            ibv_qp_state::IBV_QPS_RTS => QpState::ReadyToSend,
-            ibv_qp_state::IBV_QPS_SQD => QpState::SendDrained,
-            ibv_qp_state::IBV_QPS_SQE => QpState::SendError,
-            ibv_qp_state::IBV_QPS_ERR => QpState::Error,
+            sys::IBV_QPS_RESET => QpState::Reset,
+            sys::IBV_QPS_INIT => QpState::Initialised,
+            sys::IBV_QPS_RTR => QpState::ReadyToReceive,
+            sys::IBV_QPS_RTS => QpState::ReadyToSend,
+            sys::IBV_QPS_SQD => QpState::SendDrained,
+            sys::IBV_QPS_SQE => QpState::SendError,
+            sys::IBV_QPS_ERR => QpState::Error,
             other => QpState::Other(other),
         })
     }
@@ -170,16 +173,16 @@ impl QueuePair {
         &self,
         operation: &'static str,
         attr: &mut sys::ibv_qp_attr,
-        fields: mask,
+        fields: sys::ibv_qp_attr_mask,
     ) -> Result<(), VerbsError> {
-        let fields = (mask::IBV_QP_STATE | fields).0.cast_signed();
+        let fields = (sys::IBV_QP_STATE | fields).cast_signed();
         // SAFETY: ibv_modify_qp(3): a live queue pair, and attributes that outlive the call.
-        check(operation, unsafe { sys::ibv_modify_qp(self.as_ptr(), attr, fields) })
+        check(operation, unsafe { (self.library().ibv_modify_qp)(self.as_ptr(), attr, fields) })
     }
 }
 
 /// All zero but for the state: partition key 0, the default one, among them.
-fn attributes(state: ibv_qp_state::Type) -> sys::ibv_qp_attr {
+fn attributes(state: sys::ibv_qp_state) -> sys::ibv_qp_attr {
     // SAFETY: numbers, and an address that is numbers, for which zero is valid.
     let mut attr: sys::ibv_qp_attr = unsafe { std::mem::zeroed() };
     attr.qp_state = state;

@@ -4,8 +4,8 @@ use std::ffi::{CStr, c_int};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
+use ibverbs_sys as sys;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
-use rdma_mummy_sys::{self as sys, ibv_atomic_cap, ibv_transport_type};
 
 use crate::VerbsError;
 use crate::device::DeviceList;
@@ -16,6 +16,7 @@ use crate::handle::Handle;
 #[derive(Debug)]
 pub struct Context {
     handle: Handle<sys::ibv_context>,
+    library: &'static sys::Library,
     name: String,
 }
 
@@ -24,11 +25,12 @@ impl Context {
     pub fn open(name: &str) -> Result<Arc<Context>, VerbsError> {
         let devices = DeviceList::get()?;
         let device = devices.find(name)?;
+        let library = devices.library();
         // SAFETY: ibv_open_device(3): a device of a list that is not freed yet.
-        let context = unsafe { sys::ibv_open_device(device) };
+        let context = unsafe { (library.ibv_open_device)(device) };
         // SAFETY: just opened, and closed by nothing else.
-        let handle = unsafe { Handle::new("ibv_open_device", context, sys::ibv_close_device)? };
-        let context = Context { handle, name: name.to_owned() };
+        let handle = unsafe { Handle::new("ibv_open_device", context, library.ibv_close_device)? };
+        let context = Context { handle, library, name: name.to_owned() };
         set_nonblocking(context.async_fd())?;
         Ok(Arc::new(context))
     }
@@ -43,7 +45,7 @@ impl Context {
         // SAFETY: numbers only, for which zero is valid.
         let mut raw: sys::ibv_device_attr = unsafe { std::mem::zeroed() };
         // SAFETY: ibv_query_device(3): an open device and room for the answer.
-        check("ibv_query_device", unsafe { sys::ibv_query_device(self.as_ptr(), &mut raw) })?;
+        check("ibv_query_device", unsafe { (self.library.ibv_query_device)(self.as_ptr(), &mut raw) })?;
         Ok(Attributes::from_raw(&raw))
     }
 
@@ -52,8 +54,8 @@ impl Context {
         // SAFETY: an open context refers to its device, which stays until the context is closed (ibv_free_device_list in
         // ibv_get_device_list(3)).
         match unsafe { (*(*self.as_ptr()).device).transport_type } {
-            ibv_transport_type::IBV_TRANSPORT_IB => TransportKind::InfiniBand,
-            ibv_transport_type::IBV_TRANSPORT_IWARP => TransportKind::Iwarp,
+            sys::IBV_TRANSPORT_IB => TransportKind::InfiniBand,
+            sys::IBV_TRANSPORT_IWARP => TransportKind::Iwarp,
             _ => TransportKind::Other,
         }
     }
@@ -62,6 +64,11 @@ impl Context {
     pub fn async_fd(&self) -> BorrowedFd<'_> {
         // SAFETY: ibv_get_async_event(3): the context's, open for as long as the context; the borrow ends before that.
         unsafe { BorrowedFd::borrow_raw((*self.as_ptr()).async_fd) }
+    }
+
+    /// What the context was opened by, and what opens and closes all that belongs to it.
+    pub(crate) fn library(&self) -> &'static sys::Library {
+        self.library
     }
 
     #[inline]
@@ -162,8 +169,8 @@ impl Attributes {
             max_srq: count(raw.max_srq),
             max_srq_wr: count(raw.max_srq_wr),
             atomics: match raw.atomic_cap {
-                ibv_atomic_cap::IBV_ATOMIC_HCA => Atomics::Hca,
-                ibv_atomic_cap::IBV_ATOMIC_GLOB => Atomics::Global,
+                sys::IBV_ATOMIC_HCA => Atomics::Hca,
+                sys::IBV_ATOMIC_GLOB => Atomics::Global,
                 _ => Atomics::None,
             },
         }

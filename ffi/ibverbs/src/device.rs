@@ -2,8 +2,8 @@
 
 use std::ffi::{CStr, c_int};
 
+use ibverbs_sys as sys;
 use nix::errno::Errno;
-use rdma_mummy_sys as sys;
 
 use crate::VerbsError;
 
@@ -20,27 +20,27 @@ pub fn device_names() -> Result<Vec<String>, VerbsError> {
 /// The devices, for as long as the list is held (ibv_get_device_list(3)).
 #[derive(Debug)]
 pub(crate) struct DeviceList {
+    library: &'static sys::Library,
     first: *mut *mut sys::ibv_device,
     count: usize,
 }
 
 impl DeviceList {
     pub(crate) fn get() -> Result<DeviceList, VerbsError> {
+        let library = sys::Library::open().map_err(|error| VerbsError::no_library(OPERATION, &error))?;
         let mut count: c_int = 0;
         Errno::clear();
         // SAFETY: ibv_get_device_list(3): room for the count.
-        let first = unsafe { sys::ibv_get_device_list(&mut count) };
+        let first = unsafe { (library.ibv_get_device_list)(&mut count) };
         if first.is_null() {
             return Err(match Errno::last() {
-                // What rdma-mummy-sys leaves for every function of a library that it could not open.
-                Errno::EOPNOTSUPP => VerbsError::no_library(OPERATION),
                 Errno::ENOSYS => {
                     VerbsError::no_device(OPERATION, "this kernel has no RDMA (no ib_uverbs module)")
                 }
                 error => VerbsError::new(OPERATION, error),
             });
         }
-        let list = DeviceList { first, count: usize::try_from(count).unwrap_or(0) };
+        let list = DeviceList { library, first, count: usize::try_from(count).unwrap_or(0) };
         if list.count == 0 {
             let why =
                 "no RDMA device, or no driver for it in libibverbs; on Debian: apt install ibverbs-providers";
@@ -49,13 +49,18 @@ impl DeviceList {
         Ok(list)
     }
 
+    /// What the list is from.
+    pub(crate) fn library(&self) -> &'static sys::Library {
+        self.library
+    }
+
     /// The devices with their names; valid until the list is freed or, opened, until they are closed.
     fn iter(&self) -> impl Iterator<Item = (String, *mut sys::ibv_device)> + '_ {
         // SAFETY: ibv_get_device_list(3): an array of `count` pointers, until the list is freed.
         let devices = unsafe { std::slice::from_raw_parts(self.first, self.count) };
         devices.iter().map(|&device| {
             // SAFETY: ibv_get_device_name(3): a device of a list that is held.
-            let name = unsafe { sys::ibv_get_device_name(device) };
+            let name = unsafe { (self.library.ibv_get_device_name)(device) };
             // SAFETY: as above: null, or a string inside the device.
             let name =
                 (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned());
@@ -79,6 +84,6 @@ impl DeviceList {
 impl Drop for DeviceList {
     fn drop(&mut self) {
         // SAFETY: ibv_free_device_list(3): the list that ibv_get_device_list returned, once.
-        unsafe { sys::ibv_free_device_list(self.first) }
+        unsafe { (self.library.ibv_free_device_list)(self.first) }
     }
 }

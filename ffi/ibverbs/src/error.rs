@@ -2,6 +2,7 @@
 
 use std::ffi::c_int;
 
+use ibverbs_sys::OpenError;
 use nix::errno::Errno;
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
 
@@ -38,16 +39,15 @@ impl VerbsError {
         VerbsError { operation, code: Errno::EINVAL as i32, text: why.into() }
     }
 
-    pub(crate) fn no_library(operation: &'static str) -> VerbsError {
-        let text = "libibverbs.so.1 cannot be opened; on Debian: apt install libibverbs1 ibverbs-providers";
-        VerbsError { operation, code: NO_LIBRARY as i32, text: text.into() }
+    pub(crate) fn no_library(operation: &'static str, why: &OpenError) -> VerbsError {
+        VerbsError { operation, code: NO_LIBRARY as i32, text: why.to_string() }
     }
 
     pub(crate) fn no_device(operation: &'static str, why: impl Into<String>) -> VerbsError {
         VerbsError { operation, code: NO_DEVICE as i32, text: why.into() }
     }
 
-    /// Libibverbs is not installed, or cannot be opened.
+    /// Libibverbs is not installed, cannot be opened, or lacks a function.
     pub fn is_no_library(&self) -> bool {
         self.code == NO_LIBRARY as i32
     }
@@ -136,7 +136,8 @@ mod tests {
 
     #[test]
     fn no_library_and_no_device_differ() {
-        let library = VerbsError::no_library("ibv_get_device_list");
+        let missing = OpenError::Missing { reason: "libibverbs.so.1: no such file".into() };
+        let library = VerbsError::no_library("ibv_get_device_list", &missing);
         let device = VerbsError::no_device("ibv_get_device_list", "none");
         assert!(library.is_no_library() && !library.is_no_device());
         assert!(device.is_no_device() && !device.is_no_library());

@@ -2,8 +2,8 @@
 
 use std::fs;
 
+use ibverbs_sys as sys;
 use nix::errno::Errno;
-use rdma_mummy_sys as sys;
 
 use crate::error::check;
 use crate::{Context, TransportKind, VerbsError};
@@ -33,6 +33,7 @@ pub struct Gid {
 impl Context {
     /// The addresses of a port that are in use, in the order of their places (`ibv_query_gid_table`).
     pub fn gids(&self, port: u8) -> Result<Vec<Gid>, VerbsError> {
+        let Some(query) = self.library().ibv_query_gid_table else { return self.gids_one_by_one(port) };
         let mut places = 0;
         for number in 1..=self.attributes()?.ports {
             places += self.port(number)?.gids as usize;
@@ -45,30 +46,27 @@ impl Context {
             ndev_ifindex: 0,
         };
         let mut entries = vec![empty; places.max(1)];
-        // SAFETY: an open device, and room for as many entries as are said.
-        let count =
-            unsafe { sys::ibv_query_gid_table(self.as_ptr(), entries.as_mut_ptr(), entries.len(), 0) };
-        let Ok(count) = usize::try_from(count) else {
+        let (room, size) = (entries.len(), size_of::<sys::ibv_gid_entry>());
+        // SAFETY: an open device, and room for as many entries of that size as are said.
+        let count = unsafe { query(self.as_ptr(), entries.as_mut_ptr(), room, 0, size) };
+        let count = usize::try_from(count).map_err(|_| {
             let code = i32::try_from(count.unsigned_abs()).unwrap_or(0);
-            return match Errno::from_raw(code) {
-                // A library older than rdma-core 33.
-                Errno::EOPNOTSUPP => self.gids_one_by_one(port),
-                error => Err(VerbsError::new("ibv_query_gid_table", error)),
-            };
-        };
+            VerbsError::new("ibv_query_gid_table", Errno::from_raw(code))
+        })?;
         entries.truncate(count);
         Ok(entries.iter().filter(|entry| entry.port_num == u32::from(port)).filter_map(from_entry).collect())
     }
 
     /// The same, asking for one place after the other.
     fn gids_one_by_one(&self, port: u8) -> Result<Vec<Gid>, VerbsError> {
+        let library = self.library();
         let attributes = self.port(port)?;
         let roce = attributes.ethernet && self.transport() == TransportKind::InfiniBand;
         let mut found = Vec::new();
         for index in 0..=u8::try_from(attributes.gids.saturating_sub(1)).unwrap_or(u8::MAX) {
             let mut gid = sys::ibv_gid { raw: [0; 16] };
             // SAFETY: ibv_query_gid(3): an open device and room for one GID.
-            let returned = unsafe { sys::ibv_query_gid(self.as_ptr(), port, index.into(), &mut gid) };
+            let returned = unsafe { (library.ibv_query_gid)(self.as_ptr(), port, index.into(), &mut gid) };
             check("ibv_query_gid", returned)?;
             // SAFETY: every bit pattern is 16 bytes.
             let bytes = unsafe { gid.raw };

@@ -23,8 +23,9 @@
 //! ```
 //!
 //! # The library
-//! Libibverbs is opened when the program starts, if it is there. If it is not, everything that begins at
-//! [`device_names`] or [`Context::open`] fails with an error that says so ([`VerbsError::is_no_library`]).
+//! Libibverbs is opened when it is first needed: the file that the environment variable `TRANSOM_IBVERBS` names, else
+//! `libibverbs.so.1`. Without it, [`device_names`] and [`Context::open`], where everything begins, fail with an error that
+//! says so ([`VerbsError::is_no_library`]).
 //!
 //! # Ownership
 //! A child holds its parents: a [`QueuePair`] its queues and its [`ProtectionDomain`], that its [`Context`]. So handles may

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::ops::BitOr;
 use std::sync::Arc;
 
-use rdma_mummy_sys::{self as sys, ibv_access_flags};
+use ibverbs_sys as sys;
 
 use crate::handle::Handle;
 use crate::{ProtectionDomain, VerbsError};
@@ -17,13 +17,13 @@ impl Access {
     /// Reading by the own device only.
     pub const NONE: Access = Access(0);
     /// Writing by the own device: receives, results of reads and atomics.
-    pub const LOCAL_WRITE: Access = Access(ibv_access_flags::IBV_ACCESS_LOCAL_WRITE.0);
+    pub const LOCAL_WRITE: Access = Access(sys::IBV_ACCESS_LOCAL_WRITE);
     /// Reading by peers.
-    pub const REMOTE_READ: Access = Access(ibv_access_flags::IBV_ACCESS_REMOTE_READ.0);
+    pub const REMOTE_READ: Access = Access(sys::IBV_ACCESS_REMOTE_READ);
     /// Writing by peers; needs [`Access::LOCAL_WRITE`] too.
-    pub const REMOTE_WRITE: Access = Access(ibv_access_flags::IBV_ACCESS_REMOTE_WRITE.0);
+    pub const REMOTE_WRITE: Access = Access(sys::IBV_ACCESS_REMOTE_WRITE);
     /// Atomic operations of peers; needs [`Access::LOCAL_WRITE`] too.
-    pub const REMOTE_ATOMIC: Access = Access(ibv_access_flags::IBV_ACCESS_REMOTE_ATOMIC.0);
+    pub const REMOTE_ATOMIC: Access = Access(sys::IBV_ACCESS_REMOTE_ATOMIC);
 
     pub(crate) fn bits(self) -> u32 {
         self.0
@@ -80,11 +80,12 @@ impl MemoryRegion {
         len: usize,
         access: Access,
     ) -> Result<MemoryRegion, VerbsError> {
+        let library = domain.context().library();
         let access = access.bits().cast_signed() as c_int;
         // SAFETY: ibv_reg_mr(3): a live protection domain; the caller vouches for the memory.
-        let region = unsafe { sys::ibv_reg_mr(domain.as_ptr(), memory.cast(), len, access) };
+        let region = unsafe { (library.ibv_reg_mr)(domain.as_ptr(), memory.cast(), len, access) };
         // SAFETY: just registered, and deregistered by nothing else.
-        let handle = unsafe { Handle::new("ibv_reg_mr", region, sys::ibv_dereg_mr)? };
+        let handle = unsafe { Handle::new("ibv_reg_mr", region, library.ibv_dereg_mr)? };
         Ok(MemoryRegion { handle, _domain: Arc::clone(domain) })
     }
 

@@ -1,6 +1,6 @@
 //! A device's port.
 
-use rdma_mummy_sys::{self as sys, ibv_mtu, ibv_port_state};
+use ibverbs_sys as sys;
 
 use crate::error::check;
 use crate::{Context, VerbsError};
@@ -28,18 +28,18 @@ impl Mtu {
     }
 
     /// As verbs number them; a size from the future is at least the largest one known here.
-    pub(crate) fn from_raw(raw: ibv_mtu::Type) -> Mtu {
+    pub(crate) fn from_raw(raw: sys::ibv_mtu) -> Mtu {
         match raw {
-            0 | ibv_mtu::IBV_MTU_256 => Mtu::Bytes256,
-            ibv_mtu::IBV_MTU_512 => Mtu::Bytes512,
-            ibv_mtu::IBV_MTU_1024 => Mtu::Bytes1024,
-            ibv_mtu::IBV_MTU_2048 => Mtu::Bytes2048,
+            0 | sys::IBV_MTU_256 => Mtu::Bytes256,
+            sys::IBV_MTU_512 => Mtu::Bytes512,
+            sys::IBV_MTU_1024 => Mtu::Bytes1024,
+            sys::IBV_MTU_2048 => Mtu::Bytes2048,
             _ => Mtu::Bytes4096,
         }
     }
 
-    pub(crate) fn to_raw(self) -> ibv_mtu::Type {
-        self as ibv_mtu::Type
+    pub(crate) fn to_raw(self) -> sys::ibv_mtu {
+        self as sys::ibv_mtu
     }
 }
 
@@ -66,9 +66,9 @@ impl Context {
         // SAFETY: numbers only, for which zero is valid.
         let mut raw: sys::ibv_port_attr = unsafe { std::mem::zeroed() };
         // SAFETY: ibv_query_port(3): an open device and room for the answer.
-        check("ibv_query_port", unsafe { sys::ibv_query_port(self.as_ptr(), number, &mut raw) })?;
+        check("ibv_query_port", unsafe { (self.library().ibv_query_port)(self.as_ptr(), number, &mut raw) })?;
         Ok(Port {
-            active: raw.state == ibv_port_state::IBV_PORT_ACTIVE,
+            active: raw.state == sys::IBV_PORT_ACTIVE,
             mtu: Mtu::from_raw(raw.active_mtu),
             lid: raw.lid,
             ethernet: raw.link_layer == sys::IBV_LINK_LAYER_ETHERNET,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rdma_mummy_sys as sys;
+use ibverbs_sys as sys;
 
 use crate::handle::Handle;
 use crate::{Context, VerbsError};
@@ -17,10 +17,11 @@ pub struct ProtectionDomain {
 impl ProtectionDomain {
     /// Makes one.
     pub fn new(context: &Arc<Context>) -> Result<Arc<ProtectionDomain>, VerbsError> {
+        let library = context.library();
         // SAFETY: ibv_alloc_pd(3): an open device.
-        let domain = unsafe { sys::ibv_alloc_pd(context.as_ptr()) };
+        let domain = unsafe { (library.ibv_alloc_pd)(context.as_ptr()) };
         // SAFETY: just made, and destroyed by nothing else.
-        let handle = unsafe { Handle::new("ibv_alloc_pd", domain, sys::ibv_dealloc_pd)? };
+        let handle = unsafe { Handle::new("ibv_alloc_pd", domain, library.ibv_dealloc_pd)? };
         Ok(Arc::new(ProtectionDomain { handle, context: Arc::clone(context) }))
     }
 

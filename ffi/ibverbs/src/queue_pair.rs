@@ -3,8 +3,8 @@
 use std::ptr::null_mut;
 use std::sync::Arc;
 
+use ibverbs_sys as sys;
 use nix::errno::Errno;
-use rdma_mummy_sys::{self as sys, ibv_qp_type};
 
 use crate::error::check;
 use crate::handle::Handle;
@@ -36,7 +36,7 @@ pub struct QueuePairOptions<'a> {
 pub struct QueuePair {
     handle: Handle<sys::ibv_qp>,
     inline: u32,
-    _domain: Arc<ProtectionDomain>,
+    domain: Arc<ProtectionDomain>,
     _send: Arc<CompletionQueue>,
     _receive: Arc<CompletionQueue>,
     _shared: Option<Arc<SharedReceiveQueue>>,
@@ -48,7 +48,7 @@ impl QueuePair {
         domain: &Arc<ProtectionDomain>,
         options: &QueuePairOptions<'_>,
     ) -> Result<QueuePair, VerbsError> {
-        QueuePair::new(domain, options, ibv_qp_type::IBV_QPT_RC)
+        QueuePair::new(domain, options, sys::IBV_QPT_RC)
     }
 
     /// Makes a queue pair for messages of at most one packet to and from anybody (UD).
@@ -56,13 +56,13 @@ impl QueuePair {
         domain: &Arc<ProtectionDomain>,
         options: &QueuePairOptions<'_>,
     ) -> Result<QueuePair, VerbsError> {
-        QueuePair::new(domain, options, ibv_qp_type::IBV_QPT_UD)
+        QueuePair::new(domain, options, sys::IBV_QPT_UD)
     }
 
     fn new(
         domain: &Arc<ProtectionDomain>,
         options: &QueuePairOptions<'_>,
-        kind: ibv_qp_type::Type,
+        kind: sys::ibv_qp_type,
     ) -> Result<QueuePair, VerbsError> {
         let context = domain.context();
         let shared = options.shared.map_or(context, |shared| shared.context());
@@ -82,7 +82,7 @@ impl QueuePair {
                     return Ok(QueuePair {
                         handle,
                         inline,
-                        _domain: Arc::clone(domain),
+                        domain: Arc::clone(domain),
                         _send: Arc::clone(options.send),
                         _receive: Arc::clone(options.receive),
                         _shared: options.shared.cloned(),
@@ -158,6 +158,10 @@ impl QueuePair {
         check("ibv_post_recv", returned)
     }
 
+    pub(crate) fn library(&self) -> &'static sys::Library {
+        self.domain.context().library()
+    }
+
     #[inline]
     pub(crate) fn as_ptr(&self) -> *mut sys::ibv_qp {
         self.handle.as_ptr()
@@ -168,9 +172,10 @@ impl QueuePair {
 fn create(
     domain: &ProtectionDomain,
     options: &QueuePairOptions<'_>,
-    kind: ibv_qp_type::Type,
+    kind: sys::ibv_qp_type,
     inline: u32,
 ) -> Result<(Handle<sys::ibv_qp>, u32), VerbsError> {
+    let library = domain.context().library();
     let own_receives = if options.shared.is_some() { 0 } else { options.receives };
     let mut attr = sys::ibv_qp_init_attr {
         qp_context: null_mut(),
@@ -189,9 +194,9 @@ fn create(
     };
     // SAFETY: ibv_create_qp(3): a live protection domain, live queues of the same device (`QueuePair::new` looked), and
     // attributes that outlive the call.
-    let pair = unsafe { sys::ibv_create_qp(domain.as_ptr(), &mut attr) };
+    let pair = unsafe { (library.ibv_create_qp)(domain.as_ptr(), &mut attr) };
     // SAFETY: just made, and destroyed by nothing else.
-    let handle = unsafe { Handle::new("ibv_create_qp", pair, sys::ibv_destroy_qp)? };
+    let handle = unsafe { Handle::new("ibv_create_qp", pair, library.ibv_destroy_qp)? };
     Ok((handle, attr.cap.max_inline_data))
 }
 

@@ -3,7 +3,7 @@
 use std::ptr::null_mut;
 use std::sync::Arc;
 
-use rdma_mummy_sys as sys;
+use ibverbs_sys as sys;
 
 use crate::error::check;
 use crate::handle::Handle;
@@ -19,14 +19,15 @@ pub struct SharedReceiveQueue {
 impl SharedReceiveQueue {
     /// Makes one for so many receives of one part each.
     pub fn new(domain: &Arc<ProtectionDomain>, receives: u32) -> Result<Arc<SharedReceiveQueue>, VerbsError> {
+        let library = domain.context().library();
         let mut attr = sys::ibv_srq_init_attr {
             srq_context: null_mut(),
             attr: sys::ibv_srq_attr { max_wr: receives, max_sge: 1, srq_limit: 0 },
         };
         // SAFETY: ibv_create_srq(3): a live protection domain, and attributes that outlive the call.
-        let queue = unsafe { sys::ibv_create_srq(domain.as_ptr(), &mut attr) };
+        let queue = unsafe { (library.ibv_create_srq)(domain.as_ptr(), &mut attr) };
         // SAFETY: just made, and destroyed by nothing else.
-        let handle = unsafe { Handle::new("ibv_create_srq", queue, sys::ibv_destroy_srq)? };
+        let handle = unsafe { Handle::new("ibv_create_srq", queue, library.ibv_destroy_srq)? };
         Ok(Arc::new(SharedReceiveQueue { handle, domain: Arc::clone(domain) }))
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use rdma_mummy_sys::{self as sys, ibv_wc_flags, ibv_wc_opcode, ibv_wc_status};
+use ibverbs_sys as sys;
 
 /// How a request ended (ibv_poll_cq(3)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -32,18 +32,18 @@ pub enum Status {
 }
 
 impl Status {
-    fn from_raw(raw: ibv_wc_status::Type) -> Status {
+    fn from_raw(raw: sys::ibv_wc_status) -> Status {
         match raw {
-            ibv_wc_status::IBV_WC_SUCCESS => Status::Success,
-            ibv_wc_status::IBV_WC_LOC_LEN_ERR => Status::LocalLength,
-            ibv_wc_status::IBV_WC_LOC_QP_OP_ERR => Status::LocalQp,
-            ibv_wc_status::IBV_WC_LOC_PROT_ERR => Status::LocalProtection,
-            ibv_wc_status::IBV_WC_WR_FLUSH_ERR => Status::Flushed,
-            ibv_wc_status::IBV_WC_REM_ACCESS_ERR => Status::RemoteAccess,
-            ibv_wc_status::IBV_WC_REM_INV_REQ_ERR => Status::RemoteInvalidRequest,
-            ibv_wc_status::IBV_WC_REM_OP_ERR => Status::RemoteOperation,
-            ibv_wc_status::IBV_WC_RETRY_EXC_ERR => Status::RetryExceeded,
-            ibv_wc_status::IBV_WC_RNR_RETRY_EXC_ERR => Status::RnrRetryExceeded,
+            sys::IBV_WC_SUCCESS => Status::Success,
+            sys::IBV_WC_LOC_LEN_ERR => Status::LocalLength,
+            sys::IBV_WC_LOC_QP_OP_ERR => Status::LocalQp,
+            sys::IBV_WC_LOC_PROT_ERR => Status::LocalProtection,
+            sys::IBV_WC_WR_FLUSH_ERR => Status::Flushed,
+            sys::IBV_WC_REM_ACCESS_ERR => Status::RemoteAccess,
+            sys::IBV_WC_REM_INV_REQ_ERR => Status::RemoteInvalidRequest,
+            sys::IBV_WC_REM_OP_ERR => Status::RemoteOperation,
+            sys::IBV_WC_RETRY_EXC_ERR => Status::RetryExceeded,
+            sys::IBV_WC_RNR_RETRY_EXC_ERR => Status::RnrRetryExceeded,
             other => Status::Other(other),
         }
     }
@@ -110,11 +110,11 @@ impl WorkCompletion {
     /// For arrays to be polled into.
     pub const EMPTY: WorkCompletion = WorkCompletion(sys::ibv_wc {
         wr_id: 0,
-        status: ibv_wc_status::IBV_WC_SUCCESS,
-        opcode: ibv_wc_opcode::IBV_WC_SEND,
+        status: sys::IBV_WC_SUCCESS,
+        opcode: sys::IBV_WC_SEND,
         vendor_err: 0,
         byte_len: 0,
-        imm_data_invalidated_rkey_union: sys::imm_data_invalidated_rkey_union_t { imm_data: 0 },
+        __bindgen_anon_1: sys::ibv_wc_immediate { imm_data: 0 },
         qp_num: 0,
         src_qp: 0,
         wc_flags: 0,
@@ -139,19 +139,19 @@ impl WorkCompletion {
     /// Whether it ended as wanted.
     #[inline]
     pub fn is_success(&self) -> bool {
-        self.0.status == ibv_wc_status::IBV_WC_SUCCESS
+        self.0.status == sys::IBV_WC_SUCCESS
     }
 
     /// What it was.
     #[inline]
     pub fn opcode(&self) -> Opcode {
         match self.0.opcode {
-            ibv_wc_opcode::IBV_WC_RDMA_WRITE => Opcode::Write,
-            ibv_wc_opcode::IBV_WC_RDMA_READ => Opcode::Read,
-            ibv_wc_opcode::IBV_WC_FETCH_ADD => Opcode::FetchAdd,
-            ibv_wc_opcode::IBV_WC_COMP_SWAP => Opcode::CompareSwap,
-            ibv_wc_opcode::IBV_WC_SEND => Opcode::Send,
-            ibv_wc_opcode::IBV_WC_RECV => Opcode::Receive,
+            sys::IBV_WC_RDMA_WRITE => Opcode::Write,
+            sys::IBV_WC_RDMA_READ => Opcode::Read,
+            sys::IBV_WC_FETCH_ADD => Opcode::FetchAdd,
+            sys::IBV_WC_COMP_SWAP => Opcode::CompareSwap,
+            sys::IBV_WC_SEND => Opcode::Send,
+            sys::IBV_WC_RECV => Opcode::Receive,
             _ => Opcode::Other,
         }
     }
@@ -179,7 +179,7 @@ impl WorkCompletion {
     /// case.
     #[inline]
     pub fn has_grh(&self) -> bool {
-        self.0.wc_flags & ibv_wc_flags::IBV_WC_GRH.0 != 0
+        self.0.wc_flags & sys::IBV_WC_GRH != 0
     }
 
     /// The vendor's number for a failure.
