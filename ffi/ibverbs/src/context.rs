@@ -179,6 +179,6 @@ impl Attributes {
 
 /// The string in a fixed field, up to its zero byte or the field's end.
 fn text(field: &[std::ffi::c_char]) -> String {
-    let bytes: Vec<u8> = field.iter().map(|&byte| byte.cast_unsigned()).chain([0]).collect();
+    let bytes: Vec<u8> = field.iter().flat_map(|byte| byte.to_ne_bytes()).chain([0]).collect();
     CStr::from_bytes_until_nul(&bytes).map(|text| text.to_string_lossy().into_owned()).unwrap_or_default()
 }
