@@ -81,7 +81,7 @@ pub use transom_transport::{
     Flag, I16I32, I32I32, I64I32, Integer, Located, Logical, LongDouble, Number, Ordered, ReduceOp,
     Swappable, WideChar, reduce_valid, swap_valid,
 };
-pub use window::{Flavour, Info, Local, MemoryModel, Window, WindowOptions};
+pub use window::{Flavour, Info, Local, MemoryModel, Window, WindowOptions, device_path};
 
 /// The null rank (`MPI_PROC_NULL`): a valid target of every operation, which then does nothing (MPI-4.1 §12.3).
 pub const NULL_RANK: usize = usize::MAX;

@@ -103,11 +103,20 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "TRANSOM_FAULT",
-        kind: "register:RANK",
+        kind: "register:RANK or atomics:mixed",
         default: "none",
-        meaning: "for tests of programs: no memory can be registered at this rank of the job",
+        meaning: "for tests: no memory can be registered at this rank; or CPUs and network devices update the same elements",
     },
 ];
+
+/// What goes wrong on purpose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// Registrations, at this rank.
+    Register(u64),
+    /// Atomics: elements that a device updates are updated by CPUs, too, though the device does not exclude them.
+    MixedAtomics,
+}
 
 /// The settings' values.
 #[derive(Debug, Clone)]
@@ -122,8 +131,7 @@ pub(crate) struct Settings {
     pub deadline: Option<Duration>,
     pub heap: Option<u64>,
     pub explain: Wanted,
-    /// The rank at which registrations fail.
-    pub fault: Option<u64>,
+    pub fault: Option<Fault>,
 }
 
 impl Settings {
@@ -190,12 +198,13 @@ fn limits(get: impl Fn(&'static str) -> Result<Option<String>>) -> Result<Limits
     })
 }
 
-fn fault(value: Option<String>) -> Result<Option<u64>> {
+fn fault(value: Option<String>) -> Result<Option<Fault>> {
     const NAME: &str = "TRANSOM_FAULT";
-    match value.as_deref().map(|value| value.trim().strip_prefix("register:").ok_or(value)) {
-        None => Ok(None),
-        Some(Ok(rank)) => number(NAME, Some(rank.to_owned())),
-        Some(Err(value)) => Err(invalid(NAME, format!("is {value:?}, not register:RANK"))),
+    let Some(value) = value else { return Ok(None) };
+    match value.trim().split_once(':') {
+        Some(("register", rank)) => Ok(number(NAME, Some(rank.to_owned()))?.map(Fault::Register)),
+        Some(("atomics", "mixed")) => Ok(Some(Fault::MixedAtomics)),
+        _ => Err(invalid(NAME, format!("is {value:?}, not register:RANK or atomics:mixed"))),
     }
 }
 
@@ -223,7 +232,8 @@ mod tests {
         let small = limits(|name| Ok((name == "TRANSOM_VERBS_DEPTH").then(|| "2".into()))).unwrap();
         assert_eq!((small.depth, small.queue_pairs), (2, Limits::default().queue_pairs));
         assert!(limits(|_| Ok(Some("0".into()))).is_err());
-        assert_eq!(fault(Some("register:3".into())).unwrap(), Some(3));
+        assert_eq!(fault(Some("register:3".into())).unwrap(), Some(Fault::Register(3)));
+        assert_eq!(fault(Some("atomics:mixed".into())).unwrap(), Some(Fault::MixedAtomics));
         assert!(fault(Some("3".into())).is_err() && fault(Some("register:all".into())).is_err());
     }
 }

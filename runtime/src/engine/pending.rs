@@ -140,6 +140,8 @@ pub(crate) struct Pending {
     pub done: Option<Arc<Countdown>>,
     /// What the agent does with what it gets.
     pub pull: Option<Box<Pull>>,
+    /// Where the value that an atomic finds goes.
+    pub value: Option<(Arc<[AtomicU64]>, usize)>,
 }
 
 /// All operations under way; the key is the transport's context.
@@ -171,6 +173,9 @@ impl Pendings {
         let succeeded = error.is_none();
         if let Some(error) = &error {
             pending.target.error.lock().get_or_insert(error.clone());
+        }
+        if let Some(value) = pending.value.as_ref().and_then(|(values, at)| values.get(*at)) {
+            value.store(completion.value, Ordering::Release);
         }
         drop(pending.buffer);
         let over = pending.done.and_then(|done| done.count_down(error));

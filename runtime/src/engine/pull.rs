@@ -43,7 +43,8 @@ impl Pull {
     pub fn start(self: Box<Self>, engine: &Engine) {
         let (result, remote, start) = (self.staging.result(), self.remote.clone(), self.start);
         let transport = engine.routes.to(remote.peer);
-        let pending = Pending { target: Arc::default(), buffer: None, done: None, pull: Some(self) };
+        let pending =
+            Pending { target: Arc::default(), buffer: None, done: None, pull: Some(self), value: None };
         let context = engine.pendings.begin(pending);
         let posted = memory::get(transport, &remote, start, &result, 0, result.len(), context);
         if matches!(posted, Ok(Posted::Pending)) {

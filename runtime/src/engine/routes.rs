@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use transom_transport::{Region, Span, Transport, TransportResult};
+use transom_transport::{AtomicScope, Region, Span, Transport, TransportResult};
 
 /// Registrations with every transport, and the keys of each by its name.
 pub(crate) type Registered = (Vec<Box<dyn Region>>, Vec<(String, Vec<u8>)>);
@@ -45,6 +45,16 @@ impl Routes {
     /// Index of the transport to a peer.
     pub fn index(&self, peer: usize) -> usize {
         usize::from(self.of_peer[peer])
+    }
+
+    /// The transport whose device has atomics, if one has: it leads to every rank, this one included.
+    pub fn device(&self) -> Option<&dyn Transport> {
+        self.transports.iter().map(|t| &**t).find(|t| t.capabilities().atomics != AtomicScope::None)
+    }
+
+    /// Whether memory is shared with a peer of the job.
+    pub fn is_near(&self, peer: usize) -> bool {
+        self.to(peer).name() == "shm"
     }
 
     /// The transport to a peer of the job.

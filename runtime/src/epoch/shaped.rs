@@ -8,6 +8,7 @@ use crate::operation::{
     self, Accumulate, Layout, Place, Shaped, check_accumulate, check_local, check_signatures, gather, rename,
     scatter,
 };
+use crate::window::Domain;
 use crate::{Class, Result};
 
 impl<'w> Access<'w> {
@@ -27,7 +28,7 @@ impl<'w> Access<'w> {
             return Ok(None);
         }
         let (remote, offset) = core.reach_span(operation, target, peer, displacement, span)?;
-        if remote.direct.is_none() {
+        if remote.direct.is_none() || core.domain == Domain::Device {
             self.touch(target);
         }
         Ok(Some((Place { operation, target, peer, remote, offset }, span.0)))

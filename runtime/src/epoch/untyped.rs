@@ -6,6 +6,7 @@ use super::access::Access;
 use crate::explain::{Kind, Path};
 use crate::memory::{OriginBuffer, ResultBuffer};
 use crate::operation::{self, Accumulate};
+use crate::window::Domain;
 use crate::{Class, Result};
 
 impl Access<'_> {
@@ -104,7 +105,7 @@ impl Access<'_> {
         operand: T,
     ) -> Option<T> {
         let (memory, offset) = self.at_hand(target, displacement, size_of::<T>())?;
-        if self.core().private {
+        if !self.core().at_hand {
             return None;
         }
         let counting = self.counting();
@@ -140,7 +141,7 @@ impl Access<'_> {
     ) -> Result<()> {
         const NAME: &str = "accumulate";
         let Some(place) = self.place(NAME, target, displacement, size_of::<T>())? else { return Ok(()) };
-        if place.remote.direct.is_some() {
+        if place.remote.direct.is_some() && self.core().domain != Domain::Device {
             return operation::fetch_op(self.core(), &place, op, one).map(drop);
         }
         self.touch(target);
@@ -150,7 +151,7 @@ impl Access<'_> {
     pub fn accumulate(&self, target: usize, displacement: usize, what: Accumulate<'_>) -> Result<()> {
         let bytes = what.operands.len();
         let Some(place) = self.place("accumulate", target, displacement, bytes)? else { return Ok(()) };
-        if place.remote.direct.is_none() {
+        if place.remote.direct.is_none() || self.core().domain == Domain::Device {
             self.touch(target);
         }
         operation::accumulate(self.core(), &place, what)
@@ -215,7 +216,7 @@ impl Access<'_> {
         value: T,
     ) -> Result<T> {
         if let Some((memory, offset)) = self.at_hand(target, displacement, size_of::<T>())
-            && !self.core().private
+            && self.core().at_hand
             && let Ok(Some(old)) = memory.compare_swap_one(offset, compare, value)
         {
             self.count(Kind::CompareAndSwap, target, size_of::<T>());

@@ -13,6 +13,7 @@ use crate::engine::{Engine, Promise};
 use crate::memory;
 use crate::protocol::messages::Envelope;
 use crate::protocol::wire::{HEADER_BYTES, Header, Kind};
+use crate::settings::Fault;
 use crate::{Class, Communicator, Element, Error, NULL_RANK, Request, Result};
 
 /// Whether a send is complete when its buffer can be reused, or when it is received.
@@ -78,7 +79,8 @@ impl<'a> Sending<'a> {
     pub fn register(&self, memory: &Span) -> Option<Box<dyn Region>> {
         let engine = self.engine();
         let transport = engine.routes.to(self.to);
-        if !transport.capabilities().rma || engine.settings.fault == Some(engine.rank as u64) {
+        if !transport.capabilities().rma || engine.settings.fault == Some(Fault::Register(engine.rank as u64))
+        {
             return None;
         }
         transport.register(memory).ok()

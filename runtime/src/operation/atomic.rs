@@ -1,8 +1,9 @@
 //! Accumulate, get_accumulate, fetch_and_op, compare_and_swap (MPI-4.1 §12.3.4).
 //!
-//! The atomic domain of every window is the CPU at the target: where its memory is mapped the origin uses the CPU's
-//! atomic instructions on it (or, for elements that have none, the locks of their places), elsewhere the target's agent
-//! does the same. So all paths to one element are atomic to each other, the owner's included.
+//! Elements are updated by the network device's atomics where the window's domain says so (`device.rs`). All others by the
+//! CPU at the target: where its memory is mapped the origin uses the CPU's atomic instructions on it (or, for elements that
+//! have none, the locks of their places), elsewhere the target's agent does the same. So all paths to one element are atomic
+//! to each other, the owner's included.
 
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use transom_transport::{
     Basic, DataType, ReduceOp, Span, Stripes, Swappable, TransportError, TransportResult,
 };
 
+use super::device;
 use super::transfer::{Place, message_room};
 use crate::engine::{Engine, Pull, Request, pack, unpack};
 use crate::explain::{Path, Reason};
@@ -55,6 +57,9 @@ pub(super) fn update<R>(
 /// Starts an accumulate. The operands may be reused at once.
 pub(crate) fn accumulate(core: &Core, place: &Place<'_>, what: Accumulate<'_>) -> Result<()> {
     const NAME: &str = "accumulate";
+    if let Some(words) = core.words(place, what.ty.size(), 0)? {
+        return device::accumulate(core, place, words, what);
+    }
     if let Some(memory) = &place.remote.direct {
         core.took_update(place, memory, what.ty.size(), what.operands.len());
         return update(core, NAME, place, memory, |memory, stripes| {
@@ -160,6 +165,9 @@ pub(crate) fn get_accumulate(
 ) -> Result<()> {
     const NAME: &str = "get_accumulate";
     let Accumulate { op, ty, operands } = what;
+    if let Some(words) = core.words(place, ty.size(), 0)? {
+        return device::update(core, place, words, what, Some(result));
+    }
     if let Some(memory) = &place.remote.direct {
         core.took_update(place, memory, ty.size(), operands.len());
         return update(core, NAME, place, memory, |memory, stripes| {
@@ -188,7 +196,7 @@ pub(crate) fn get_accumulate(
 #[inline]
 pub(crate) fn fetch_op<T: Basic>(core: &Core, place: &Place<'_>, op: ReduceOp, operand: T) -> Result<T> {
     if let Some(memory) = &place.remote.direct
-        && !core.private
+        && core.at_hand
         && let Ok(Some(old)) = memory.update_one(place.offset, op, operand)
     {
         core.took_mapped(place, Path::Cpu, size_of::<T>());
@@ -201,6 +209,9 @@ pub(crate) fn fetch_op<T: Basic>(core: &Core, place: &Place<'_>, op: ReduceOp, o
 #[inline(never)]
 fn fetch_op_far<T: Basic>(core: &Core, place: &Place<'_>, op: ReduceOp, operand: T) -> Result<T> {
     const NAME: &str = "fetch_and_op";
+    if let Some(words) = core.words(place, size_of::<T>(), 0)? {
+        return device::fetch_op(core, place, words, op, operand);
+    }
     if place.remote.direct.is_some() || size_of::<T>() > NARROW {
         let mut old = T::new_zeroed();
         let what = Accumulate { op, ty: T::TYPE, operands: operand.as_bytes() };
@@ -217,7 +228,7 @@ fn fetch_op_far<T: Basic>(core: &Core, place: &Place<'_>, op: ReduceOp, operand:
 #[inline]
 pub(crate) fn compare_swap<T: Swappable>(core: &Core, place: &Place<'_>, compare: T, value: T) -> Result<T> {
     if let Some(memory) = &place.remote.direct
-        && !core.private
+        && core.at_hand
         && let Ok(Some(old)) = memory.compare_swap_one(place.offset, compare, value)
     {
         core.took_mapped(place, Path::Cpu, size_of::<T>());
@@ -230,6 +241,9 @@ pub(crate) fn compare_swap<T: Swappable>(core: &Core, place: &Place<'_>, compare
 #[inline(never)]
 fn compare_swap_far<T: Swappable>(core: &Core, place: &Place<'_>, compare: T, value: T) -> Result<T> {
     const NAME: &str = "compare_and_swap";
+    if let Some(words) = core.words(place, size_of::<T>(), 0)? {
+        return device::compare_swap(core, place, words, compare, value);
+    }
     if let Some(memory) = &place.remote.direct {
         core.took_update(place, memory, size_of::<T>(), size_of::<T>());
         let mut old = T::new_zeroed();

@@ -3,6 +3,7 @@
 
 mod atomic;
 mod complete;
+mod device;
 mod kinds;
 mod notify;
 mod requested;

@@ -4,6 +4,7 @@
 use transom_transport::{DataType, ReduceOp, Span};
 
 use super::atomic::Accumulate;
+use super::device;
 use super::shape::Layout;
 use super::transfer::{Place, get_piece, message_room, put_piece};
 use crate::datatype::zip_runs;
@@ -236,6 +237,16 @@ pub(crate) fn accumulate(
     let (mut done, mut sent) = (0, 0);
     for run in target.layout.datatype.elements(target.layout.count)? {
         let (mut ahead, end) = (target.ahead(run.offset), done + run.count * ty.size());
+        if let Some(words) = core.words(place, ty.size(), ahead)? {
+            let fetched = result.as_mut().and_then(|result| result.get_mut(done..end));
+            let what = Accumulate { op, ty, operands: &operands[done..end] };
+            match fetched {
+                Some(fetched) => device::update(core, place, words, what, Some(fetched))?,
+                None => device::accumulate(core, place, words, what)?,
+            }
+            done = end;
+            continue;
+        }
         if let Some(memory) = &place.remote.direct {
             let fetched = result.as_mut().and_then(|result| result.get_mut(done..end));
             update(

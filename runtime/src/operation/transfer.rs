@@ -157,7 +157,8 @@ fn post(
     if let Some(count) = count {
         count.add(1);
     }
-    let pending = Pending { target: place.peer.state.clone(), buffer, done: count.cloned(), pull: None };
+    let pending =
+        Pending { target: place.peer.state.clone(), buffer, done: count.cloned(), pull: None, value: None };
     let context = engine.pendings.begin(pending);
     let attempt = || match request(context) {
         Ok(Posted::Again) => None,

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use transom_transport::{Region, Span, TransportError, TransportResult};
 
 use super::copies::Copies;
+use super::domain::Domain;
 use super::dynamic::Attachment;
 use super::options::{Flavour, Hints, MemoryModel};
 use super::peer::Peer;
@@ -54,6 +55,10 @@ pub(crate) struct Core {
     pub registrations: Mutex<Vec<Box<dyn Region>>>,
     /// [`Exposure::private`], where every atomic finds it.
     pub private: bool,
+    /// Whether mapped elements are updated by CPU atomics, and nobody has to be kept away.
+    pub at_hand: bool,
+    /// Who updates elements of 8 bytes.
+    pub domain: Domain,
     /// Whether what peers access is the user's, which goes when the window goes.
     pub of_user: bool,
     /// The piece of this rank's heap that others access, shared with windows that overlap this one.

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use parking_lot::Mutex;
-use transom_transport::{Span, TransportError};
+use transom_transport::{AtomicScope, Span, TransportError};
 
 use super::copies::Copies;
+use super::domain::{Domain, Means, domain};
 use super::gather::{Made, gather};
 use super::options::{Flavour, Hints, MemoryModel};
 use super::plan::{Wish, agree};
@@ -17,6 +18,7 @@ use crate::engine::Registered;
 use crate::explain::Counters;
 use crate::heap::Piece;
 use crate::job::Member;
+use crate::settings::Fault;
 use crate::{Communicator, Element, Error, Result};
 
 /// Where a window's memory comes from.
@@ -61,17 +63,21 @@ impl Core {
             }
             _ => false,
         };
-        let (made, parts) = gather(comm, operation, memory, remotes, &wishes, &hints).map_err(at)?;
-        Ok(Box::new(Self::of(comm, wishes[0].context, made, parts, flavour, hints, of_user)))
+        let mixed = member.engine.settings.fault == Some(Fault::MixedAtomics);
+        let domain = domain(&wishes, flavour, hints.atomics, mixed);
+        let (made, mut parts) = gather(comm, operation, memory, remotes, &wishes, &hints).map_err(at)?;
+        if domain == Domain::Cpu {
+            parts.device = None;
+        }
+        let context = wishes[0].context;
+        Ok(Box::new(Self::of(comm, context, (made, parts), (flavour, hints, domain), of_user)))
     }
 
     fn of(
         comm: &Communicator,
         context: u64,
-        made: Made,
-        parts: Parts,
-        flavour: Flavour,
-        hints: Hints,
+        (made, parts): (Made, Parts),
+        (flavour, hints, domain): (Flavour, Hints, Domain),
         of_user: bool,
     ) -> Self {
         let own = comm.with_context(context);
@@ -83,6 +89,8 @@ impl Core {
             comm: own,
             number: made.number,
             private: made.exposure.private,
+            at_hand: !made.exposure.private && domain != Domain::Device,
+            domain,
             exposure: made.exposure,
             epochs: Mutex::default(),
             flavour,
@@ -118,6 +126,12 @@ fn wish<T: Element>(
     if flavour == Flavour::Allocate {
         wish.heap = comm.member().heap.open(&comm.member().engine.routes);
     }
+    let routes = &comm.member().engine.routes;
+    let scope = routes.device().map_or(AtomicScope::None, |device| device.capabilities().atomics);
+    let apart = (0..comm.size())
+        .filter(|rank| *rank != comm.rank())
+        .any(|rank| !routes.is_near(comm.channel().job_rank(rank)));
+    wish.means = Means::new(scope, apart);
     wish
 }
 
@@ -143,7 +157,7 @@ pub(super) fn register(member: &Member, memory: &Span) -> Result<Registered> {
 
 /// Fails where `TRANSOM_FAULT` says so.
 pub(super) fn refuse_if_asked(member: &Member, bytes: usize) -> Result<()> {
-    if member.engine.settings.fault == Some(member.engine.rank as u64) {
+    if member.engine.settings.fault == Some(Fault::Register(member.engine.rank as u64)) {
         let reason = "registration refused, as TRANSOM_FAULT asks".into();
         return Err(failed(TransportError::NoMemory { bytes, reason }));
     }

@@ -174,6 +174,7 @@ fn parts(wishes: &[Wish], numbers: Vec<u32>, source: Source) -> Parts {
         units: PerRank::of(wishes.iter().map(|wish| wish.unit).collect()),
         numbers: PerRank::of(numbers),
         source,
+        device: None,
     }
 }
 
@@ -186,7 +187,11 @@ fn parts_apart(comm: &Communicator, wishes: &[Wish], offers: Vec<Apart>, remotes
     } else {
         Source::Mapped(remotes.into())
     };
-    parts(wishes, offers.iter().map(|(number, _)| *number).collect(), source)
+    let device = routes
+        .device()
+        .map(|device| PerRank::of(offers.iter().map(|(_, keys)| key_for(keys, device.name())).collect()));
+    let parts = parts(wishes, offers.iter().map(|(number, _)| *number).collect(), source);
+    Parts { device, ..parts }
 }
 
 fn parts_in_heaps(comm: &Communicator, wishes: &[Wish], offers: &[InHeap], start: usize) -> Parts {

@@ -5,6 +5,7 @@ mod attributes;
 mod copies;
 mod core;
 mod create;
+mod domain;
 mod dynamic;
 mod gather;
 mod local;
@@ -21,6 +22,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 pub(crate) use self::core::Core;
+pub use domain::device_path;
+pub(crate) use domain::{Domain, WORD};
 pub use local::Local;
 pub use options::{Flavour, Info, MemoryModel, WindowOptions};
 pub(crate) use peer::{Peer, Reach};

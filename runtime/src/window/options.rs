@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::domain::{ATOMICS, Wanted};
 use crate::{Class, Error, Result};
 
 /// Whether a window's public and private copy are the same memory (MPI-4.1 §12.4).
@@ -78,6 +79,7 @@ pub struct WindowOptions {
     /// | `alloc_shared_noncontig` | false, true | true: each rank's shared part starts on a page of its own |
     /// | `mpi_accumulate_granularity` | bytes | elements wider than 8 bytes are locked in ranges of this size |
     /// | `transom_memory_model` | unified, separate | see [`MemoryModel`] |
+    /// | `transom_atomics` | auto, cpu, nic | who updates elements of 8 bytes: the network device where it can and ranks are on several nodes (auto); CPUs; or the device wherever it can |
     /// | `transom_explain` | false, true | true: operations are counted by path, see [`crate::Window::explain`] |
     pub info: Info,
 }
@@ -111,7 +113,7 @@ const GRANULARITY: &str = "mpi_accumulate_granularity";
 const MODEL: &str = "transom_memory_model";
 const EXPLAIN: &str = "transom_explain";
 /// The keys that only this runtime knows: others that begin like them are misspelt.
-const OWN: [&str; 2] = [MODEL, EXPLAIN];
+const OWN: [&str; 3] = [MODEL, EXPLAIN, ATOMICS];
 
 /// The orders that accumulates keep unless a hint gives them up (MPI-4.1 §12.7.2).
 const ORDERS: [&str; 4] = ["rar", "raw", "war", "waw"];
@@ -130,6 +132,7 @@ pub(crate) struct Hints {
     pub model: MemoryModel,
     /// Whether operations are counted.
     pub explain: bool,
+    pub atomics: Wanted,
 }
 
 impl Hints {
@@ -153,6 +156,7 @@ impl Hints {
                 MemoryModel::Unified
             },
             explain: flag(info, EXPLAIN)?,
+            atomics: Wanted::parse(info)?,
         })
     }
 
@@ -169,10 +173,11 @@ impl Hints {
             .with(GRANULARITY, self.granularity.to_string())
             .with(MODEL, if self.model == MemoryModel::Separate { "separate" } else { "unified" })
             .with(EXPLAIN, flag(self.explain))
+            .with(ATOMICS, self.atomics.name())
     }
 }
 
-fn invalid(key: &str, what: &str, known: &str) -> Error {
+pub(super) fn invalid(key: &str, what: &str, known: &str) -> Error {
     Error::new(Class::Info, "window", format!("the hint {key} {what}: use {known}"))
 }
 
@@ -222,12 +227,18 @@ mod tests {
             .with("mpi_accumulate_granularity", "64")
             .with("transom_memory_model", "separate")
             .with("transom_explain", "true")
+            .with("transom_atomics", "nic")
             .with("unknown", "kept by nobody");
         let hints = Hints::parse(&info).unwrap();
         let effective = hints.info();
-        for key in
-            ["no_locks", "accumulate_ordering", "accumulate_ops", "transom_memory_model", "transom_explain"]
-        {
+        for key in [
+            "no_locks",
+            "accumulate_ordering",
+            "accumulate_ops",
+            "transom_memory_model",
+            "transom_explain",
+            "transom_atomics",
+        ] {
             assert_eq!(effective.get(key), info.get(key));
         }
         assert_eq!((effective.get("unknown"), effective.get("same_size")), (None, Some("false")));
@@ -243,6 +254,7 @@ mod tests {
             ("transom_memory_model", "unify"),
             ("transom_memory_modle", "separate"),
             ("transom_explain", "stderr"),
+            ("transom_atomics", "gpu"),
         ] {
             let error = Hints::parse(&Info::new().with(key, value)).unwrap_err();
             assert_eq!(error.class(), Class::Info, "{key}");

@@ -25,6 +25,8 @@ pub(crate) struct Peer {
     /// What is outstanding.
     pub state: Arc<TargetState>,
     pub remote: OnceLock<Remote>,
+    /// The same for this rank's device, for its atomics.
+    pub device: OnceLock<Remote>,
     pub lock: OnceLock<Option<LockWords>>,
     pub stripes: OnceLock<Stripes>,
 }
@@ -39,6 +41,7 @@ impl Peer {
             number,
             state: Arc::default(),
             remote: OnceLock::new(),
+            device: OnceLock::new(),
             lock: OnceLock::new(),
             stripes: OnceLock::new(),
         }
@@ -124,6 +127,21 @@ impl Core {
             _ => self.peers.attach(target).map_err(|e| self.failed(operation, target, &e))?,
         };
         Ok(peer.remote.get_or_init(|| remote))
+    }
+
+    /// The peer's memory as this rank's device reaches it, in a window whose elements it updates.
+    pub fn device_remote<'a>(
+        &self,
+        operation: &'static str,
+        target: usize,
+        peer: &'a Peer,
+    ) -> Result<Option<&'a Remote>> {
+        if peer.device.get().is_none() {
+            let Some(remote) = self.peers.attach_device(target) else { return Ok(None) };
+            let remote = remote.map_err(|e| self.failed(operation, target, &e))?;
+            peer.device.get_or_init(|| remote);
+        }
+        Ok(peer.device.get())
     }
 
     #[cold]

@@ -2,7 +2,9 @@
 //! wishes.
 
 use serde::{Deserialize, Serialize};
+use transom_transport::AtomicScope;
 
+use super::domain::Means;
 use super::options::{Flavour, Hints, MemoryModel};
 use crate::{Class, Element, Error, Result};
 
@@ -25,6 +27,8 @@ pub(super) struct Wish {
     large: Option<(u64, u64)>,
     /// Size of the rank's heap, 0 if there is none or it is not wanted.
     pub heap: usize,
+    /// What it has for atomics.
+    pub means: Means,
     /// A new context, for the case that this is the first rank.
     pub context: u64,
 }
@@ -57,6 +61,7 @@ impl Wish {
             hints,
             large: large.map(|free| (transom_shm::host_identity(), free)),
             heap: 0,
+            means: Means::new(AtomicScope::None, false),
             context,
         }
     }

@@ -60,6 +60,8 @@ pub(super) struct Parts {
     /// The ranks' numbers of the window.
     pub numbers: PerRank<u32>,
     pub source: Source,
+    /// Keys for the device that has atomics, where it updates elements.
+    pub device: Option<PerRank<RegionKey>>,
 }
 
 type Leaf = OnceLock<Box<[OnceLock<Box<Peer>>]>>;
@@ -154,6 +156,12 @@ impl Peers {
     /// Whether that address is known and the same at all ranks.
     pub fn same_address(&self) -> bool {
         matches!(self.parts.source, Source::Heap { same_address: true, .. })
+    }
+
+    /// Makes the memory of a rank of the window accessible to this rank's device, for its atomics.
+    pub fn attach_device(&self, rank: usize) -> Option<TransportResult<Remote>> {
+        let device = self.channel.engine.routes.device()?;
+        Some(device.attach(self.world(rank), self.parts.device.as_ref()?.get(rank)))
     }
 
     /// Makes the memory of a rank of the window accessible here.

@@ -13,7 +13,7 @@ mod transport;
 
 pub use elements::{
     Arithmetic, Basic, Bitwise, Byte, Char, Complex, ComplexLongDouble, F32I32, F64I32, F80I32, Flag, I16I32,
-    I32I32, I64I32, Integer, Located, Logical, LongDouble, Number, Ordered, Swappable, WideChar,
+    I32I32, I64I32, Integer, Located, Logical, LongDouble, Number, Ordered, Swappable, WideChar, reduce_word,
 };
 pub use error::{TransportError, TransportResult};
 pub use memory::{Owner, Span, Stripes};

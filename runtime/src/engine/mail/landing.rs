@@ -163,7 +163,8 @@ impl<T: Element> Fetch<T> {
         let result = self.vec.result();
         self.count.add(1);
         let (buffer, done) = (result.keep(), Some(self.count.clone()));
-        let context = engine.pendings.begin(Pending { target: Arc::default(), buffer, done, pull: None });
+        let context =
+            engine.pendings.begin(Pending { target: Arc::default(), buffer, done, pull: None, value: None });
         let posted = memory::get(transport, &self.remote, self.at, &result, self.at, len, context);
         if !matches!(posted, Ok(Posted::Pending)) {
             engine.pendings.cancel(context);

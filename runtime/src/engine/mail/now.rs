@@ -65,7 +65,7 @@ fn post(
         let len = most.min(result.len() - at);
         count.add(1);
         let (target, done) = (target.clone(), Some(count.clone()));
-        let pending = Pending { target, buffer: result.keep(), done, pull: None };
+        let pending = Pending { target, buffer: result.keep(), done, pull: None, value: None };
         let context = engine.pendings.begin(pending);
         let attempt = || match memory::get(transport, remote, at, result, at, len, context) {
             Ok(Posted::Again) => None,

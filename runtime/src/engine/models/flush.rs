@@ -54,7 +54,8 @@ impl Rank {
     }
 
     fn issue(&self, me: usize, messages: &Sender<Message>, puts: &Sender<(usize, u64)>) {
-        let pending = Pending { target: self.state.clone(), buffer: None, done: None, pull: None };
+        let pending =
+            Pending { target: self.state.clone(), buffer: None, done: None, pull: None, value: None };
         let context = self.pendings.begin(pending);
         puts.send((me, context)).unwrap();
         messages.send(Message::Apply(me)).unwrap();

@@ -128,3 +128,16 @@ macro_rules! with_basic {
             I16I32 $crate::I16I32, F80I32 $crate::F80I32)
     };
 }
+
+/// What `op` makes of an element of `ty`, of 8 bytes, and an operand; all as numbers of the machine. Padding, and elements
+/// of other sizes, stay as they are.
+pub fn reduce_word(op: ReduceOp, ty: DataType, target: u64, origin: u64) -> u64 {
+    with_basic!(ty, T => {
+        if size_of::<T>() != size_of::<u64>() || op == ReduceOp::NoOp {
+            return target;
+        }
+        let value: T = cell::element(&target.to_ne_bytes());
+        let new = T::reduce(op, value, cell::element(&origin.to_ne_bytes()));
+        new.as_bytes().try_into().map_or(target, u64::from_ne_bytes)
+    })
+}

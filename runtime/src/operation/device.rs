@@ -1,0 +1,255 @@
+//! Accumulates by the network device's own atomics, on elements of 8 bytes that are aligned to 8 (`window/domain.rs` says
+//! when). The target's CPU has no part in them.
+//!
+//! Sums of integers are fetch-and-adds; every other operation is a loop around compare-and-swap, which begins with a guess:
+//! a wrong one costs the same round trip as reading first would. Many elements are under way at once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use transom_transport::{
+    DataType, NativeAtomic, Posted, ReduceOp, Remote, Swappable, Transport, TransportError, reduce_valid,
+    reduce_word,
+};
+
+use super::Accumulate;
+use super::transfer::{Place, over};
+use crate::Result;
+use crate::engine::{Countdown, Pending, pack, unpack};
+use crate::explain::{Path, Reason};
+use crate::window::{Core, Domain, WORD, device_path};
+
+/// Elements under way at once.
+const AT_ONCE: usize = 64;
+
+/// A place whose elements the device updates.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Words<'a> {
+    device: &'a dyn Transport,
+    remote: &'a Remote,
+    /// Byte offset of the first.
+    offset: usize,
+}
+
+impl Core {
+    /// The elements of `size` bytes, `ahead` bytes behind a place, if the device updates them.
+    #[inline]
+    pub(super) fn words<'a>(
+        &'a self,
+        place: &Place<'a>,
+        size: usize,
+        ahead: usize,
+    ) -> Result<Option<Words<'a>>> {
+        if self.domain == Domain::Cpu || size != WORD {
+            return Ok(None);
+        }
+        self.words_of_device(place, ahead)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn words_of_device<'a>(&'a self, place: &Place<'a>, ahead: usize) -> Result<Option<Words<'a>>> {
+        if self.domain == Domain::Both && place.remote.direct.is_some() {
+            return Ok(None);
+        }
+        let Some(device) = self.member.engine.routes.device() else { return Ok(None) };
+        let Some(remote) = self.device_remote(place.operation, place.target, place.peer)? else {
+            return Ok(None);
+        };
+        let offset = place.offset + ahead;
+        let aligned = remote.base.wrapping_add(offset as u64).is_multiple_of(WORD as u64);
+        Ok(aligned.then_some(Words { device, remote, offset }))
+    }
+}
+
+/// Starts an accumulate. A sum of integers is complete at the target after a flush, others when the call returns.
+pub(super) fn accumulate(
+    core: &Core,
+    place: &Place<'_>,
+    words: Words<'_>,
+    what: Accumulate<'_>,
+) -> Result<()> {
+    if !is_sum(what.op, what.ty) {
+        return update(core, place, words, what, None);
+    }
+    core.took(place, Path::Hardware, Reason::Provider, what.operands.len());
+    for (i, operand) in elements(what.operands).enumerate() {
+        words.post(core, place, i, NativeAtomic::FetchAdd(operand), None)?;
+    }
+    Ok(())
+}
+
+/// Accumulates, and fetches what was there. Complete when the call returns.
+pub(super) fn update(
+    core: &Core,
+    place: &Place<'_>,
+    words: Words<'_>,
+    what: Accumulate<'_>,
+    result: Option<&mut [u8]>,
+) -> Result<()> {
+    let Accumulate { op, ty, operands } = what;
+    if !reduce_valid(op, ty) || !operands.len().is_multiple_of(WORD) {
+        let undefined = TransportError::Undefined { operation: format!("{op:?}"), ty };
+        return Err(core.failed(place.operation, place.target, &undefined));
+    }
+    core.took(place, device_path(Some(op), ty), Reason::Provider, operands.len());
+    let mut results = result.map(|result| result.chunks_exact_mut(WORD));
+    for (i, some) in operands.chunks(AT_ONCE * WORD).enumerate() {
+        let operands: Vec<u64> = elements(some).collect();
+        let first = i * AT_ONCE;
+        let old = match op {
+            ReduceOp::NoOp => {
+                words.run(core, place, (0..operands.len()).map(|i| (first + i, NativeAtomic::FetchAdd(0))))?
+            }
+            _ if is_sum(op, ty) => {
+                let adds = operands.iter().enumerate();
+                words.run(
+                    core,
+                    place,
+                    adds.map(|(i, operand)| (first + i, NativeAtomic::FetchAdd(*operand))),
+                )?
+            }
+            _ => words.exchange(core, place, first, (op, ty), &operands)?,
+        };
+        if let Some(results) = &mut results {
+            old.iter().zip(results).for_each(|(old, result)| result.copy_from_slice(&old.to_ne_bytes()));
+        }
+    }
+    Ok(())
+}
+
+/// Replaces one element if it equals `compare`; returns what was there.
+pub(super) fn compare_swap<T: Swappable>(
+    core: &Core,
+    place: &Place<'_>,
+    words: Words<'_>,
+    compare: T,
+    value: T,
+) -> Result<T> {
+    core.took(place, Path::Hardware, Reason::Provider, WORD);
+    let swap = NativeAtomic::CompareSwap { compare: pack(compare), swap: pack(value) };
+    let old = words.run(core, place, std::iter::once((0, swap)))?;
+    Ok(old.first().map_or_else(T::new_zeroed, |old| unpack(*old)))
+}
+
+/// Whether an addition of the device is this operation.
+fn is_sum(op: ReduceOp, ty: DataType) -> bool {
+    op == ReduceOp::Sum && device_path(Some(op), ty) == Path::Hardware
+}
+
+fn elements(operands: &[u8]) -> impl Iterator<Item = u64> {
+    operands.chunks_exact(WORD).map(|bytes| bytes.try_into().map_or(0, u64::from_ne_bytes))
+}
+
+/// Values that are fetched, and how many are still under way.
+type Fetching<'a> = (&'a Arc<[AtomicU64]>, &'a Arc<Countdown>);
+
+impl Words<'_> {
+    /// Does each atomic, on the element of its number; returns what was there.
+    fn run(
+        &self,
+        core: &Core,
+        place: &Place<'_>,
+        atomics: impl Iterator<Item = (usize, NativeAtomic)>,
+    ) -> Result<Vec<u64>> {
+        let engine = &core.member.engine;
+        let values: Arc<[AtomicU64]> = (0..AT_ONCE).map(|_| AtomicU64::new(0)).collect();
+        let count = Countdown::new(1, None);
+        let mut started = 0;
+        let posted = atomics.take(AT_ONCE).try_for_each(|(element, atomic)| {
+            self.post(core, place, element, atomic, Some(((&values, &count), started)))?;
+            started += 1;
+            Ok(())
+        });
+        over(engine, &count);
+        let what = || format!("atomics at rank {}", place.target);
+        engine.wait_until(place.operation, &what, None, || count.is_over().then_some(Ok(())))?;
+        posted?;
+        match place.peer.state.take_error() {
+            Some(error) => Err(core.failed(place.operation, place.target, &error)),
+            None => Ok(values[..started].iter().map(|value| value.load(Ordering::Acquire)).collect()),
+        }
+    }
+
+    /// Updates elements from number `first` on by compare-and-swap, each until it succeeds.
+    fn exchange(
+        &self,
+        core: &Core,
+        place: &Place<'_>,
+        first: usize,
+        (op, ty): (ReduceOp, DataType),
+        operands: &[u64],
+    ) -> Result<Vec<u64>> {
+        let mut old = vec![0; operands.len()];
+        let mut left: Vec<usize> = (0..operands.len()).collect();
+        while !left.is_empty() {
+            let swap = |i: &usize| {
+                let (compare, operand) = (old[*i], operands[*i]);
+                let swap = reduce_word(op, ty, compare, operand);
+                (first + i, NativeAtomic::CompareSwap { compare, swap })
+            };
+            let found = self.run(core, place, left.iter().map(swap))?;
+            let mut found = found.into_iter();
+            left.retain(|i| {
+                let now = found.next().unwrap_or(old[*i]);
+                let failed = now != old[*i];
+                old[*i] = now;
+                failed
+            });
+        }
+        Ok(old)
+    }
+
+    /// Posts one atomic, making room for it by progress.
+    fn post(
+        &self,
+        core: &Core,
+        place: &Place<'_>,
+        element: usize,
+        atomic: NativeAtomic,
+        fetching: Option<(Fetching<'_>, usize)>,
+    ) -> Result<()> {
+        let engine = &core.member.engine;
+        let (done, value) = match fetching {
+            Some(((values, count), at)) => {
+                count.add(1);
+                (Some(count.clone()), Some((values.clone(), at)))
+            }
+            None => (None, None),
+        };
+        let count = done.clone();
+        let pending = Pending { target: place.peer.state.clone(), buffer: None, done, pull: None, value };
+        let context = engine.pendings.begin(pending);
+        let offset = self.offset + element * WORD;
+        let attempt = || match self.device.atomic(self.remote, offset, atomic, context) {
+            Ok(Posted::Again) => None,
+            Ok(posted) => Some(Ok(posted)),
+            Err(error) => Some(Err(core.failed(place.operation, place.target, &error))),
+        };
+        let posted = attempt().unwrap_or_else(|| {
+            let what = || format!("room in the queue to rank {}", place.target);
+            engine.wait_until(place.operation, &what, Some(std::time::Duration::from_micros(100)), attempt)
+        });
+        if !matches!(posted, Ok(Posted::Pending)) {
+            engine.pendings.cancel(context);
+            if let Some(count) = &count {
+                over(engine, count);
+            }
+        }
+        posted.map(drop)
+    }
+}
+
+/// One element, with the result, by the bytes of `operand`.
+pub(super) fn fetch_op<T: transom_transport::Basic>(
+    core: &Core,
+    place: &Place<'_>,
+    words: Words<'_>,
+    op: ReduceOp,
+    operand: T,
+) -> Result<T> {
+    let mut old = T::new_zeroed();
+    let what = Accumulate { op, ty: T::TYPE, operands: operand.as_bytes() };
+    update(core, place, words, what, Some(old.as_mut_bytes()))?;
+    Ok(old)
+}

@@ -1,0 +1,121 @@
+//! Atomic domains: who updates a window's elements. Decided once per window, by all ranks alike.
+//!
+//! A CPU's atomics and a network device's are not atomic to each other, unless the device says so. So where ranks of
+//! several nodes update elements by the device, all do, the owner and its neighbours included. The element's size and
+//! address decide, and nothing else: 8 bytes, aligned to 8, can be the device's. Shorter elements never are, though a
+//! compare-and-swap of the 8 bytes around them could do it: what a CPU stores or a put writes to the bytes beside them
+//! between the device's read and its write would be lost. Those, wider and misaligned elements are updated by CPUs.
+
+use serde::{Deserialize, Serialize};
+use transom_transport::{AtomicScope, DataType, ReduceOp};
+
+use super::options::{Flavour, Info, invalid};
+use super::plan::Wish;
+use crate::Result;
+use crate::explain::Path;
+
+/// Bytes of the elements that devices update.
+pub(crate) const WORD: usize = 8;
+
+/// Who updates elements of 8 bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Domain {
+    /// CPUs of the target's node.
+    Cpu,
+    /// The device, whoever asks: its atomics exclude each other only.
+    Device,
+    /// The device for ranks of other nodes, CPUs for those of the target's: they exclude each other.
+    Both,
+}
+
+/// Who shall (hint `transom_atomics`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) enum Wanted {
+    /// The device, where it can and the window's ranks are on several nodes, else CPUs.
+    #[default]
+    Auto,
+    Cpu,
+    /// The device, where it can.
+    Nic,
+}
+
+pub(super) const ATOMICS: &str = "transom_atomics";
+
+impl Wanted {
+    const ALL: [(&str, Self); 3] = [("auto", Self::Auto), ("cpu", Self::Cpu), ("nic", Self::Nic)];
+
+    pub fn parse(info: &Info) -> Result<Self> {
+        let Some(value) = info.get(ATOMICS).map(str::trim) else { return Ok(Self::Auto) };
+        let known = Self::ALL.iter().find(|(name, _)| *name == value).map(|(_, wanted)| *wanted);
+        known.ok_or_else(|| invalid(ATOMICS, &format!("is {value:?}"), "auto, cpu or nic"))
+    }
+
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, wanted)| *wanted == self).map_or("auto", |(name, _)| name)
+    }
+}
+
+/// What a rank has for atomics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Means {
+    /// Its device has atomics, and they exclude those of the CPU.
+    device: bool,
+    global: bool,
+    /// Some rank of the window is on another node.
+    apart: bool,
+}
+
+impl Means {
+    pub fn new(scope: AtomicScope, apart: bool) -> Self {
+        Self { device: scope != AtomicScope::None, global: scope == AtomicScope::System, apart }
+    }
+}
+
+/// The domain of a window, from what all ranks have and the hint. `mixed`: as if the device excluded the CPU, to see
+/// that it matters. Memory that is attached later is updated by CPUs.
+pub(super) fn domain(wishes: &[Wish], flavour: Flavour, wanted: Wanted, mixed: bool) -> Domain {
+    let all = |has: fn(&Means) -> bool| wishes.iter().all(|wish| has(&wish.means));
+    let any_apart = wishes.iter().any(|wish| wish.means.apart);
+    let by_device = match wanted {
+        Wanted::Auto => any_apart,
+        Wanted::Cpu => false,
+        Wanted::Nic => true,
+    };
+    let fixed = matches!(flavour, Flavour::Allocate | Flavour::Create);
+    if !by_device || !fixed || !all(|means| means.device) {
+        Domain::Cpu
+    } else if mixed || all(|means| means.global) {
+        Domain::Both
+    } else {
+        Domain::Device
+    }
+}
+
+/// The path of an accumulate on elements of `ty` that are aligned to their size, in a window whose atomics are the
+/// device's: [`Path::Hardware`] (one atomic of the device), [`Path::Assisted`] (a loop around its compare-and-swap) or
+/// [`Path::Agent`] (the target's agent, by CPU atomics). `None` stands for compare-and-swap.
+pub fn device_path(op: Option<ReduceOp>, ty: DataType) -> Path {
+    let integer = matches!(ty, DataType::I64 | DataType::U64);
+    match op {
+        _ if ty.size() != WORD => Path::Agent,
+        None | Some(ReduceOp::NoOp) => Path::Hardware,
+        Some(ReduceOp::Sum) if integer => Path::Hardware,
+        Some(_) => Path::Assisted,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn narrow_and_wide_elements_are_never_the_devices() {
+        for ty in DataType::ALL {
+            let paths = [Some(ReduceOp::Sum), Some(ReduceOp::Max), Some(ReduceOp::NoOp), None];
+            let agent = paths.map(|op| device_path(op, ty) == Path::Agent);
+            assert_eq!(agent, [ty.size() != 8; 4], "{ty:?}");
+        }
+        assert_eq!(device_path(Some(ReduceOp::Sum), DataType::U64), Path::Hardware);
+        assert_eq!(device_path(Some(ReduceOp::Sum), DataType::F64), Path::Assisted);
+    }
+}
