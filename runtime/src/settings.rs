@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use transom_verbs::Limits;
 
-use crate::explain::Wanted;
+use crate::explain::Wanted as Explain;
+use crate::window::Wanted;
 use crate::{Class, Error, Result};
 
 /// One line of the table of settings.
@@ -78,6 +79,18 @@ pub const SETTINGS: &[Setting] = &[
         meaning: "the libfabric to open",
     },
     Setting {
+        name: "TRANSOM_ATOMICS",
+        kind: "auto, cpu or nic",
+        default: "auto",
+        meaning: "who updates elements of 8 bytes of windows that do not say so themselves (hint transom_atomics)",
+    },
+    Setting {
+        name: "TRANSOM_IBVERBS",
+        kind: "path",
+        default: "libibverbs.so.1",
+        meaning: "the libibverbs to open",
+    },
+    Setting {
         name: "TRANSOM_SPIN",
         kind: "microseconds",
         default: "5000, or 20 where ranks outnumber cores",
@@ -130,8 +143,10 @@ pub(crate) struct Settings {
     pub spin: Option<Duration>,
     pub deadline: Option<Duration>,
     pub heap: Option<u64>,
-    pub explain: Wanted,
+    pub explain: Explain,
     pub fault: Option<Fault>,
+    /// What windows want that do not say so.
+    pub atomics: Wanted,
 }
 
 impl Settings {
@@ -153,8 +168,14 @@ impl Settings {
             spin: number("TRANSOM_SPIN", get("TRANSOM_SPIN")?)?.map(Duration::from_micros),
             deadline: number("TRANSOM_DEADLINE", get("TRANSOM_DEADLINE")?)?.map(Duration::from_secs),
             heap: number("TRANSOM_HEAP", get("TRANSOM_HEAP")?)?,
-            explain: Wanted::parse(get("TRANSOM_EXPLAIN")?.as_deref()),
+            explain: Explain::parse(get("TRANSOM_EXPLAIN")?.as_deref()),
             fault: fault(get("TRANSOM_FAULT")?)?,
+            atomics: match get("TRANSOM_ATOMICS")? {
+                None => Wanted::Auto,
+                Some(name) => Wanted::named(name.trim()).ok_or_else(|| {
+                    invalid("TRANSOM_ATOMICS", format!("is {name:?}, not auto, cpu or nic"))
+                })?,
+            },
         })
     }
 }

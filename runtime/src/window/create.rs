@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use transom_transport::{AtomicScope, Span, TransportError};
 
 use super::copies::Copies;
-use super::domain::{Domain, Means, domain};
+use super::domain::{Domain, Means, Wanted, domain};
 use super::gather::{Made, gather};
 use super::options::{Flavour, Hints, MemoryModel};
 use super::plan::{Wish, agree};
@@ -114,7 +114,12 @@ fn wish<T: Element>(
     memory: &Memory,
     options: &WindowOptions,
 ) -> Wish {
-    let hints = Hints::parse(&options.info).map_err(|e| e.message().to_owned());
+    let mut hints = Hints::parse(&options.info).map_err(|e| e.message().to_owned());
+    if let Ok(hints) = &mut hints
+        && hints.atomics == Wanted::Auto
+    {
+        hints.atomics = comm.member().engine.settings.atomics;
+    }
     let (flavour, bytes) = match memory {
         Memory::Allocate(bytes) => (Flavour::Allocate, bytes.clone()),
         Memory::Shared(bytes) => (Flavour::Shared, bytes.clone()),

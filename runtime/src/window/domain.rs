@@ -46,8 +46,12 @@ impl Wanted {
 
     pub fn parse(info: &Info) -> Result<Self> {
         let Some(value) = info.get(ATOMICS).map(str::trim) else { return Ok(Self::Auto) };
-        let known = Self::ALL.iter().find(|(name, _)| *name == value).map(|(_, wanted)| *wanted);
-        known.ok_or_else(|| invalid(ATOMICS, &format!("is {value:?}"), "auto, cpu or nic"))
+        Self::named(value).ok_or_else(|| invalid(ATOMICS, &format!("is {value:?}"), "auto, cpu or nic"))
+    }
+
+    /// The one of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, wanted)| *wanted)
     }
 
     pub fn name(self) -> &'static str {

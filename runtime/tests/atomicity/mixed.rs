@@ -3,14 +3,18 @@
 use transom::*;
 use zerocopy::IntoBytes;
 
-use crate::values::small;
-use crate::{Memory, RANKS, count, window};
+use super::values::small;
+use super::{Memory, RANKS, count, is_fast, is_slow, window};
 
 /// Elements at each rank.
 const ELEMENTS: usize = 4;
 /// Updates of all elements of some rank, by each rank: fewer where each is a message.
 fn steps() -> usize {
-    if std::env::var("TRANSOM_TRANSPORT").as_deref() == Ok("shm") { 96 } else { 32 }
+    match () {
+        () if is_fast() => 96,
+        () if is_slow() => 2 * RANKS,
+        () => 32,
+    }
 }
 
 /// Behind the largest elements.

@@ -32,6 +32,10 @@ impl Port {
             // Whatever arrived on them has been taken.
             self.retired.clear();
         }
+        if !self.waiting.is_empty() {
+            // A link that has become idle makes room.
+            self.admit();
+        }
         Ok(self.ask_again())
     }
 

@@ -47,13 +47,18 @@ fn in_range(remote: &Remote, offset: usize, len: usize) -> TransportResult<()> {
 impl Port {
     /// Most bytes of one put or get.
     pub fn max_transfer(&self) -> usize {
-        (self.bounds.piece.saturating_mul(self.bounds.depth * WAITING / 2)).min(1 << 30)
+        self.bounds.piece.saturating_mul(self.most_waiting() / 2).min(1 << 30)
+    }
+
+    /// Most work requests that wait for a peer or are under way there.
+    fn most_waiting(&self) -> usize {
+        (self.bounds.depth * WAITING).max(64)
     }
 
     /// Whether a peer takes so many more work requests; an error if it is lost.
     fn has_room(&mut self, peer: usize, works: usize) -> TransportResult<bool> {
         self.check_open()?;
-        let most = self.bounds.depth * WAITING;
+        let most = self.most_waiting();
         let link = self.link(peer)?;
         match &link.state {
             State::Lost(reason) => Err(TransportError::Peer { peer, reason: reason.clone() }),

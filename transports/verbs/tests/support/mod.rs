@@ -28,9 +28,11 @@ pub fn open_with(ranks: usize, limits: &Limits) -> Option<Vec<Arc<dyn Transport>
         .collect()
 }
 
+#[allow(dead_code, reason = "some tests have limits of their own")]
 fn open(ranks: usize) -> Option<Vec<Arc<dyn Transport>>> {
     open_with(ranks, &Limits::default())
 }
 
 /// Verbs on the devices of this machine.
+#[allow(dead_code, reason = "some tests have limits of their own")]
 pub const VERBS: Subject = Subject { open, checks_keys: true, abandons: true };

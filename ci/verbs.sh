@@ -1,0 +1,26 @@
+#!/bin/bash
+# verbs.sh: the tests over verbs, in a VM with soft-RoCE devices; with TRANSOM_HERE=1 on this machine's own devices.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# The test programs, and their tests that need a device.
+programs() { # package test-target names
+    local found
+    found=$(cargo test --no-run -p "$1" --test "$2" 2>&1 | sed -n 's/.*Executable.*(\(.*\))/\1/p')
+    [ -n "$found" ] || { cargo test --no-run -p "$1" --test "$2" >&2; return 1; }
+    echo "$PWD/$found${3:+:$3}"
+}
+tests=(
+    "$(programs transom-ibverbs device "")"
+    "$(programs transom-verbs conformance "")"
+    "$(programs transom-verbs tiny "")"
+    "$(programs transom jobs suite_over_verbs)"
+    "$(programs transom oracle programs_over_verbs)"
+    "$(programs transom atomicity updates_over_verbs)"
+    "$(programs transom-launcher verbs "")"
+)
+cargo build --release --workspace --quiet
+if [ "${TRANSOM_HERE:-}" = 1 ]; then
+    exec ci/vm/tests.sh target/release "${tests[@]}"
+fi
+exec ci/vm/run.sh --net netns --timeout 2400 -- ci/vm/tests.sh target/release "${tests[@]}"

@@ -1,0 +1,198 @@
+//! Jobs over RDMA devices, on two network namespaces as hosts: shared memory within each, verbs between. To be run in the VM
+//! (`ci/vm/run.sh --net netns`), or where `h1` and `h2` are hosts with devices and `TRANSOM_TEST_RSH` leads there.
+//!
+//! This test program is also the program of the ranks.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+mod common;
+#[path = "../../runtime/tests/atomicity/mod.rs"]
+mod programs;
+
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use transom::{Job, Result};
+
+/// What the ranks are to do; without it `rank_program` is an empty test.
+const ROLE: &str = "TRANSOM_TEST_ROLE";
+/// Seconds that a job may take on a busy machine.
+const LIMIT: &str = "300";
+
+#[test]
+fn rank_program() {
+    let Ok(role) = std::env::var(ROLE) else { return };
+    let job = transom::init().unwrap_or_else(|e| panic!("{e}"));
+    match role.as_str() {
+        "mixed" => mixed(&job),
+        "one word" => one_word(&job),
+        _ => dying(&job),
+    }
+    .unwrap_or_else(|e| panic!("{e}"));
+    let transports: Vec<_> = (0..job.size()).map(|rank| job.transport(rank).unwrap().0).collect();
+    println!("RANK {} of {}: {}", job.rank(), job.size(), transports.join(","));
+    job.finalize().unwrap();
+}
+
+/// Every operation on every type, wide elements, and large and derived accumulates; the programs look at every result.
+fn mixed(job: &Job) -> Result<()> {
+    programs::mixed::run(job)?;
+    programs::torn::run(job)?;
+    programs::large::run(job)?;
+    println!("UPDATES {}", programs::done());
+    Ok(())
+}
+
+/// Rank 0's first word: it adds to it without rest while a rank of the other host does so `FAR` times; the others sleep, so
+/// that each has a core.
+fn one_word(job: &Job) -> Result<()> {
+    const FAR: u64 = 3000;
+    const NEAR: u64 = 1000;
+    let last = job.size() - 1;
+    let window = job.allocate::<u64>(2)?;
+    let mut added = 0;
+    window.lock_all(|epoch| {
+        if job.rank() == 0 {
+            // The other word says that the other rank has finished.
+            while epoch.get_value(0, 1)? == 0 {
+                for _ in 0..NEAR.min(1 + added) {
+                    epoch.fetch_add(0, 0, 1)?;
+                    added += 1;
+                }
+            }
+        } else if job.rank() == last {
+            for _ in 0..FAR {
+                epoch.fetch_add(0, 0, 1)?;
+            }
+            added = FAR;
+            epoch.put_value(0, 1, 1)?;
+        }
+        Ok(())
+    })?;
+    let all = job.allreduce(transom::Sum, &[added])?[0];
+    job.barrier()?;
+    if job.rank() == 0 {
+        let there = window.local().get(0)?;
+        println!("ADDED {all} LOST {}", all - there);
+    }
+    window.free()
+}
+
+/// The last rank ends without a word while the others put to it: they get an error that names it.
+fn dying(job: &Job) -> Result<()> {
+    let last = job.size() - 1;
+    let window = job.allocate::<u64>(1 << 16)?;
+    let data = vec![1; 1 << 16];
+    if job.rank() == last {
+        std::thread::sleep(Duration::from_secs(1));
+        std::process::abort();
+    }
+    let error = loop {
+        let put = window.lock_all(|epoch| {
+            epoch.put(last, 0, &data)?;
+            epoch.flush(last)
+        });
+        if let Err(error) = put {
+            break error;
+        }
+    };
+    println!("TOLD {error}");
+    Err(error)
+}
+
+/// Nothing, and the tests are skipped, where there is no device, unless `TRANSOM_CI_REQUIRE_VERBS=1`.
+fn devices() -> Option<Vec<String>> {
+    let required = std::env::var("TRANSOM_CI_REQUIRE_VERBS").is_ok_and(|value| value == "1");
+    let names = transom_verbs::devices();
+    if !std::path::Path::new("/run/netns/h1").exists() || names.is_err() {
+        assert!(!required, "no hosts h1 and h2, or no device: {names:?}");
+        println!("skipped: no hosts h1 and h2 with RDMA devices (ci/vm/run.sh --net netns)");
+        return None;
+    }
+    names.ok()
+}
+
+/// Four ranks, two on each host, each host with a device of its own.
+fn job(role: &str, settings: &[(&str, &str)]) -> Option<Output> {
+    let devices = devices()?;
+    let (first, second) = (&devices[0], devices.last().unwrap());
+    let rsh = concat!(env!("CARGO_MANIFEST_DIR"), "/../ci/netns-rsh");
+    let output = Command::new(common::TRANSOM)
+        .args(["run", "--rsh", rsh, "--hosts", "h1,h2", "-n", "4", "--timeout", LIMIT])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", "rank_program", "--nocapture", "--test-threads=1"])
+        .env(ROLE, role)
+        .env("TRANSOM_TRANSPORT", "shm,verbs")
+        .env("TRANSOM_VERBS_DEVICE", format!("{first},{first},{second},{second}"))
+        .env("TRANSOM_DEADLINE", "100")
+        .envs(settings.iter().copied())
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    Some(output)
+}
+
+/// What a job that has come to its end printed.
+fn printed(output: &Output) -> String {
+    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{}\n{stdout}\n{stderr}", output.status);
+    for line in ["RANK 0 of 4: shm,shm,verbs,verbs", "RANK 3 of 4: verbs,verbs,shm,shm"] {
+        assert!(stdout.contains(line), "no {line:?} in\n{stdout}");
+    }
+    stdout.into_owned()
+}
+
+/// The numbers behind a word, added up.
+fn sum(printed: &str, word: &str) -> u64 {
+    let numbers = printed.lines().flat_map(|line| line.split_whitespace().skip_while(|w| *w != word).nth(1));
+    numbers.map(|number| number.parse::<u64>().unwrap()).sum()
+}
+
+fn mixed_paths(settings: &[(&str, &str)]) {
+    let start = Instant::now();
+    let Some(output) = job("mixed", settings) else { return };
+    let updates = sum(&printed(&output), "UPDATES");
+    eprintln!("{updates} updates of elements in {:?}, {settings:?}", start.elapsed());
+    assert!(updates > 100_000);
+}
+
+/// Ranks on the target's node and ranks across the wire update the same elements.
+#[test]
+fn mixed_paths_are_exact() {
+    mixed_paths(&[]);
+}
+
+/// The same by the agent alone, as on a device without atomics.
+#[test]
+fn mixed_paths_are_exact_without_the_devices_atomics() {
+    mixed_paths(&[("TRANSOM_ATOMICS", "cpu")]);
+}
+
+fn lost(settings: &[(&str, &str)]) -> Option<u64> {
+    let printed = printed(&job("one word", settings)?);
+    let (added, lost) = (sum(&printed, "ADDED"), sum(&printed, "LOST"));
+    eprintln!("{added} added, {lost} lost, {settings:?}");
+    Some(lost)
+}
+
+#[test]
+fn one_word_loses_nothing() {
+    for settings in [&[][..], &[("TRANSOM_ATOMICS", "cpu")], &[("TRANSOM_ATOMICS", "nic")]] {
+        assert_eq!(lost(settings).unwrap_or(0), 0);
+    }
+}
+
+/// With CPUs and devices on one word, against the rule of domains, updates are lost: the tests above can fail.
+#[test]
+fn one_word_loses_updates_if_cpus_and_devices_mix() {
+    if let Some(lost) = lost(&[("TRANSOM_FAULT", "atomics:mixed")]) {
+        assert!(lost > 0);
+    }
+}
+
+#[test]
+fn a_rank_that_dies_is_named() {
+    let Some(output) = job("dying", &[]) else { return };
+    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(!output.status.success());
+    assert!(stderr.contains("rank 3"), "{stdout}\n{stderr}");
+}
