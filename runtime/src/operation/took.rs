@@ -7,7 +7,7 @@ use super::shaped::Shaped;
 use super::transfer::Place;
 use crate::Result;
 use crate::explain::{Kind, Path, Reason};
-use crate::window::Core;
+use crate::window::{Core, Domain};
 
 /// Bytes of the widest element that atomics of CPUs and network cards know.
 const WIDEST: usize = 8;
@@ -25,6 +25,20 @@ impl Core {
     #[inline]
     pub(crate) fn took_mapped(&self, place: &Place<'_>, path: Path, bytes: usize) {
         let reason = if place.target == self.rank() { Reason::Loopback } else { Reason::Mapped };
+        self.took(place, path, reason, bytes);
+    }
+
+    /// The transport to the target moves `bytes` bytes there, or from there.
+    pub(super) fn took_transfer(&self, place: &Place<'_>, put: bool, bytes: usize) {
+        if self.counters.is_none() {
+            return;
+        }
+        let (path, reason) = match self.member.engine.routes.to(place.peer.world).capabilities().moves {
+            None => (Path::Transport, Reason::Remote),
+            Some(moves) if put && bytes <= moves.inline => (Path::Inline, Reason::Size),
+            Some(moves) if bytes <= moves.copied => (Path::Bounce, Reason::Size),
+            Some(_) => (Path::ZeroCopy, Reason::Size),
+        };
         self.took(place, path, reason, bytes);
     }
 
@@ -65,7 +79,8 @@ impl Core {
     /// Elements of `size` bytes are updated by the target's agent.
     #[inline]
     pub(super) fn took_agent(&self, place: &Place<'_>, size: usize, bytes: usize) {
-        let reason = if size > WIDEST { Reason::Type } else { Reason::Provider };
+        let narrow = self.domain != Domain::Cpu && size < WIDEST;
+        let reason = if size > WIDEST || narrow { Reason::Type } else { Reason::Provider };
         self.took(place, Path::Agent, reason, bytes);
     }
 }

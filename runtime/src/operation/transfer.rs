@@ -45,7 +45,7 @@ pub(crate) fn put(
         core.took(place, Path::Message, Reason::Provider, origin.bytes().len());
         return put_by_messages(core, place, origin.bytes());
     }
-    core.took(place, Path::Transport, Reason::Remote, origin.bytes().len());
+    core.took_transfer(place, true, origin.bytes().len());
     put_piece(core, place, origin, (0, 0, origin.bytes().len()), count)
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn get(
         core.took(place, Path::Message, Reason::Provider, result.len());
         return get_by_messages(core, place, result.bytes_mut());
     }
-    core.took(place, Path::Transport, Reason::Remote, result.len());
+    core.took_transfer(place, false, result.len());
     get_piece(core, place, result, (0, 0, result.len()), count)
 }
 

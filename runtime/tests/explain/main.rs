@@ -5,6 +5,7 @@
 mod atomics;
 #[path = "../common/child.rs"]
 mod child;
+mod devices;
 mod expected;
 mod layouts;
 #[macro_use]
@@ -48,6 +49,11 @@ tests! {
     RANKS, layouts::accumulates =>
         explain_counts_accumulates_of_layouts_over_shm,
         explain_counts_accumulates_of_layouts_over_ofi;
+}
+
+#[test]
+fn explain_tells_what_the_device_does_over_verbs() {
+    devices::run("explain_tells_what_the_device_does_over_verbs");
 }
 
 #[test]

@@ -90,6 +90,16 @@ pub enum NativeAtomic {
     },
 }
 
+/// How a transport moves the bytes of puts and gets, by their number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moves {
+    /// Puts of up to so many bytes travel in the work request.
+    pub inline: usize,
+    /// Other transfers of up to so many bytes are copied through registered buffers; the device reads and writes the
+    /// caller's memory for longer ones.
+    pub copied: usize,
+}
+
 /// What a transport can do, and what its completions mean.
 #[derive(Debug, Clone)]
 pub struct Capabilities {
@@ -101,6 +111,8 @@ pub struct Capabilities {
     pub rma: bool,
     /// Whether registered memory costs nothing until it is touched: it is not pinned, nor mapped by a device.
     pub registration_is_free: bool,
+    /// How puts and gets move, if the transport decides that itself.
+    pub moves: Option<Moves>,
     /// What [`Transport::atomic`] excludes.
     pub atomics: AtomicScope,
     /// The provider and version below, for people.

@@ -58,6 +58,7 @@ impl Ofi {
                 max_transfer: MAX_TRANSFER.min(info.max_message_size()),
                 rma: true,
                 registration_is_free: provider::registration_is_free(&info.provider()),
+                moves: None,
                 atomics: AtomicScope::None,
                 provider: format!("{}, {}", info.provider(), provider::version(info.library())),
             },

@@ -71,6 +71,7 @@ impl Shm {
                 max_transfer: usize::MAX,
                 rma: attach::available(),
                 registration_is_free: true,
+                moves: None,
                 atomics: AtomicScope::None,
                 provider: "memory files, cross-memory attach".into(),
             },

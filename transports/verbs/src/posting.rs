@@ -8,7 +8,7 @@ use crate::port::Port;
 use crate::work::{Slot, Then, Verb, Work};
 
 /// Puts and gets of up to so many bytes are copied through registered buffers.
-const COPIED: usize = 8 << 10;
+pub(crate) const COPIED: usize = 8 << 10;
 /// Work requests that may wait for a peer, as a multiple of those that may be under way.
 const WAITING: usize = 4;
 

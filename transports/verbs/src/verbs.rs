@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use ibverbs::Atomics;
 use parking_lot::Mutex;
-use transom_transport::{AtomicScope, Capabilities, TransportResult, WaitFd};
+use transom_transport::{AtomicScope, Capabilities, Moves, TransportResult, WaitFd};
 use zerocopy::IntoBytes;
 
 use crate::Options;
@@ -14,6 +14,7 @@ use crate::device::Device;
 use crate::poll::Found;
 use crate::pool::Pool;
 use crate::port::Port;
+use crate::posting::COPIED;
 use crate::setup::{self, MAX_MESSAGE};
 use crate::wire::Address;
 
@@ -76,6 +77,7 @@ impl Verbs {
                 max_transfer: port.max_transfer(),
                 rma: true,
                 registration_is_free: false,
+                moves: Some(Moves { inline: port.bounds.inline as usize, copied: COPIED }),
                 atomics,
                 provider,
             },

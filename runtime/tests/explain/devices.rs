@@ -1,0 +1,50 @@
+//! Over verbs: how bytes move by their number, and which atomics are the device's.
+
+use std::time::Duration;
+
+use transom::explain::{Kind, Path, Reason};
+use transom::{Job, Max, Result, Sum, WindowOptions};
+
+use crate::child;
+
+pub fn run(test: &str) {
+    child::run("verbs", test, Duration::from_secs(100), || {
+        transom::local(2, |job| counted(&job)).unwrap();
+    });
+}
+
+fn counted(job: &Job) -> Result<()> {
+    let other = 1 - job.rank();
+    let options = WindowOptions::default().with("transom_explain", "true");
+    let words = job.allocate_with::<i64>(1 << 17, &options)?;
+    let halves = job.allocate_with::<i32>(4, &options)?;
+    words.lock_all(|epoch| {
+        epoch.put_value(other, 0, 1)?;
+        epoch.put(other, 8, &[2; 512])?;
+        epoch.put(other, 0, &[3; 1 << 17])?;
+        epoch.flush(other)?;
+        epoch.get_value(other, 0).map(drop)?;
+        epoch.fetch_add(other, 1, 1).map(drop)?;
+        // The owner's own updates take the same path.
+        epoch.fetch_add(job.rank(), 1, 1).map(drop)?;
+        epoch.compare_and_swap(other, 2, 0, 1).map(drop)?;
+        epoch.accumulate(other, 3, Max, &[5; 10])
+    })?;
+    halves.lock_all(|epoch| epoch.accumulate(other, 0, Sum, &[1]))?;
+    let counted = words.explain();
+    for (kind, path, operations) in [
+        (Kind::Put, Path::Inline, 1),
+        (Kind::Put, Path::Bounce, 1),
+        (Kind::Put, Path::ZeroCopy, 1),
+        (Kind::FetchAndOp, Path::Hardware, 2),
+        (Kind::CompareAndSwap, Path::Hardware, 1),
+        (Kind::Accumulate, Path::Assisted, 1),
+    ] {
+        assert_eq!(counted.by_path(kind, path).operations, operations, "{kind:?} {path:?}\n{counted}");
+    }
+    let narrow = halves.explain();
+    assert_eq!(narrow.by_reason(Kind::Accumulate, Path::Agent, Reason::Type).operations, 1, "{narrow}");
+    job.barrier()?;
+    words.free()?;
+    halves.free()
+}
