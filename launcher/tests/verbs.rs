@@ -16,7 +16,7 @@ use transom::{Job, Result};
 /// What the ranks are to do; without it `rank_program` is an empty test.
 const ROLE: &str = "TRANSOM_TEST_ROLE";
 /// Seconds that a job may take on a busy machine.
-const LIMIT: &str = "300";
+const LIMIT: &str = "600";
 
 #[test]
 fn rank_program() {
@@ -152,7 +152,7 @@ fn mixed_paths(settings: &[(&str, &str)]) {
     let Some(output) = job("mixed", settings) else { return };
     let updates = sum(&printed(&output), "UPDATES");
     eprintln!("{updates} updates of elements in {:?}, {settings:?}", start.elapsed());
-    assert!(updates > 100_000);
+    assert!(updates > 50_000);
 }
 
 /// Ranks on the target's node and ranks across the wire update the same elements.

@@ -46,5 +46,5 @@ fn updates_over_ofi() {
 
 #[test]
 fn updates_over_verbs() {
-    run("verbs", "updates_over_verbs", UPDATES / 10);
+    run("verbs", "updates_over_verbs", UPDATES / 20);
 }

@@ -8,7 +8,7 @@ use super::values::{number, pattern};
 use super::{Memory, count, is_slow, window};
 
 fn rounds() -> u32 {
-    if is_slow() { 50 } else { 250 }
+    if is_slow() { 10 } else { 250 }
 }
 
 const TYPES: [DataType; 9] = [
