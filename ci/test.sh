@@ -27,4 +27,10 @@ else
     echo "skipped: ci/slurm/run.sh (needs root, slurm-wlm and munge)"
 fi
 step ci/mpiexec.sh target/release
+if command -v qemu-system-x86_64 >/dev/null && [ "$(uname -m)" = x86_64 ]; then
+    step ci/verbs.sh
+else
+    [ -z "${CI:-}" ] || { echo "CI must be able to start a VM with RDMA devices (x86-64, qemu-system-x86)"; exit 1; }
+    echo "skipped: ci/verbs.sh (needs an x86-64 machine and qemu-system-x86)"
+fi
 echo "all tests passed"

@@ -24,4 +24,7 @@ cargo build --release --workspace --quiet
 if [ "${TRANSOM_HERE:-}" = 1 ]; then
     exec ci/vm/tests.sh target/release "${tests[@]}"
 fi
-exec ci/vm/run.sh --net netns --timeout 2400 -- ci/vm/tests.sh target/release "${tests[@]}"
+ci/vm/run.sh --net netns --timeout 2400 -- ci/vm/tests.sh target/release "${tests[@]}"
+# Devices are taken away: in a VM of its own.
+ci/vm/run.sh --timeout 300 --env TRANSOM_TEST_DEVICES_GO=1 --env TRANSOM_CI_REQUIRE_VERBS=1 -- \
+    "$(programs transom-verbs faults "")" --test-threads=1

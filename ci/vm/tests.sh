@@ -50,6 +50,12 @@ for ranks in 2 4; do
     fi
 done
 
+# Too little locked memory is an error that names the limit.
+check "little locked memory" bash -c '
+    ! setpriv --inh-caps=-ipc_lock --bounding-set=-ipc_lock bash -c "ulimit -l 512; exec \"\$@\"" - \
+        env TRANSOM_TRANSPORT=verbs "$0" run -n 2 wordcount --tsv ci/data/*.txt 2>"$1" && cat "$1" && grep -q "ulimit -l" "$1"
+' "$bin/transom" "$out/stderr"
+
 for test in "$@"; do
     names=()
     case $test in *:*) IFS=, read -ra names <<<"${test#*:}" ;; esac
