@@ -69,11 +69,16 @@ pub fn print(page: &mut Page) {
 fn wrong(setting: &Setting, value: Option<&str>) -> Option<&'static str> {
     let Some(value) = value else { return Some("no text") };
     match setting.kind {
-        "microseconds" | "seconds" => value.trim().parse::<u64>().is_err().then_some("not a whole number"),
-        "list of shm, ofi" => value
+        "microseconds" | "seconds" | "number" | "bytes" => {
+            value.trim().parse::<u64>().is_err().then_some("not a whole number")
+        }
+        "list of shm, verbs, ofi" => value
             .split(',')
-            .any(|name| !["shm", "ofi"].contains(&name.trim()))
-            .then_some("known are shm and ofi"),
+            .any(|name| !["shm", "verbs", "ofi"].contains(&name.trim()))
+            .then_some("known are shm, verbs and ofi"),
+        "auto, cpu or nic" => {
+            (!["auto", "cpu", "nic"].contains(&value.trim())).then_some("known are auto, cpu and nic")
+        }
         "command" => value.trim().is_empty().then_some("no command"),
         _ => None,
     }
