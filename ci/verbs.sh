@@ -17,6 +17,7 @@ tests=(
     "$(programs transom jobs suite_over_verbs)"
     "$(programs transom oracle programs_over_verbs)"
     "$(programs transom atomicity updates_over_verbs)"
+    "$(programs transom complaints complaint_19_atomics_are_the_devices,complaint_31_gets_are_no_messages_over_verbs)"
     "$(programs transom explain explain_tells_what_the_device_does_over_verbs)"
     "$(programs transom-launcher verbs "")"
 )

@@ -6,6 +6,7 @@
 mod atomicity;
 #[path = "../common/child.rs"]
 mod child;
+mod devices;
 mod explain;
 mod progress;
 #[path = "../common/random.rs"]
@@ -73,6 +74,8 @@ complaints! {
     complaint_17_accumulates_to_disjoint_parts_of_one_window, RANKS, atomicity::disjoint_parts_of_one_window;
     /// 18: ompi#6868, software atomics that nobody is told of.
     complaint_18_software_atomics_are_told, RANKS, explain::software_atomics_are_told;
+    /// 31: ompi#10573, a get at a hundredth of the speed of two-sided communication.
+    complaint_31_gets_are_no_messages, RANKS, devices::gets_are_no_messages;
     /// 23: ucx#9361, mpi-forum#59, no efficient way to notify the target.
     complaint_23_put_and_notification_in_one_call, RANKS, windows::notification;
     /// 24: ompi#12892, #7384, dynamic windows: detach, two regions on a page, a limit of 64 regions.
@@ -85,4 +88,18 @@ complaints! {
     complaint_29_memory_that_is_not_there_is_an_error_at_creation, RANKS, types::memory_that_is_not_there;
     /// 30: mpi4py#166, windows of size zero fail across nodes.
     complaint_30_windows_of_size_zero, RANKS, windows::zero_size_windows;
+}
+
+/// 19: mpich#3513, #3514, no atomics by hardware over UCX.
+#[test]
+fn complaint_19_atomics_are_the_devices() {
+    const NAME: &str = "complaint_19_atomics_are_the_devices";
+    tests::run("verbs", NAME, &[2, 4], devices::atomics_are_the_devices);
+}
+
+/// 31, over verbs.
+#[test]
+fn complaint_31_gets_are_no_messages_over_verbs() {
+    const NAME: &str = "complaint_31_gets_are_no_messages_over_verbs";
+    tests::run("verbs", NAME, &[2], devices::gets_are_no_messages);
 }
