@@ -1,0 +1,139 @@
+//! What the device's atomics exclude: each other, and the CPU's?
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
+
+use transom_transport::{AtomicScope, NativeAtomic, Remote};
+
+use crate::Effort;
+use crate::pair::Pair;
+use crate::side::{Side, Started, Trouble};
+use crate::target::{Attended, Stop};
+use crate::verdict::{Seen, Verdict};
+
+/// Where the word is: on a cache line of its own.
+const WORD: usize = 0;
+/// Atomics under way at a time.
+const DEPTH: usize = 16;
+
+const NONE: &str = "There are no atomics of the device; the target's agent does them with the CPU's.";
+const BY_CPU: &str = "Mapped memory is updated by the CPU's own atomics.";
+
+/// Fetch-and-adds of the device against those of the target's CPU, on one word.
+pub fn against_cpu(pair: &Pair, effort: Effort) -> Verdict {
+    let scope = pair.origin.scope(&pair.remote);
+    let seen = with_atomics(pair, scope, || {
+        let (device, cpu) = Attended::run(pair, &|_| (), || meet_cpu(pair, effort))?;
+        let found = pair.memory.word64(WORD)?.load(Ordering::Acquire);
+        let lost = (device + cpu).saturating_sub(found);
+        let evidence = format!("{device} adds of the origin, {cpu} of the CPU, {lost} lost; claims to exclude {}", claim(scope));
+        let bad = match scope {
+            AtomicScope::System => {
+                "The device claims to exclude the CPU and does not: set TRANSOM_TRANSPORT to leave it out, and report it."
+            }
+            _ => {
+                "As it says: device and CPU lose each other's updates. In a window all ranks, the owner included, take the \
+                 device's atomics for a word, or none does."
+            }
+        };
+        let good = match scope {
+            AtomicScope::System => "Device and CPU may update one word.",
+            _ => "None was lost here, but the device does not promise it: Transom does not rely on it.",
+        };
+        Ok(Seen::judge(lost == 0 && found == device + cpu, evidence, good, bad))
+    });
+    Verdict::new("atomics against the CPU", scope == AtomicScope::System, seen)
+}
+
+fn meet_cpu(pair: &Pair, effort: Effort) -> Result<(u64, u64), Trouble> {
+    let word = pair.memory.word64(WORD)?;
+    word.store(0, Ordering::SeqCst);
+    let stop = AtomicBool::new(false);
+    let cpu = AtomicU64::new(0);
+    let device = std::thread::scope(|scope| {
+        let stop_at_end = Stop(&stop);
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                for _ in 0..256 {
+                    word.fetch_add(1, Ordering::AcqRel);
+                    std::hint::spin_loop();
+                }
+                cpu.fetch_add(256, Ordering::Relaxed);
+                std::thread::yield_now();
+            }
+        });
+        let device = add(&pair.origin, &pair.remote, effort);
+        drop(stop_at_end);
+        device
+    })?;
+    Ok((device, cpu.into_inner()))
+}
+
+/// Fetch-and-adds of two origins, the target itself being one, on one word: exact.
+pub fn against_device(pair: &Pair, effort: Effort) -> Verdict {
+    let scope = pair.origin.scope(&pair.remote);
+    let seen = with_atomics(pair, scope, || {
+        pair.memory.word64(WORD)?.store(0, Ordering::SeqCst);
+        let (one, other) = std::thread::scope(|scope| {
+            let own = pair.own.as_ref();
+            let other = scope.spawn(move || match own {
+                // Its polling is the target's progress.
+                Some(own) => add(&pair.target, own, effort),
+                None => Ok(0),
+            });
+            let one = add(&pair.origin, &pair.remote, effort);
+            (one, other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        });
+        let (one, other) = (one?, other?);
+        let found = pair.memory.word64(WORD)?.load(Ordering::Acquire);
+        let evidence = format!("{one} + {other} adds of two origins, sum {found}");
+        let good = "Atomics of all origins are exact.";
+        let bad = "The device loses updates: its atomics cannot be used. Update its firmware or driver, and report it.";
+        Ok(Seen::judge(found == one + other, evidence, good, bad))
+    });
+    Verdict::new("atomics of two origins", true, seen)
+}
+
+/// So many fetch-and-adds of 1, several at a time; how many were done.
+fn add(side: &Side, remote: &Remote, effort: Effort) -> Result<u64, Trouble> {
+    let mut under_way: VecDeque<Started> = VecDeque::new();
+    let mut posted = 0;
+    let begin = Instant::now();
+    while posted == 0 || (posted < effort.rounds && begin.elapsed() < effort.time) {
+        if under_way.len() == DEPTH
+            && let Some(first) = under_way.pop_front()
+        {
+            side.wait(first)?;
+        }
+        under_way.push_back(side.start_atomic(remote, WORD, NativeAtomic::FetchAdd(1))?);
+        posted += 1;
+    }
+    for started in under_way {
+        side.wait(started)?;
+    }
+    Ok(posted)
+}
+
+pub(crate) fn with_atomics(
+    pair: &Pair,
+    scope: AtomicScope,
+    test: impl FnOnce() -> Result<Seen, Trouble>,
+) -> Result<Seen, Trouble> {
+    if scope == AtomicScope::None {
+        return Ok(Seen::not_applicable("no atomics of its own", NONE));
+    }
+    let mut seen = test()?;
+    if pair.remote.direct.is_some() {
+        seen.meaning = format!("{BY_CPU} {}", seen.meaning).into();
+    }
+    Ok(seen)
+}
+
+fn claim(scope: AtomicScope) -> &'static str {
+    match scope {
+        AtomicScope::None => "none",
+        AtomicScope::Device => "the device only",
+        AtomicScope::System => "the CPU, too",
+    }
+}
