@@ -26,6 +26,8 @@ pub enum Command {
     Run(RunArgs),
     /// Say what this host (or others) has for jobs: limits, shared memory, network, atomics, settings
     Info(InfoArgs),
+    /// Try what jobs rely on: when data is visible, what atomics exclude, limits; and say what to do
+    Doctor(DoctorArgs),
 }
 
 /// The flags of `transom info`.
@@ -47,6 +49,27 @@ pub struct InfoArgs {
     /// provider that a job would use]
     #[arg(long, value_name = "PROVIDER")]
     pub atomics: Vec<String>,
+}
+
+/// The flags of `transom doctor`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Exit code: 0 when all that Transom relies on was seen to hold, 1 otherwise.")]
+pub struct DoctorArgs {
+    /// Examine this libfabric provider too; may be given several times [default: those that jobs would use]
+    #[arg(long, value_name = "NAME")]
+    pub provider: Vec<String>,
+    /// Rounds of each test, however long they take [default: what 0.2 s allow, at most 10000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub rounds: Option<u64>,
+    /// Ranks of the largest job that the limits are to be enough for
+    #[arg(long, value_name = "N", default_value = "1024", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub ranks: u32,
+    /// Print one JSON object a line instead of tables
+    #[arg(long)]
+    pub json: bool,
+    /// Examine this subject only, in this process, and print verdicts
+    #[arg(long, value_name = "SUBJECT", hide = true)]
+    pub subject: Option<String>,
 }
 
 /// Where ranks may run on a host.
@@ -113,6 +136,7 @@ pub fn main(args: Vec<OsString>) -> ExitCode {
     match Cli::try_parse_from(args) {
         Ok(Cli { command: Command::Run(args) }) => crate::run::main(args),
         Ok(Cli { command: Command::Info(args) }) => crate::info::main(&args),
+        Ok(Cli { command: Command::Doctor(args) }) => crate::doctor::main(&args),
         Err(error) => {
             let _ = error.print();
             ExitCode::from(if error.use_stderr() { USAGE } else { 0 })

@@ -1,4 +1,5 @@
-//! The command `transom`: `run` starts the ranks of a job on one or several hosts, `info` says what this host has.
+//! The command `transom`: `run` starts the ranks of a job on one or several hosts, `info` says what this host has, and
+//! `doctor` tries what a job relies on.
 //!
 //! `transom run` starts one `transom agent` on each host (itself, by ssh, or by srun) and talks to it over the
 //! agent's standard input and output: nothing listens on any port. An agent starts its host's ranks, answers
@@ -9,6 +10,7 @@
 
 pub mod agent;
 pub mod cli;
+pub mod doctor;
 pub mod exec_rank;
 pub mod frames;
 pub mod hosts;

@@ -146,7 +146,7 @@ fn limits(domain: &Domain) -> String {
 }
 
 /// libfabric's name; it has none for values with an index.
-fn operation(op: ReduceOp) -> Option<AtomicOp> {
+pub(super) fn operation(op: ReduceOp) -> Option<AtomicOp> {
     Some(match op {
         ReduceOp::Sum => AtomicOp::Sum,
         ReduceOp::Prod => AtomicOp::Prod,
@@ -165,7 +165,7 @@ fn operation(op: ReduceOp) -> Option<AtomicOp> {
 }
 
 /// The types that the table is about: numbers, which all libfabric names.
-fn datatype(ty: DataType) -> Option<Datatype> {
+pub(super) fn datatype(ty: DataType) -> Option<Datatype> {
     Some(match ty {
         DataType::I8 => Datatype::Int8,
         DataType::I16 => Datatype::Int16,

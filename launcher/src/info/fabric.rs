@@ -37,10 +37,7 @@ pub fn print(page: &mut Page) -> Option<Fabric> {
     facts.push(("job on one host", words(&one)));
     page.facts(facts);
     providers(page, &offers.unwrap_or_default());
-    let chosen = several.or(one).ok().map(|provider| match provider.split_once(", libfabric") {
-        Some((name, _)) => name.to_owned(),
-        None => provider,
-    });
+    let chosen = several.or(one).ok().map(|provider| name_of(&provider));
     Some(Fabric { library, chosen })
 }
 
@@ -58,11 +55,16 @@ fn path(library: &Library) -> std::path::PathBuf {
 }
 
 /// Opens the transport as a rank does, which is the only way to know.
-fn choice(loopback: bool) -> Result<String, String> {
+pub(crate) fn choice(loopback: bool) -> Result<String, String> {
     let provider = std::env::var("TRANSOM_OFI_PROVIDER").ok();
     Ofi::new(Options { ranks: 2, provider, loopback })
         .map(|ofi| ofi.capabilities().provider.clone())
         .map_err(|e| e.to_string())
+}
+
+/// The provider in what [`choice`] says.
+pub(crate) fn name_of(choice: &str) -> String {
+    choice.split_once(", libfabric").map_or(choice, |(name, _)| name).to_owned()
 }
 
 fn words(choice: &Result<String, String>) -> String {

@@ -17,7 +17,7 @@ pub fn host_facts() -> Vec<(&'static str, String)> {
     ]
 }
 
-pub(super) fn read(path: &str) -> Option<String> {
+pub(crate) fn read(path: &str) -> Option<String> {
     fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
 }
 
@@ -40,7 +40,7 @@ fn processors() -> String {
     format!("{allowed}{quota}, {}", model.unwrap_or_else(|| "unknown model".to_owned()))
 }
 
-fn meminfo(name: &str) -> Option<u64> {
+pub(crate) fn meminfo(name: &str) -> Option<u64> {
     let text = read("/proc/meminfo")?;
     let line = text.lines().find(|line| line.split(':').next() == Some(name))?;
     line.split_whitespace().nth(1)?.parse().ok()
@@ -78,7 +78,7 @@ fn limit(resource: Resource, in_bytes: bool) -> String {
 }
 
 /// A number of bytes, for people.
-pub(super) fn bytes(count: u64) -> String {
+pub(crate) fn bytes(count: u64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut unit = 0;
     let mut value = count as f64;

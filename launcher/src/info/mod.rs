@@ -1,12 +1,13 @@
 //! `transom info`: what a host has for jobs, and what a job would make of it.
 
 mod atomics;
-mod fabric;
-mod host;
+pub(crate) mod fabric;
+pub(crate) mod host;
 mod memory;
-mod page;
+pub(crate) mod page;
 mod remote;
 mod settings;
+mod verbs;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -74,6 +75,8 @@ fn this_host(args: &InfoArgs) -> String {
     page.facts(facts);
     page.heading("Network (ranks of several nodes)");
     let fabric = fabric::print(&mut page);
+    page.heading("Verbs (RDMA devices)");
+    verbs::print(&mut page);
     page.heading("Atomics");
     atomics::print(&mut page, fabric.as_ref(), shared && settings::names_transport("shm"), &args.atomics);
     page.heading("Settings (environment variables)");

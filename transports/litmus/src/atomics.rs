@@ -1,6 +1,7 @@
 //! What the device's atomics exclude: each other, and the CPU's?
 
 use std::collections::VecDeque;
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -27,7 +28,10 @@ pub fn against_cpu(pair: &Pair, effort: Effort) -> Verdict {
         let (device, cpu) = Attended::run(pair, &|_| (), || meet_cpu(pair, effort))?;
         let found = pair.memory.word64(WORD)?.load(Ordering::Acquire);
         let lost = (device + cpu).saturating_sub(found);
-        let evidence = format!("{device} adds of the origin, {cpu} of the CPU, {lost} lost; claims to exclude {}", claim(scope));
+        let evidence = format!(
+            "{device} adds of the origin, {cpu} of the CPU, {lost} lost; claims to exclude {}",
+            claim(scope)
+        );
         let bad = match scope {
             AtomicScope::System => {
                 "The device claims to exclude the CPU and does not: set TRANSOM_TRANSPORT to leave it out, and report it."
@@ -63,7 +67,10 @@ fn meet_cpu(pair: &Pair, effort: Effort) -> Result<(u64, u64), Trouble> {
                 std::thread::yield_now();
             }
         });
-        let device = add(&pair.origin, &pair.remote, effort);
+        let device = pair
+            .origin
+            .until("a thread of the target's", || cpu.load(Ordering::Relaxed) > 0)
+            .and_then(|()| add(&pair.origin, &pair.remote, effort));
         drop(stop_at_end);
         device
     })?;
@@ -75,13 +82,14 @@ pub fn against_device(pair: &Pair, effort: Effort) -> Verdict {
     let scope = pair.origin.scope(&pair.remote);
     let seen = with_atomics(pair, scope, || {
         pair.memory.word64(WORD)?.store(0, Ordering::SeqCst);
+        let start = Barrier::new(2);
         let (one, other) = std::thread::scope(|scope| {
-            let own = pair.own.as_ref();
-            let other = scope.spawn(move || match own {
+            let other = scope.spawn(|| {
+                start.wait();
                 // Its polling is the target's progress.
-                Some(own) => add(&pair.target, own, effort),
-                None => Ok(0),
+                pair.own.as_ref().map_or(Ok(0), |own| add(&pair.target, own, effort))
             });
+            start.wait();
             let one = add(&pair.origin, &pair.remote, effort);
             (one, other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
         });

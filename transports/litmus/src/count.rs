@@ -39,7 +39,11 @@ fn audit(pair: &Pair, effort: Effort) -> Result<Seen, Trouble> {
             origin.wait(first)?;
         }
         let slot = posted as usize % DEPTH;
-        let start = if posted.is_multiple_of(2) { crate::side::Side::start_put } else { crate::side::Side::start_get };
+        let start = if posted.is_multiple_of(2) {
+            crate::side::Side::start_put
+        } else {
+            crate::side::Side::start_get
+        };
         under_way.push_back(start(origin, &pair.remote, slot * BYTES, &buffers[slot], BYTES)?);
         posted += 1;
     }

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use crate::Effort;
 use crate::pair::Pair;
 use crate::side::Trouble;
 use crate::stamp;
 use crate::target::Attended;
 use crate::verdict::{Seen, Verdict};
-use crate::Effort;
 
 const SIZES: [usize; 3] = [8, 4 << 10, 1 << 20];
 /// Sizes that transports write into the work request, or inject.
@@ -75,9 +75,15 @@ fn look(pair: &Pair, effort: Effort, sizes: &[usize]) -> Result<Seen, Trouble> {
         tallies.push((*size, rounds(pair, *size, Effort { time, ..effort })?));
     }
     let late: u64 = tallies.iter().map(|(_, tally)| tally.late).sum();
-    let words = tallies.iter().map(|(size, tally)| format!("{} {}/{}", name(*size), tally.late, tally.rounds));
+    let words =
+        tallies.iter().map(|(size, tally)| format!("{} {}/{}", name(*size), tally.late, tally.rounds));
     let evidence = format!("late: {}", words.collect::<Vec<_>>().join(", "));
-    Ok(Seen::judge(late == 0, evidence, "A completed put is visible at the target: flush waits for it.", EARLY))
+    Ok(Seen::judge(
+        late == 0,
+        evidence,
+        "A completed put is visible at the target: flush waits for it.",
+        EARLY,
+    ))
 }
 
 fn rounds(pair: &Pair, size: usize, effort: Effort) -> Result<Tally, Trouble> {

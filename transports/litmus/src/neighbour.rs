@@ -105,7 +105,7 @@ fn updates(pair: &Pair, update: Update, effort: Effort) -> Result<(), Trouble> {
 /// Only this thread stores to the lower half: a value that is not the last one was brought back by an update.
 fn cpu_stores(pair: &Pair, stop: &AtomicBool, stores: &AtomicU64, lost: &AtomicU64) -> TransportResult<()> {
     let half = pair.memory.word32(WORD)?;
-    let mut last = 0;
+    let mut last = 0_u32;
     while !stop.load(Ordering::Relaxed) {
         for _ in 0..1000 {
             last = last.wrapping_add(1);
@@ -124,7 +124,7 @@ fn cpu_stores(pair: &Pair, stop: &AtomicBool, stores: &AtomicU64, lost: &AtomicU
 fn puts(pair: &Pair, stop: &AtomicBool, stores: &AtomicU64, lost: &AtomicU64) -> Result<(), Trouble> {
     let half = pair.memory.word32(WORD)?;
     let buffer = Pair::buffer(4)?;
-    let mut last = 0;
+    let mut last = 0_u32;
     while !stop.load(Ordering::Relaxed) {
         last = last.wrapping_add(1);
         buffer.word32(0)?.store(last, Ordering::Relaxed);

@@ -161,10 +161,7 @@ pub fn read_back(pair: &Pair, effort: Effort) -> Verdict {
     Verdict::new("get after put", false, seen)
 }
 
-fn not_without_access(
-    pair: &Pair,
-    test: impl FnOnce() -> Result<Seen, Trouble>,
-) -> Result<Seen, Trouble> {
+fn not_without_access(pair: &Pair, test: impl FnOnce() -> Result<Seen, Trouble>) -> Result<Seen, Trouble> {
     match pair.has_access() {
         true => test(),
         false => Ok(Seen::not_applicable("no puts", "Windows are reached by messages.")),

@@ -63,7 +63,8 @@ impl Pair {
         let own = target.attach(TARGET, &region.key()).ok();
         let (origin, target) = (Side::new(origin), Side::new(target));
         let pair = Self { origin, target, memory, remote, own, region: Some(region) };
-        pair.warm_up().map_err(|trouble| TransportError::Peer { peer: TARGET, reason: trouble.to_string() })?;
+        pair.warm_up()
+            .map_err(|trouble| TransportError::Peer { peer: TARGET, reason: trouble.to_string() })?;
         Ok(pair)
     }
 

@@ -65,7 +65,10 @@ fn remap(
         Ok((again, stale))
     })?;
     if again == 0 {
-        return Ok(Seen::not_applicable("the address was taken each time", "Try again on a quieter machine."));
+        return Ok(Seen::not_applicable(
+            "the address was taken each time",
+            "Try again on a quieter machine.",
+        ));
     }
     let evidence = format!("{again} times at the same address, {stale} stale");
     Ok(Seen::judge(stale == 0, evidence, "Buffers may be freed and come back as other memory.", STALE))

@@ -2,16 +2,22 @@
 
 use transom_transport::{Span, TransportResult};
 
+/// Words after which the bytes of a round repeat themselves.
+const PERIOD: usize = 256;
+
 /// The word that round `round` writes at word `index`; neighbouring rounds differ in every byte.
 fn word(round: u64, index: usize) -> u64 {
     let byte = (round % 251 + 1) as u8;
-    u64::from_ne_bytes([byte; 8]) ^ (index as u64 & 0xff)
+    u64::from_ne_bytes([byte; 8]) ^ index as u64
 }
 
 /// The first `len` bytes of a round.
 pub(crate) fn bytes(round: u64, len: usize) -> Vec<u8> {
-    let words = (0..len.div_ceil(8)).flat_map(|index| word(round, index).to_ne_bytes());
-    words.take(len).collect()
+    let words = len.div_ceil(8).min(PERIOD);
+    let period: Vec<u8> = (0..words).flat_map(|index| word(round, index).to_ne_bytes()).collect();
+    let mut bytes = period.repeat(len.div_ceil(8 * PERIOD));
+    bytes.truncate(len);
+    bytes
 }
 
 /// Whether `len` bytes at `offset` are those of the round. Looks at the last byte first, which is the likeliest to be missing,

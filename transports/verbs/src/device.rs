@@ -60,7 +60,7 @@ impl Device {
         Err(unavailable(if why.is_empty() { "no RDMA device on this host".into() } else { why.join("; ") }))
     }
 
-    fn open(name: &str) -> TransportResult<Self> {
+    pub fn open(name: &str) -> TransportResult<Self> {
         let failed = |e: VerbsError| unavailable(format!("device {name}: {e}"));
         let context = Context::open(name).map_err(failed)?;
         if context.transport() != TransportKind::InfiniBand {
@@ -93,7 +93,7 @@ impl Device {
 }
 
 /// The identifier to be reached by: RoCE version 2 over IPv4, which is routed; then over IPv6; then what there is.
-fn best(gids: &[Gid]) -> Option<Gid> {
+pub(crate) fn best(gids: &[Gid]) -> Option<Gid> {
     let rank = |gid: &Gid| match gid.kind {
         GidKind::RoceV2 if is_ipv4(gid) => 0,
         GidKind::InfiniBand => 1,

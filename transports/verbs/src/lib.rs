@@ -22,6 +22,7 @@ mod pool;
 mod port;
 mod posting;
 mod region;
+mod report;
 mod setup;
 mod transport;
 mod verbs;
@@ -30,6 +31,7 @@ mod wire;
 mod work;
 
 pub use device::devices;
+pub use report::{DeviceReport, describe};
 pub use verbs::Verbs;
 
 /// How to open the transport.

@@ -4,9 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ibverbs::Atomics;
 use parking_lot::Mutex;
-use transom_transport::{AtomicScope, Capabilities, Moves, TransportResult, WaitFd};
+use transom_transport::{Capabilities, Moves, TransportResult, WaitFd};
 use zerocopy::IntoBytes;
 
 use crate::Options;
@@ -50,11 +49,7 @@ impl Verbs {
     /// There is no device that can be used, or no room in it: says which, why, and what to do.
     pub fn new(options: &Options) -> TransportResult<Self> {
         let device = Device::choose(options.device.as_deref(), options.rank)?;
-        let atomics = match device.attributes.atomics {
-            Atomics::None => AtomicScope::None,
-            Atomics::Hca => AtomicScope::Device,
-            Atomics::Global => AtomicScope::System,
-        };
+        let atomics = crate::report::scope(device.attributes.atomics);
         let provider = format!("device {}, firmware {}", device.context.name(), device.attributes.firmware);
         let port = setup::open(options, device)?;
         let device = &port.device;
