@@ -64,6 +64,9 @@ pub struct DoctorArgs {
     /// Ranks of the largest job that the limits are to be enough for
     #[arg(long, value_name = "N", default_value = "1024", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub ranks: u32,
+    /// Say what it means, too, that a property holds
+    #[arg(long, short)]
+    pub verbose: bool,
     /// Print one JSON object a line instead of tables
     #[arg(long)]
     pub json: bool,

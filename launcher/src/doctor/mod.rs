@@ -46,7 +46,7 @@ pub fn main(args: &DoctorArgs) -> ExitCode {
         return child::main(subject, effort);
     }
     let Found { subjects, missing } = subject::find(&args.provider);
-    let mut printer = print::Printer::new(args.json);
+    let mut printer = print::Printer::new(args);
     printer.missing(&missing);
     let mut bad = missing.iter().any(|missing| missing.was_asked_for) || subjects.is_empty();
     for subject in subjects {

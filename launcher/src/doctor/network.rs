@@ -25,7 +25,7 @@ pub fn limits(job: Job) -> Vec<Limit> {
     let reports: Vec<DeviceReport> =
         names.iter().filter_map(|name| transom_verbs::describe(name).ok()).collect();
     let usable = reports.iter().any(|report| report.unusable.is_none());
-    let mut limits = vec![locked_memory(usable || kernel_has_devices())];
+    let mut limits = vec![locked_memory(usable || kernel_has_devices(), facts::lockable())];
     limits.extend(reports.iter().flat_map(|report| of_device(report, job)));
     limits
 }
@@ -35,8 +35,7 @@ pub fn kernel_has_devices() -> bool {
     std::fs::read_dir("/sys/class/infiniband").is_ok_and(|mut entries| entries.next().is_some())
 }
 
-fn locked_memory(needed: bool) -> Limit {
-    let (here, why) = facts::lockable();
+fn locked_memory(needed: bool, (here, why): (u64, &str)) -> Limit {
     let (name, level) = compare("locked memory", here, u64::MAX, BUFFERS);
     let level = match level {
         _ if !needed => Level::Enough,
@@ -111,4 +110,53 @@ fn of_device(report: &DeviceReport, job: Job) -> Vec<Limit> {
             "Nothing to do: gets and atomics come at a lower rate",
         ),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use transom_transport::AtomicScope;
+
+    use super::*;
+
+    /// libfabric#9739, ucx#6264: nobody said why the device could not be used.
+    #[test]
+    fn complaint_26_locked_memory_is_named() {
+        let level = |needed, here| locked_memory(needed, (here, "ulimit -l")).level;
+        assert_eq!(level(true, 64 << 10), Level::TooLow);
+        assert_eq!(level(true, 8 << 20), Level::Low);
+        assert_eq!(level(true, 1 << 30), Level::Low);
+        assert_eq!(level(true, u64::MAX), Level::Enough);
+        assert_eq!(level(false, 64 << 10), Level::Enough);
+        let limit = locked_memory(true, (64 << 10, "ulimit -l"));
+        assert_eq!(limit.here, "64 KiB (ulimit -l)");
+        for words in ["memlock unlimited", "LimitMEMLOCK", "libfabric#9739"] {
+            assert!(limit.advice.contains(words), "{}", limit.advice);
+        }
+    }
+
+    #[test]
+    fn a_small_device_is_too_small_for_a_large_job() {
+        let report = DeviceReport {
+            name: "d0".into(),
+            firmware: String::new(),
+            unusable: None,
+            active: true,
+            link: "InfiniBand",
+            gid: None,
+            mtu: 4096,
+            max_message: 1 << 30,
+            max_qp: 1000,
+            max_qp_wr: 100,
+            max_cqe: 271,
+            max_mr: 1 << 20,
+            max_rd_atomic: 1,
+            atomics: AtomicScope::Device,
+        };
+        let levels = |ranks| -> Vec<Level> {
+            of_device(&report, Job { ranks, local: 2 }).iter().map(|limit| limit.level).collect()
+        };
+        use Level::{Enough, Low, TooLow};
+        assert_eq!(levels(16), [Enough, TooLow, Enough, Enough, Low]);
+        assert_eq!(levels(1024), [Low, TooLow, Enough, Enough, Low]);
+    }
 }

@@ -9,18 +9,20 @@ use transom_litmus::{Outcome, Verdict, flush_method};
 use super::Examination;
 use super::limits::{Level, Limit};
 use super::subject::Missing;
+use crate::cli::DoctorArgs;
 use crate::info::page::Page;
 
 /// Prints what was found as soon as it is.
 pub struct Printer {
     json: bool,
+    verbose: bool,
     first: bool,
 }
 
 impl Printer {
     /// Lines of JSON, or pages.
-    pub fn new(json: bool) -> Self {
-        Self { json, first: true }
+    pub fn new(args: &DoctorArgs) -> Self {
+        Self { json: args.json, verbose: args.verbose, first: true }
     }
 
     fn line(&self, line: &serde_json::Value) {
@@ -73,7 +75,7 @@ impl Printer {
         let provider = if provider.is_empty() { String::new() } else { format!(" ({provider})") };
         page.heading(&format!("{}{provider}", subject.title()));
         if !verdicts.is_empty() {
-            table(&mut page, verdicts);
+            table(&mut page, verdicts, self.verbose);
         }
         match broken {
             Some(why) => page.facts(vec![("CANNOT BE USED", why.clone())]),
@@ -128,16 +130,16 @@ impl Printer {
     }
 }
 
-/// Meanings of what holds are left to the others' and the JSON lines: a page should fit a screen.
-fn table(page: &mut Page, verdicts: &[Verdict]) {
+/// What holds needs few words, so that the rest is seen.
+fn table(page: &mut Page, verdicts: &[Verdict], verbose: bool) {
     let mut table = page.table();
     table.add_row(["property", "verdict", "evidence, meaning"]);
     for verdict in verdicts {
-        table.add_row([
-            verdict.test.to_string(),
-            word(verdict).into(),
-            format!("{}\n{}", verdict.evidence, verdict.meaning),
-        ]);
+        let text = match verdict.outcome {
+            Outcome::Holds if !verbose => verdict.evidence.clone(),
+            _ => format!("{}\n{}", verdict.evidence, verdict.meaning),
+        };
+        table.add_row([verdict.test.to_string(), word(verdict).into(), text]);
     }
     constrain(&mut table, &[25, 10]);
     page.add(&table);

@@ -146,8 +146,8 @@ fn find_providers(found: &mut Found, named: &[String]) {
     for loopback in [true, false] {
         match crate::info::fabric::choice(loopback) {
             Ok(provider) => wanted.push(crate::info::fabric::name_of(&provider)),
-            Err(error) if loopback => found.miss("libfabric", &error, false),
-            Err(_) => {}
+            Err(error) if loopback => found.miss("libfabric, one host", &error, false),
+            Err(error) => found.miss("libfabric, several hosts", &error, false),
         }
     }
     for provider in wanted {

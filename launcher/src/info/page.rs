@@ -30,12 +30,15 @@ impl Page {
     /// Names and values.
     pub fn facts<N: Into<String>>(&mut self, facts: Vec<(N, String)>) {
         let mut table = self.table();
+        // One width in all sections whose names are not longer, so that the values stand in one line down the page.
+        let mut width = 25;
         for (name, value) in facts {
-            table.add_row([name.into(), value]);
+            let name = name.into();
+            width = width.max(name.chars().count() as u16 + 2);
+            table.add_row([name, value]);
         }
         if let Some(column) = table.column_mut(0) {
-            // One width in all sections, so that the values stand in one line down the page.
-            column.set_constraint(comfy_table::ColumnConstraint::Absolute(comfy_table::Width::Fixed(25)));
+            column.set_constraint(comfy_table::ColumnConstraint::Absolute(comfy_table::Width::Fixed(width)));
         }
         self.add(&table);
     }

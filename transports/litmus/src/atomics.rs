@@ -17,6 +17,8 @@ use crate::verdict::{Seen, Verdict};
 const WORD: usize = 0;
 /// Atomics under way at a time.
 const DEPTH: usize = 16;
+/// The CPU's atomics between two looks at whether to stop.
+const BURST: u64 = 4096;
 
 const NONE: &str = "There are no atomics of the device; the target's agent does them with the CPU's.";
 const BY_CPU: &str = "Mapped memory is updated by the CPU's own atomics.";
@@ -28,10 +30,8 @@ pub fn against_cpu(pair: &Pair, effort: Effort) -> Verdict {
         let (device, cpu) = Attended::run(pair, &|_| (), || meet_cpu(pair, effort))?;
         let found = pair.memory.word64(WORD)?.load(Ordering::Acquire);
         let lost = (device + cpu).saturating_sub(found);
-        let evidence = format!(
-            "{device} adds of the origin, {cpu} of the CPU, {lost} lost; claims to exclude {}",
-            claim(scope)
-        );
+        let evidence =
+            format!("{device} adds of the origin, {cpu} of the CPU, {lost} lost ({})", claim(scope));
         let bad = match scope {
             AtomicScope::System => {
                 "The device claims to exclude the CPU and does not: set TRANSOM_TRANSPORT to leave it out, and report it."
@@ -59,18 +59,18 @@ fn meet_cpu(pair: &Pair, effort: Effort) -> Result<(u64, u64), Trouble> {
         let stop_at_end = Stop(&stop);
         scope.spawn(|| {
             while !stop.load(Ordering::Relaxed) {
-                for _ in 0..256 {
+                // Close together: an update is lost in the moment between the device's load and its store.
+                for _ in 0..BURST {
                     word.fetch_add(1, Ordering::AcqRel);
-                    std::hint::spin_loop();
                 }
-                cpu.fetch_add(256, Ordering::Relaxed);
+                cpu.fetch_add(BURST, Ordering::Relaxed);
                 std::thread::yield_now();
             }
         });
         let device = pair
             .origin
             .until("a thread of the target's", || cpu.load(Ordering::Relaxed) > 0)
-            .and_then(|()| add(&pair.origin, &pair.remote, effort));
+            .and_then(|()| add(&pair.origin, &pair.remote, 1, effort));
         drop(stop_at_end);
         device
     })?;
@@ -87,10 +87,10 @@ pub fn against_device(pair: &Pair, effort: Effort) -> Verdict {
             let other = scope.spawn(|| {
                 start.wait();
                 // Its polling is the target's progress.
-                pair.own.as_ref().map_or(Ok(0), |own| add(&pair.target, own, effort))
+                pair.own.as_ref().map_or(Ok(0), |own| add(&pair.target, own, 1, effort))
             });
             start.wait();
-            let one = add(&pair.origin, &pair.remote, effort);
+            let one = add(&pair.origin, &pair.remote, 1, effort);
             (one, other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
         });
         let (one, other) = (one?, other?);
@@ -103,8 +103,8 @@ pub fn against_device(pair: &Pair, effort: Effort) -> Verdict {
     Verdict::new("atomics of two origins", true, seen)
 }
 
-/// So many fetch-and-adds of 1, several at a time; how many were done.
-fn add(side: &Side, remote: &Remote, effort: Effort) -> Result<u64, Trouble> {
+/// Fetch-and-adds, several at a time; how many were done.
+pub(crate) fn add(side: &Side, remote: &Remote, operand: u64, effort: Effort) -> Result<u64, Trouble> {
     let mut under_way: VecDeque<Started> = VecDeque::new();
     let mut posted = 0;
     let begin = Instant::now();
@@ -114,7 +114,7 @@ fn add(side: &Side, remote: &Remote, effort: Effort) -> Result<u64, Trouble> {
         {
             side.wait(first)?;
         }
-        under_way.push_back(side.start_atomic(remote, WORD, NativeAtomic::FetchAdd(1))?);
+        under_way.push_back(side.start_atomic(remote, WORD, NativeAtomic::FetchAdd(operand))?);
         posted += 1;
     }
     for started in under_way {
@@ -138,10 +138,10 @@ pub(crate) fn with_atomics(
     Ok(seen)
 }
 
+/// What the transport says of such updates.
 fn claim(scope: AtomicScope) -> &'static str {
     match scope {
-        AtomicScope::None => "none",
-        AtomicScope::Device => "the device only",
-        AtomicScope::System => "the CPU, too",
+        AtomicScope::System => "promised: none",
+        AtomicScope::Device | AtomicScope::None => "nothing promised",
     }
 }

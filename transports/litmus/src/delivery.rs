@@ -34,7 +34,7 @@ pub fn delivery(pair: &Pair, effort: Effort) -> Verdict {
 /// The same for puts of a few bytes, which transports inject.
 pub fn inline(pair: &Pair, effort: Effort) -> Verdict {
     let seen = Attended::run(pair, &|_| (), || look(pair, effort, &SMALL));
-    Verdict::new("delivery of 1 to 64 bytes", true, seen)
+    Verdict::new("delivery, 1 to 64 bytes", true, seen)
 }
 
 /// The same while the target makes no call.
@@ -48,7 +48,7 @@ pub fn delivery_passive(pair: &Pair, effort: Effort) -> Verdict {
         }
         look(pair, effort, &SIZES)
     });
-    Verdict::new("delivery, target silent", true, seen)
+    Verdict::new("delivery, silent target", true, seen)
 }
 
 /// Whether a put completes while the target makes no call.

@@ -36,8 +36,8 @@ pub fn flush_method(verdicts: &[Verdict]) -> FlushMethod {
     let outcome = |test: &str| verdicts.iter().find(|verdict| verdict.test == test).map(|v| v.outcome);
     let holds = |test| outcome(test) == Some(Outcome::Holds);
     // Silence only adds to what an attended target shows: where nothing completes in silence, nothing completes early.
-    let silent = outcome("delivery, target silent") != Some(Outcome::Fails);
-    if holds("delivery") && holds("delivery of 1 to 64 bytes") && silent {
+    let silent = outcome("delivery, silent target") != Some(Outcome::Fails);
+    if holds("delivery") && holds("delivery, 1 to 64 bytes") && silent {
         FlushMethod::Delivery
     } else if holds("get after put") {
         FlushMethod::ReadBack
@@ -55,8 +55,8 @@ mod tests {
     fn verdicts(failing: &[&'static str]) -> Vec<Verdict> {
         let all = [
             "delivery",
-            "delivery, target silent",
-            "delivery of 1 to 64 bytes",
+            "delivery, silent target",
+            "delivery, 1 to 64 bytes",
             "put after put",
             "message after put",
             "get after put",
@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn the_cheapest_that_is_allowed() {
         assert_eq!(flush_method(&verdicts(&[])), FlushMethod::Delivery);
-        for early in ["delivery", "delivery, target silent", "delivery of 1 to 64 bytes"] {
+        for early in ["delivery", "delivery, silent target", "delivery, 1 to 64 bytes"] {
             assert_eq!(flush_method(&verdicts(&[early])), FlushMethod::ReadBack, "{early}");
         }
         assert_eq!(flush_method(&verdicts(&["delivery", "get after put"])), FlushMethod::Message);

@@ -6,7 +6,7 @@ use std::time::Instant;
 use transom_transport::{NativeAtomic, TransportResult};
 
 use crate::Effort;
-use crate::atomics::with_atomics;
+use crate::atomics::{add, with_atomics};
 use crate::pair::Pair;
 use crate::side::Trouble;
 use crate::target::{Attended, Stop};
@@ -16,6 +16,9 @@ use crate::verdict::{Seen, Verdict};
 const WORD: usize = 0;
 /// Adds 1 to the upper half in memory.
 const UPPER: u64 = if cfg!(target_endian = "little") { 1 << 32 } else { 1 };
+
+/// Passes of an empty loop between a store and the look whether it lasts.
+const MOMENTS: u32 = 16;
 
 /// How the upper half is updated.
 #[derive(Debug, Clone, Copy)]
@@ -40,7 +43,6 @@ pub fn neighbour(pair: &Pair, effort: Effort) -> Verdict {
         if pair.remote.direct.is_some() {
             return Ok(Seen::not_applicable("mapped memory", "Elements have CPU atomics of their own size."));
         }
-        let effort = Effort { time: effort.time / 3, ..effort };
         let mut words = Vec::new();
         let mut total = 0;
         for (update, who, name) in [
@@ -58,7 +60,7 @@ pub fn neighbour(pair: &Pair, effort: Effort) -> Verdict {
                    aligned elements of 8 bytes only; smaller ones are updated by the target's agent.";
         Ok(Seen::judge(total == 0, evidence, good, bad))
     });
-    Verdict::new("neighbours of an element", false, seen)
+    Verdict::new("neighbours of elements", false, seen)
 }
 
 /// Stores to the lower half, and how many of them were undone by updates of the upper half.
@@ -86,16 +88,14 @@ fn meet(pair: &Pair, update: Update, who: Neighbour, effort: Effort) -> Result<(
 }
 
 fn updates(pair: &Pair, update: Update, effort: Effort) -> Result<(), Trouble> {
+    if let Update::Add = update {
+        return add(&pair.origin, &pair.remote, UPPER, effort).map(drop);
+    }
     let begin = Instant::now();
-    let mut expected = 0;
-    let mut round = 0;
+    let (mut expected, mut round) = (0_u64, 0);
     while round == 0 || (round < effort.rounds && begin.elapsed() < effort.time) {
-        let operation = match update {
-            Update::Add => NativeAtomic::FetchAdd(UPPER),
-            Update::Swap => {
-                NativeAtomic::CompareSwap { compare: expected, swap: expected.wrapping_add(UPPER) }
-            }
-        };
+        let swap = expected.wrapping_add(UPPER);
+        let operation = NativeAtomic::CompareSwap { compare: expected, swap };
         expected = pair.origin.wait(pair.origin.start_atomic(&pair.remote, WORD, operation)?)?;
         round += 1;
     }
@@ -111,8 +111,9 @@ fn cpu_stores(pair: &Pair, stop: &AtomicBool, stores: &AtomicU64, lost: &AtomicU
             last = last.wrapping_add(1);
             half.store(last, Ordering::Release);
             stores.fetch_add(1, Ordering::Relaxed);
-            for _ in 0..20 {
-                std::hint::spin_loop();
+            // Time for an update to bring an old value back; without it the next store would hide that.
+            for moment in 0..MOMENTS {
+                std::hint::black_box(moment);
             }
             lost.fetch_add(u64::from(half.load(Ordering::Acquire) != last), Ordering::Relaxed);
         }

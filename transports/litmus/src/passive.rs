@@ -24,7 +24,7 @@ pub fn passive(pair: &Pair, _effort: Effort) -> Verdict {
              a core, or let ranks call the runtime now and then.",
         )
     });
-    Verdict::new("target silent for 100 ms", false, seen)
+    Verdict::new("silent target, 100 ms", false, seen)
 }
 
 fn look(pair: &Pair) -> Result<(bool, String), Trouble> {

@@ -25,7 +25,7 @@ pub fn remap_put(pair: &Pair, effort: Effort) -> Verdict {
         pair.origin.wait(pair.origin.start_put(&pair.remote, 0, buffer, SIZE)?)?;
         Ok(stamp::is_there(&pair.memory, 0, &expected)?)
     });
-    Verdict::new("put from memory mapped anew", true, seen)
+    Verdict::new("put, memory mapped anew", true, seen)
 }
 
 /// Gets to such memory.
@@ -38,7 +38,7 @@ pub fn remap_get(pair: &Pair, effort: Effort) -> Verdict {
         pair.origin.wait(pair.origin.start_get(&pair.remote, 0, buffer, SIZE)?)?;
         Ok(stamp::is_there(buffer, 0, &expected)?)
     });
-    Verdict::new("get to memory mapped anew", true, seen)
+    Verdict::new("get, memory mapped anew", true, seen)
 }
 
 fn remap(

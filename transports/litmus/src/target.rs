@@ -2,11 +2,17 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use std::time::Duration;
+
 use parking_lot::Mutex;
 use transom_transport::TransportError;
 
 use crate::pair::Pair;
 use crate::side::Trouble;
+
+/// Polls without a find after which the thread leaves its core to others: where nothing needs it, it is not in the way.
+const PATIENT: u32 = 200;
+const NAP: Duration = Duration::from_micros(50);
 
 /// Stops the threads of a scope when it goes, also by a panic, which would else wait for them for ever.
 pub(crate) struct Stop<'a>(pub &'a AtomicBool);
@@ -32,10 +38,15 @@ impl Attended {
         let result = std::thread::scope(|scope| {
             let stop_at_end = Stop(&stop);
             scope.spawn(|| {
+                let mut idle = 0;
                 while !stop.load(Ordering::Acquire) {
                     match pair.target.poll_into(&mut |message| sink(message)) {
-                        Ok(0) => std::thread::yield_now(),
-                        Ok(_) => {}
+                        Ok(0) if idle > PATIENT => std::thread::sleep(NAP),
+                        Ok(0) => {
+                            idle += 1;
+                            std::thread::yield_now();
+                        }
+                        Ok(_) => idle = 0,
                         Err(error) => {
                             *failed.lock() = Some(error);
                             return;
