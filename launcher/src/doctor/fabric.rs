@@ -46,7 +46,7 @@ fn version(version: u32, names: &[String]) -> Limit {
             None => "one without known defects in the providers that are here".into(),
         },
         advice:
-            "Run `transom doctor --provider NAME --rounds 100000`; TRANSOM_LIBFABRIC names another library"
+            "Run `transom doctor --provider NAME --rounds 10000`; TRANSOM_LIBFABRIC names another library"
                 .into(),
     }
 }

@@ -6,11 +6,11 @@ use std::time::Instant;
 use transom_transport::{NativeAtomic, TransportResult};
 
 use crate::Effort;
-use crate::atomics::{add, with_atomics};
+use crate::atomics::{UNPROMISED, add, with_atomics};
 use crate::pair::Pair;
 use crate::side::Trouble;
 use crate::target::{Attended, Stop};
-use crate::verdict::{Seen, Verdict};
+use crate::verdict::{Outcome, Seen, Verdict};
 
 /// The word, of which the lower half in memory is the neighbour's.
 const WORD: usize = 0;
@@ -55,10 +55,12 @@ pub fn neighbour(pair: &Pair, effort: Effort) -> Verdict {
             words.push(format!("{lost} of {stores} {name}"));
         }
         let evidence = format!("lost: {}", words.join(", "));
-        let good = "None was lost here, but no device promises it: Transom uses the device for elements of 8 bytes only.";
         let bad = "An atomic of 8 bytes undoes what others store beside an element of fewer. So Transom uses the device for \
                    aligned elements of 8 bytes only; smaller ones are updated by the target's agent.";
-        Ok(Seen::judge(total == 0, evidence, good, bad))
+        if total == 0 {
+            return Ok(Seen::not_applicable(evidence, UNPROMISED));
+        }
+        Ok(Seen { outcome: Outcome::Fails, evidence, meaning: bad.into() })
     });
     Verdict::new("neighbours of elements", false, seen)
 }
