@@ -76,9 +76,12 @@ fn this_host(args: &InfoArgs) -> String {
     page.heading("Network (ranks of several nodes)");
     let fabric = fabric::print(&mut page);
     page.heading("Verbs (RDMA devices)");
-    verbs::print(&mut page);
+    let scope = verbs::print(&mut page);
     page.heading("Atomics");
     atomics::print(&mut page, fabric.as_ref(), shared && settings::names_transport("shm"), &args.atomics);
+    if let Some(scope) = scope {
+        verbs::atomics(&mut page, scope);
+    }
     page.heading("Settings (environment variables)");
     settings::print(&mut page);
     page.text

@@ -7,11 +7,14 @@ use transom_verbs::DeviceReport;
 use super::host::bytes;
 use super::page::Page;
 
-/// Prints the section.
-pub fn print(page: &mut Page) {
+/// Prints the section. What the atomics of usable devices exclude; nothing without one.
+pub fn print(page: &mut Page) -> Option<AtomicScope> {
     let names = match transom_verbs::devices() {
         Ok(names) => names,
-        Err(error) => return page.facts(vec![("devices", error.to_string())]),
+        Err(error) => {
+            page.facts(vec![("devices", error.to_string())]);
+            return None;
+        }
     };
     let mut reports = Vec::new();
     for name in &names {
@@ -23,16 +26,17 @@ pub fn print(page: &mut Page) {
             Err(error) => page.facts(vec![(format!("device {name}"), error.to_string())]),
         }
     }
-    let scopes: Vec<AtomicScope> =
-        reports.iter().filter(|report| report.unusable.is_none()).map(|report| report.atomics).collect();
-    if let Some(scope) = scopes.into_iter().min() {
-        page.paragraph(
-            "\nWho updates an element at a rank that is reached by verbs. hardware: the card's fetch-and-add or \
-             compare-and-swap. assisted: a loop of the card's compare-and-swap on the element's 8 bytes. agent: the \
-             target's progress thread.",
-        );
-        table(page, scope);
-    }
+    // A job uses them all in the way that the least of them can.
+    reports.iter().filter(|report| report.unusable.is_none()).map(|report| report.atomics).min()
+}
+
+/// Prints the way of each operation on each type.
+pub fn atomics(page: &mut Page, scope: AtomicScope) {
+    page.paragraph(
+        "\nWho updates an element at a rank that is reached by verbs. hw: the card's fetch-and-add or compare-and-swap. \
+         cas: a loop of the card's compare-and-swap on the element's 8 bytes. agent: the target's progress thread.",
+    );
+    table(page, scope);
 }
 
 fn facts(report: &DeviceReport) -> Vec<(String, String)> {
@@ -94,7 +98,6 @@ fn table(page: &mut Page, scope: AtomicScope) {
         table.add_row(std::iter::once(name).chain(cells.map(str::to_owned)));
     }
     page.add(&table);
-    page.paragraph("hw hardware, cas assisted, agent; blank: the MPI standard has no such operation.");
 }
 
 /// Which way an operation on one aligned element goes: a card updates 8 bytes at a time, so smaller elements would drag
