@@ -31,6 +31,8 @@ const BY_CPU: &str = "Mapped memory is updated by the CPU's own atomics.";
 /// Fetch-and-adds of the device against those of the target's CPU, on one word.
 pub fn against_cpu(pair: &Pair, effort: Effort) -> Verdict {
     let scope = pair.origin.scope(&pair.remote);
+    // A collision is rare: it needs a long look.
+    let effort = Effort { time: effort.time * 4, ..effort };
     let seen = with_atomics(pair, scope, || {
         let (device, cpu) = Attended::run(pair, &|_| (), || meet_cpu(pair, effort))?;
         let found = pair.memory.word64(WORD)?.load(Ordering::Acquire);

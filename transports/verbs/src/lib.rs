@@ -1,13 +1,13 @@
 //! RDMA transport: puts, gets and atomics as work requests of reliable connected queue pairs, messages as sends.
 //!
 //! - A rank posts only on queue pairs that it has asked for itself, so each direction of traffic has its own. They are made
-//!   when a peer is first needed, by datagrams ([`handshake`]), and go when there are more than
+//!   when a peer is first needed, by datagrams (`handshake`), and go when there are more than
 //!   [`Limits::queue_pairs`]: any number of peers is reached with a bounded number of them.
 //! - All queue pairs share one completion queue, and one receive queue for messages.
 //! - Work requests wait for a moment while others to the same peer are under way, and are then posted together: one
-//!   doorbell, one completion ([`link`]).
+//!   doorbell, one completion (`link`).
 //! - Small puts are written into the work request; up to 16 KiB bytes are copied through registered buffers; longer ones
-//!   are registered for as long as they are under way ([`local`]): nothing is remembered, so nothing can be stale.
+//!   are registered for as long as they are under way (`local`): nothing is remembered, so nothing can be stale.
 //! - A work request that the target refuses breaks its queue pair. What was behind it is posted again on a new one.
 //!
 //! All of a rank's verbs objects are behind one lock. `unsafe` is what posts or registers memory.
