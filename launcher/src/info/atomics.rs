@@ -28,10 +28,10 @@ pub fn print(page: &mut Page, fabric: Option<&Fabric>, shared: bool, named: &[St
     let elsewhere = if to_all { "agent" } else { "none" };
     let paths = Paths { same_node: if shared { "cpu" } else { elsewhere }, elsewhere };
     page.paragraph(
-        "Transom's path is the same for every operation and type. cpu: on the same node the origin's own atomic \
-         instruction on the mapped window. agent: elsewhere, and for windows of user memory, the target's progress \
-         thread, with the same instruction. What the provider could do is not used: atomics of a network card \
-         would not exclude those of the CPU. Longer operands are done element by element.",
+        "Over libfabric, and on one node, Transom's path is the same for every operation and type. cpu: on the same \
+         node the origin's own atomic instruction on the mapped window. agent: elsewhere, and for windows of user \
+         memory, the target's progress thread, with the same instruction. What the provider could do is not used: \
+         most do it in software, too. Longer operands are done element by element.",
     );
     let chosen: Vec<&String> = match fabric {
         Some(fabric) if named.is_empty() => fabric.chosen.iter().collect(),

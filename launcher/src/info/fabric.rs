@@ -22,7 +22,10 @@ pub fn print(page: &mut Page) -> Option<Fabric> {
         Ok(library) => library,
         Err(error) => {
             facts.push(("libfabric", format!("{error}.")));
-            facts.push(("so", "jobs run on one host only, over shared memory".into()));
+            let several =
+                verbs().unwrap_or_else(|why| format!("CANNOT COMMUNICATE: {why}, and no libfabric"));
+            facts.push(("job on several hosts", several));
+            facts.push(("job on one host", "shared memory".into()));
             page.facts(facts);
             return None;
         }
@@ -33,12 +36,23 @@ pub fn print(page: &mut Page) -> Option<Fabric> {
         facts.push(("providers", error.clone()));
     }
     let (one, several) = (choice(true), choice(false));
-    facts.push(("job on several hosts", words(&several)));
+    facts.push(("job on several hosts", verbs().unwrap_or_else(|_| words(&several))));
     facts.push(("job on one host", words(&one)));
     page.facts(facts);
     providers(page, &offers.unwrap_or_default());
     let chosen = several.or(one).ok().map(|provider| name_of(&provider));
     Some(Fabric { library, chosen })
+}
+
+/// The device that jobs on several hosts use; or why they use none.
+fn verbs() -> Result<String, String> {
+    if !super::settings::names_transport("verbs") {
+        return Err("TRANSOM_TRANSPORT does not name verbs".into());
+    }
+    let device = std::env::var("TRANSOM_VERBS_DEVICE").ok();
+    let options = transom_verbs::Options { ranks: 2, rank: 0, device, ..Default::default() };
+    let verbs = transom_verbs::Verbs::new(&options).map_err(|e| e.to_string())?;
+    Ok(format!("verbs, {}, if every host has a device", verbs.capabilities().provider))
 }
 
 /// A version as `fi_version` gives it.

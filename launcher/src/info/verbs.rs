@@ -1,5 +1,6 @@
 //! RDMA devices, as Transom's own verbs see them, and which way accumulates go there.
 
+use transom::explain::Path;
 use transom::{DataType, ReduceOp, reduce_valid, swap_valid};
 use transom_transport::AtomicScope;
 use transom_verbs::DeviceReport;
@@ -33,8 +34,9 @@ pub fn print(page: &mut Page) -> Option<AtomicScope> {
 /// Prints the way of each operation on each type.
 pub fn atomics(page: &mut Page, scope: AtomicScope) {
     page.paragraph(
-        "\nWho updates an element at a rank that is reached by verbs. hw: the card's fetch-and-add or compare-and-swap. \
-         cas: a loop of the card's compare-and-swap on the element's 8 bytes. agent: the target's progress thread.",
+        "\nWho updates an element of a window whose ranks are on several nodes, where all have such devices, the owner \
+         and its neighbours included. hw: the card's fetch-and-add or compare-and-swap. cas: a loop of the card's \
+         compare-and-swap on the element's 8 bytes. agent: CPUs of the target's node, the progress thread for others.",
     );
     table(page, scope);
 }
@@ -103,13 +105,15 @@ fn table(page: &mut Page, scope: AtomicScope) {
 /// Which way an operation on one aligned element goes: a card updates 8 bytes at a time, so smaller elements would drag
 /// their neighbours along.
 fn path(row: Row, ty: DataType, scope: AtomicScope) -> &'static str {
-    let wide = ty.size() == 8;
-    let integer = matches!(ty, DataType::I64 | DataType::U64);
-    match row {
-        _ if scope == AtomicScope::None || !wide => "agent",
-        Row::CompareSwap => "hw",
-        Row::Reduce(ReduceOp::Sum) if integer => "hw",
-        Row::Reduce(_) => "cas",
+    let op = match row {
+        Row::CompareSwap => None,
+        Row::Reduce(op) => Some(op),
+    };
+    match transom::device_path(op, ty) {
+        _ if scope == AtomicScope::None => "agent",
+        Path::Hardware => "hw",
+        Path::Assisted => "cas",
+        _ => "agent",
     }
 }
 

@@ -91,6 +91,7 @@ pub fn pair(defect: Defect, atomics: AtomicScope) -> Pair {
         max_transfer: 1 << 30,
         rma: true,
         registration_is_free: true,
+        moves: None,
         atomics,
         provider: "fake".into(),
     };
