@@ -3,7 +3,7 @@
 use transom::Job;
 
 use crate::Options;
-use crate::limit::{Exchange, Limit};
+use crate::limit::{Exchange, Limit, Requests, Verb};
 use crate::operation::{MOST_BYTES, Operation, WORD, Windows};
 use crate::options::Kind;
 use crate::pair::{Pair, Target};
@@ -23,7 +23,9 @@ pub enum Way {
     Mapped,
     /// The target's memory is its user's: cross-memory attach, and the target's agent.
     Attached,
-    /// A network.
+    /// An RDMA device.
+    Device,
+    /// Another network.
     Network,
 }
 
@@ -32,6 +34,7 @@ impl Way {
         match (job.transport(1), kind) {
             (Some(("shm", _)), Kind::Allocated) => Self::Mapped,
             (Some(("shm", _)), Kind::Created) => Self::Attached,
+            (Some(("verbs", _)), _) => Self::Device,
             _ => Self::Network,
         }
     }
@@ -92,17 +95,22 @@ impl Figure {
         let (small, bytes) = match way {
             Way::Mapped => (100_000, 64 * MIB),
             Way::Attached => (2_000, 32 * MIB),
-            Way::Network => (300, 16 * MIB),
+            Way::Device | Way::Network => (300, 16 * MIB),
         };
         let small = if self.operation == Operation::FencePut { small.min(2_000) } else { small };
         small.min(bytes / self.bytes()).max(4) as u64
     }
 
-    fn limit(&self, way: Way) -> Limit {
-        match way {
-            Way::Mapped => self.limit_of_memory(),
-            Way::Attached => self.limit_of_attach(),
-            Way::Network => self.limit_of_network(),
+    /// What the figure is compared with: mostly one thing.
+    fn limits(&self, way: Way) -> Vec<Limit> {
+        match (way, self.operation) {
+            (Way::Mapped, _) => vec![self.limit_of_memory()],
+            (Way::Attached, _) => vec![self.limit_of_attach()],
+            (Way::Network, _) => vec![self.limit_of_network()],
+            (Way::Device, Operation::Puts { bytes: WORD, count }) => {
+                [Requests::TOGETHER, 1].map(|together| Self::writes(WORD, count, together)).into()
+            }
+            (Way::Device, _) => vec![self.limit_of_device()],
         }
     }
 
@@ -144,32 +152,51 @@ impl Figure {
         }
     }
 
+    fn limit_of_device(&self) -> Limit {
+        let one = |verb, bytes| Limit::Verbs(Requests { verb, bytes, count: 1, together: 1 });
+        match self.operation {
+            Operation::Put(bytes) | Operation::Accumulate(bytes @ MIB..) => one(Verb::Write, bytes),
+            Operation::Puts { bytes, count } => Self::writes(bytes, count, count),
+            Operation::Get(bytes) => one(Verb::Read, bytes),
+            Operation::CompareSwap => one(Verb::CompareSwap, WORD),
+            Operation::FetchAdd | Operation::Accumulate(_) => one(Verb::FetchAdd, WORD),
+            // The lock has to be there before the put, which can travel with the end of the lock: two round trips.
+            Operation::LockPut => one(Verb::CompareSwap, WORD),
+            Operation::FencePut => one(Verb::Write, WORD),
+        }
+    }
+
+    fn writes(bytes: usize, count: usize, together: usize) -> Limit {
+        Limit::Verbs(Requests { verb: Verb::Write, bytes, count, together })
+    }
+
     /// How many of the limit make one operation.
     fn limits_per_operation(&self, limit: Limit) -> u64 {
         match (self.operation, limit) {
-            (_, Limit::Tcp(_)) => 1,
+            (Operation::LockPut, Limit::Verbs(_)) => 2,
+            (_, Limit::Tcp(_) | Limit::Verbs(_)) => 1,
             (Operation::Puts { count, .. }, _) => count as u64,
             _ => 1,
         }
     }
 
-    /// Measures the figure. Collective.
+    /// Measures the figure beside a limit. Collective.
     fn measure(
         &self,
         pair: &mut Pair<'_>,
         windows: &mut Windows,
-        way: Way,
+        (way, limit): (Way, Limit),
         quick: bool,
     ) -> anyhow::Result<Row> {
-        let (limit, operation) = (self.limit(way), self.operation);
+        let operation = self.operation;
         let times = self.limits_per_operation(limit);
         let most = self.count(way, quick);
-        let limits = pair.calibrate(most, |pair, count| pair.limits.sample(limit, count * times))?;
+        let limits = pair.calibrate(most, |pair, count| pair.sample_limit(limit, count * times))?;
         let count =
             pair.calibrate(most, |pair, count| pair.sample(windows, operation, count, Target::Waits))?;
         let [mut waits, mut computes, mut bound] = [const { Samples::new() }; 3];
         for _ in 0..if quick { 2 } else { 9 } {
-            bound.push(pair.limits.sample(limit, limits * times)?, limits);
+            bound.push(pair.sample_limit(limit, limits * times)?, limits);
             waits.push(pair.sample(windows, operation, count, Target::Waits)?, count);
             if operation != Operation::FencePut {
                 computes.push(pair.sample(windows, operation, count, Target::Computes)?, count);
@@ -188,8 +215,10 @@ pub(crate) fn run(job: &Job, options: &Options) -> anyhow::Result<String> {
         let mut windows = Windows::new(job, kind)?;
         let way = Way::of(job, kind);
         for figure in Figure::all().into_iter().filter(|figure| options.wants(figure.name)) {
-            let row = figure.measure(&mut pair, &mut windows, way, options.quick)?;
-            rows.push(Row { window: kind.name(), ..row });
+            for limit in figure.limits(way) {
+                let row = figure.measure(&mut pair, &mut windows, (way, limit), options.quick)?;
+                rows.push(Row { window: kind.name(), ..row });
+            }
         }
         windows.free()?;
     }

@@ -6,7 +6,7 @@ use anyhow::bail;
 use transom::{Job, Window};
 
 use crate::Options;
-use crate::limit::Limits;
+use crate::limit::{Limit, Limits};
 use crate::operation::{Operation, Windows};
 
 /// How long a sample takes at most, by a first guess.
@@ -27,8 +27,7 @@ pub enum Target {
 #[derive(Debug)]
 pub struct Pair<'j> {
     job: &'j Job,
-    /// What figures are compared with.
-    pub limits: Limits,
+    limits: Limits,
     /// A word at rank 1 that ends its computation.
     end: Window<u64>,
     round: u64,
@@ -86,6 +85,16 @@ impl<'j> Pair<'j> {
             }
             Duration::ZERO
         };
+        self.job.barrier()?;
+        Ok(time)
+    }
+
+    /// Time of `count` times what figures are compared with, at rank 0. Rank 1 waits as in [`Pair::sample`]. Collective.
+    ///
+    /// # Errors
+    /// As [`Limits::sample`].
+    pub fn sample_limit(&mut self, limit: Limit, count: u64) -> anyhow::Result<Duration> {
+        let time = self.limits.sample(limit, count)?;
         self.job.barrier()?;
         Ok(time)
     }

@@ -1,10 +1,12 @@
 #!/bin/bash
-# perftest.sh TEST SERVER-DEVICE CLIENT-DEVICE [ADDRESS]: both ends of a program of perftest, 8 bytes, 200 times.
+# perftest.sh TEST SERVER-DEVICE CLIENT-DEVICE [ADDRESS]: both ends of a program of perftest.
 #
 # $SERVER and $CLIENT may have a command to start an end with ("ip netns exec h1"); ADDRESS is where the client finds the
-# server by TCP. GID (default 1) is the index of a RoCE v2 address of both devices.
+# server by TCP. GID (default 1) is the index of a RoCE v2 address of both devices; SIZE (default 8) are bytes, sent
+# COUNT (default 200) times.
 set -euo pipefail
-options=(-F -n 200 -s 8 -x "${GID:-1}")
+options=(-F -n "${COUNT:-200}" -x "${GID:-1}")
+[ "$1" = ib_atomic_lat ] || options+=(-s "${SIZE:-8}") # atomics have 8 bytes
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 

@@ -4,9 +4,11 @@ mod attach;
 mod line;
 pub mod memory;
 mod tcp;
+mod verbs;
 
 use std::time::Duration;
 
+use anyhow::bail;
 use transom::Job;
 
 use crate::Options;
@@ -15,6 +17,8 @@ use line::Line;
 use memory::Memory;
 pub use tcp::Exchange;
 use tcp::Tcp;
+use verbs::Device;
+pub use verbs::{Requests, Verb};
 
 /// What a figure is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +45,8 @@ pub enum Limit {
     Line,
     /// Messages to the other rank, and its answer, over raw TCP.
     Tcp(Exchange),
+    /// Requests to the other rank's RDMA device.
+    Verbs(Requests),
 }
 
 impl Limit {
@@ -57,6 +63,7 @@ impl Limit {
             Self::AttachRead(_) => "process_vm_readv".into(),
             Self::Line => "cache line there and back".into(),
             Self::Tcp(exchange) => exchange.name(),
+            Self::Verbs(requests) => requests.name(),
         }
     }
 }
@@ -69,13 +76,15 @@ pub struct Limits {
     attach: Attach,
     line: Line,
     tcp: Tcp,
+    /// Where the ranks reach each other by RDMA.
+    device: Option<Device>,
 }
 
 impl Limits {
     /// Connects the two ranks. Collective. `bytes` is the size of the largest transfer.
     ///
     /// # Errors
-    /// No memory, or no TCP connection between the ranks.
+    /// No memory, or no connection between the ranks.
     pub fn new(job: &Job, options: &Options, bytes: usize) -> anyhow::Result<Self> {
         Ok(Self {
             origin: job.rank() == 0,
@@ -83,13 +92,14 @@ impl Limits {
             attach: Attach::new(job, bytes)?,
             line: Line::new(job)?,
             tcp: Tcp::connect(job, options.address)?,
+            device: Device::connect(job, bytes)?,
         })
     }
 
     /// Time of `count` operations, at rank 0. Rank 1 does its part.
     ///
     /// # Errors
-    /// A system call failed.
+    /// A system call or a request failed.
     pub fn sample(&mut self, limit: Limit, count: u64) -> anyhow::Result<Duration> {
         match limit {
             Limit::Line => self.line.sample(self.origin, count),
@@ -97,6 +107,10 @@ impl Limits {
             _ if !self.origin => Ok(Duration::ZERO),
             Limit::AttachWrite(bytes) => self.attach.write(bytes, count),
             Limit::AttachRead(bytes) => self.attach.read(bytes, count),
+            Limit::Verbs(requests) => match &mut self.device {
+                Some(device) => device.sample(requests, count),
+                None => bail!("the ranks reach each other without RDMA"),
+            },
             _ => Ok(self.memory.sample(limit, count)),
         }
     }

@@ -29,11 +29,11 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const FAILURES: u32 = 1000;
 /// 4.096 µs · 2^15: 134 ms, 7 times: about a second until a peer that does not answer is lost, by the device's own timers.
 /// (Not 7 retries: soft-RoCE takes that for *for ever*.)
-const TIMEOUT: u8 = 15;
-const RETRIES: u8 = 6;
+pub(crate) const TIMEOUT: u8 = 15;
+pub(crate) const RETRIES: u8 = 6;
 /// 0.64 ms until a message is sent again that found no receive; for ever (7), since receives come back.
 pub(crate) const MIN_NOT_READY: u8 = 12;
-const FOR_EVER: u8 = 7;
+pub(crate) const FOR_EVER: u8 = 7;
 
 /// A new queue pair of this rank.
 pub(crate) fn queue_pair(port: &Port) -> Result<QueuePair, VerbsError> {

@@ -21,6 +21,7 @@ mod poll;
 mod pool;
 mod port;
 mod posting;
+pub mod raw;
 mod region;
 mod report;
 mod setup;

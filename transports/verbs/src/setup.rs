@@ -31,9 +31,9 @@ const DATAGRAMS: usize = 64;
 /// What a datagram is sent with must not be a guess.
 const QUEUE_KEY_BITS: u32 = 0x7fff_ffff;
 /// Bytes written into a work request, at most: more makes every work request longer.
-const INLINE: u32 = 128;
+pub(crate) const INLINE: u32 = 128;
 /// Reads and atomics at a time, at most.
-const READS: u32 = 16;
+pub(crate) const READS: u32 = 16;
 
 /// An error of registering memory.
 pub(crate) fn refused(bytes: usize, error: &VerbsError) -> TransportError {
