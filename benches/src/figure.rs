@@ -214,7 +214,10 @@ pub(crate) fn run(job: &Job, options: &Options) -> anyhow::Result<String> {
     for kind in options.kinds() {
         let mut windows = Windows::new(job, kind)?;
         let way = Way::of(job, kind);
-        for figure in Figure::all().into_iter().filter(|figure| options.wants(figure.name)) {
+        let wanted = |figure: &Figure| {
+            options.wants(figure.name) && figure.bytes() <= options.most.unwrap_or(usize::MAX)
+        };
+        for figure in Figure::all().into_iter().filter(wanted) {
             for limit in figure.limits(way) {
                 let row = figure.measure(&mut pair, &mut windows, (way, limit), options.quick)?;
                 rows.push(Row { window: kind.name(), ..row });

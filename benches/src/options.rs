@@ -31,9 +31,13 @@ pub struct Options {
     #[arg(long, value_enum)]
     pub window: Option<Kind>,
 
-    /// Only operations whose name contains this.
-    #[arg(long, value_name = "TEXT", default_value = "")]
-    pub only: String,
+    /// Only operations whose name contains this; or, if given more than once, one of these.
+    #[arg(long, value_name = "TEXT")]
+    pub only: Vec<String>,
+
+    /// No operations that move more bytes than this.
+    #[arg(long, value_name = "BYTES", conflicts_with_all = ["passive", "sync"])]
+    pub most: Option<usize>,
 
     /// Let the system move ranks between cores. By default each is bound to one; its progress thread never is.
     #[arg(long)]
@@ -52,7 +56,7 @@ impl Options {
 
     /// Whether an operation of this name is measured.
     pub fn wants(&self, name: &str) -> bool {
-        name.contains(&self.only)
+        self.only.is_empty() || self.only.iter().any(|text| name.contains(text))
     }
 }
 
