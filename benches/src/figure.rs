@@ -1,5 +1,7 @@
 //! The figures: which operations are measured, how often, and what each is compared with.
 
+use std::time::Duration;
+
 use transom::Job;
 
 use crate::Options;
@@ -36,6 +38,22 @@ impl Way {
             (Some(("shm", _)), Kind::Created) => Self::Attached,
             (Some(("verbs", _)), _) => Self::Device,
             _ => Self::Network,
+        }
+    }
+}
+
+impl Way {
+    /// How long a sample takes at most. A device's work waits for nobody, so that a short sample tells as much as a long
+    /// one; what interrupts it is in fewer of them.
+    fn sample(self) -> Duration {
+        Duration::from_millis(if self == Self::Device { 2 } else { 20 })
+    }
+
+    /// How many samples are taken, of so many operations each.
+    fn rounds(self, operations: u64) -> usize {
+        match self {
+            Self::Device if operations > 4 => 99,
+            _ => 9,
         }
     }
 }
@@ -190,12 +208,12 @@ impl Figure {
     ) -> anyhow::Result<Row> {
         let operation = self.operation;
         let times = self.limits_per_operation(limit);
-        let most = self.count(way, quick);
+        let most = (self.count(way, quick), way.sample());
         let limits = pair.calibrate(most, |pair, count| pair.sample_limit(limit, count * times))?;
         let count =
             pair.calibrate(most, |pair, count| pair.sample(windows, operation, count, Target::Waits))?;
         let [mut waits, mut computes, mut bound] = [const { Samples::new() }; 3];
-        for _ in 0..if quick { 2 } else { 9 } {
+        for _ in 0..if quick { 2 } else { way.rounds(count) } {
             bound.push(pair.sample_limit(limit, limits * times)?, limits);
             waits.push(pair.sample(windows, operation, count, Target::Waits)?, count);
             if operation != Operation::FencePut {

@@ -9,8 +9,6 @@ use crate::Options;
 use crate::limit::{Limit, Limits};
 use crate::operation::{Operation, Windows};
 
-/// How long a sample takes at most, by a first guess.
-const SAMPLE: Duration = Duration::from_millis(20);
 /// How long the target computes at most.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -42,18 +40,17 @@ impl<'j> Pair<'j> {
         Ok(Self { job, limits: Limits::new(job, options, bytes)?, end: job.allocate(1)?, round: 0 })
     }
 
-    /// How many operations, at most `most`, fit into a sample, by a first few of them. Collective.
+    /// How many operations, at most `most`, fit into a sample of so much time, by a first few of them. Collective.
     ///
     /// # Errors
     /// Those of `sample`.
     pub fn calibrate(
         &mut self,
-        most: u64,
+        (most, time): (u64, Duration),
         mut sample: impl FnMut(&mut Self, u64) -> anyhow::Result<Duration>,
     ) -> anyhow::Result<u64> {
         let few = most.div_ceil(20);
-        let time = sample(self, few)?;
-        let fit = SAMPLE.as_secs_f64() / time.as_secs_f64() * few as f64;
+        let fit = time.as_secs_f64() / sample(self, few)?.as_secs_f64() * few as f64;
         // As a cast saturates, it is a number whatever was measured.
         let mut count = [(fit as u64).clamp(1, most)];
         self.job.broadcast(0, &mut count)?;
