@@ -27,7 +27,7 @@ impl Engine {
         let inside = self.progress.enter();
         let mut clock: Option<Instant> = None;
         let mut idle_since: Option<Instant> = None;
-        let mut yielded = Instant::now();
+        let mut yielded: Option<Instant> = None;
         let mut polls = 0u32;
         loop {
             let seen = self.progress.events();
@@ -47,10 +47,10 @@ impl Engine {
             let began = *clock.get_or_insert(now);
             let idle = *idle_since.get_or_insert(now);
             self.check_wait(operation, what, now - began)?;
-            if now - idle >= PATIENCE && now - yielded >= PATIENCE {
+            if now - idle >= PATIENCE && yielded.is_none_or(|yielded| now - yielded >= PATIENCE) {
                 // Whoever must answer may be waiting for this core.
                 std::thread::yield_now();
-                yielded = now;
+                yielded = Some(now);
             }
             if now - idle >= self.progress.spin() {
                 // Traffic that a provider serves by itself is no event of ours: poll on after a wake-up, too.

@@ -125,7 +125,9 @@ impl Port {
         } else if now || link.is_due() {
             self.ring(peer);
         }
-        self.dirty.insert(peer);
+        if self.link(peer)?.staged() > 0 {
+            self.dirty.insert(peer);
+        }
         Ok(())
     }
 
