@@ -124,13 +124,15 @@ impl Link {
             // the completion, and is registered unless the device copies it now (ibv_post_send(3)).
             let posted = unsafe { queue_pair.post(batch) };
             let taken = posted.as_ref().map_or_else(|e| e.taken, |()| room);
+            let bytes: usize =
+                self.works.range(self.posted..self.posted + taken).map(|work| work.local.len as usize).sum();
+            self.staged_bytes -= bytes;
             self.posted += taken;
             *credits -= taken;
             if let Err(refused) = posted {
                 return Err(refused.error.to_string());
             }
         }
-        self.staged_bytes = self.works.range(self.posted..).map(|work| work.local.len as usize).sum();
         Ok(())
     }
 
