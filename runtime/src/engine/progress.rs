@@ -24,7 +24,7 @@ use crate::{Class, Error, Result, memory};
 /// How long the progress thread looks away while callers poll: at first, and when they have done so for a while. Each look
 /// may take a caller's core from it.
 const NAP: Duration = Duration::from_micros(250);
-const LONGEST_NAP: Duration = Duration::from_millis(1);
+const LONGEST_NAP: Duration = Duration::from_millis(2);
 /// Polling time where ranks have a core each, and where they share.
 const SPIN: Duration = Duration::from_millis(5);
 const SPIN_SHARED: Duration = Duration::from_micros(20);
