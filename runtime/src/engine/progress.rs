@@ -21,10 +21,8 @@ use super::Engine;
 use crate::settings::Settings;
 use crate::{Class, Error, Result, memory};
 
-/// How long the progress thread looks away while callers poll: at first, and when they have done so for a while. Each look
-/// may take a caller's core from it.
+/// How long the progress thread looks away while callers poll.
 const NAP: Duration = Duration::from_micros(250);
-const LONGEST_NAP: Duration = Duration::from_millis(2);
 /// Polling time where ranks have a core each, and where they share.
 const SPIN: Duration = Duration::from_millis(5);
 const SPIN_SHARED: Duration = Duration::from_micros(20);
@@ -225,7 +223,6 @@ fn run(engine: &Engine) {
     latency::prefer_latency();
     let mut entered = 0;
     let mut looked = Instant::now();
-    let mut nap = NAP;
     loop {
         // Whoever awaits a request looks at failures and deadlines as often as a blocked caller does.
         let time = engine.tasks.are_awaited().then_some(super::waiting::LONG_NAP);
@@ -244,11 +241,9 @@ fn run(engine: &Engine) {
         let now = progress.entered.load(Ordering::Relaxed);
         if progress.inside.load(Ordering::Acquire) > 0 || now != entered {
             entered = now;
-            progress.listen(&mut state, Some(nap));
-            nap = (2 * nap).min(LONGEST_NAP);
+            progress.listen(&mut state, Some(NAP));
             continue;
         }
-        nap = NAP;
         state.watcher = Watcher::ProgressThread;
         drop(state);
         watch(engine, time);
