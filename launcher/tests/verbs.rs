@@ -174,6 +174,12 @@ fn lost(settings: &[(&str, &str)]) -> Option<u64> {
     Some(lost)
 }
 
+/// The same with floating-point numbers and pairs by the device, too.
+#[test]
+fn mixed_paths_are_exact_with_all_types_by_the_device() {
+    mixed_paths(&[("TRANSOM_ATOMICS", "nic")]);
+}
+
 #[test]
 fn one_word_loses_nothing() {
     for settings in [&[][..], &[("TRANSOM_ATOMICS", "cpu")], &[("TRANSOM_ATOMICS", "nic")]] {

@@ -109,7 +109,7 @@ fn path(row: Row, ty: DataType, scope: AtomicScope) -> &'static str {
         Row::CompareSwap => None,
         Row::Reduce(op) => Some(op),
     };
-    match transom::device_path(op, ty) {
+    match transom::device_path(op, ty, false) {
         _ if scope == AtomicScope::None => "agent",
         Path::Hardware => "hw",
         Path::Assisted => "cas",
@@ -125,7 +125,7 @@ mod tests {
     fn only_elements_of_eight_bytes_are_the_cards() {
         let sum = Row::Reduce(ReduceOp::Sum);
         assert_eq!(path(sum, DataType::U64, AtomicScope::Device), "hw");
-        assert_eq!(path(sum, DataType::F64, AtomicScope::Device), "cas");
+        assert_eq!(path(sum, DataType::F64, AtomicScope::Device), "agent");
         assert_eq!(path(Row::Reduce(ReduceOp::Max), DataType::I64, AtomicScope::System), "cas");
         assert_eq!(path(Row::CompareSwap, DataType::I64, AtomicScope::Device), "hw");
         assert_eq!(path(sum, DataType::U32, AtomicScope::System), "agent");

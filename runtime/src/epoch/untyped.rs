@@ -105,7 +105,7 @@ impl Access<'_> {
         operand: T,
     ) -> Option<T> {
         let (memory, offset) = self.at_hand(target, displacement, size_of::<T>())?;
-        if !self.core().at_hand {
+        if !self.core().is_at_hand(T::TYPE) {
             return None;
         }
         let counting = self.counting();
@@ -141,7 +141,7 @@ impl Access<'_> {
     ) -> Result<()> {
         const NAME: &str = "accumulate";
         let Some(place) = self.place(NAME, target, displacement, size_of::<T>())? else { return Ok(()) };
-        if place.remote.direct.is_some() && self.core().domain != Domain::Device {
+        if place.remote.direct.is_some() && !self.core().is_devices(T::TYPE) {
             return operation::fetch_op(self.core(), &place, op, one).map(drop);
         }
         self.touch(target);
@@ -216,7 +216,7 @@ impl Access<'_> {
         value: T,
     ) -> Result<T> {
         if let Some((memory, offset)) = self.at_hand(target, displacement, size_of::<T>())
-            && self.core().at_hand
+            && self.core().is_at_hand(T::TYPE)
             && let Ok(Some(old)) = memory.compare_swap_one(offset, compare, value)
         {
             self.count(Kind::CompareAndSwap, target, size_of::<T>());

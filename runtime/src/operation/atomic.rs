@@ -57,7 +57,7 @@ pub(super) fn update<R>(
 /// Starts an accumulate. The operands may be reused at once.
 pub(crate) fn accumulate(core: &Core, place: &Place<'_>, what: Accumulate<'_>) -> Result<()> {
     const NAME: &str = "accumulate";
-    if let Some(words) = core.words(place, what.ty.size(), 0)? {
+    if let Some(words) = core.words(place, what.ty, 0)? {
         return device::accumulate(core, place, words, what);
     }
     if let Some(memory) = &place.remote.direct {
@@ -165,7 +165,7 @@ pub(crate) fn get_accumulate(
 ) -> Result<()> {
     const NAME: &str = "get_accumulate";
     let Accumulate { op, ty, operands } = what;
-    if let Some(words) = core.words(place, ty.size(), 0)? {
+    if let Some(words) = core.words(place, ty, 0)? {
         return device::update(core, place, words, what, Some(result));
     }
     if let Some(memory) = &place.remote.direct {
@@ -196,7 +196,7 @@ pub(crate) fn get_accumulate(
 #[inline]
 pub(crate) fn fetch_op<T: Basic>(core: &Core, place: &Place<'_>, op: ReduceOp, operand: T) -> Result<T> {
     if let Some(memory) = &place.remote.direct
-        && core.at_hand
+        && core.is_at_hand(T::TYPE)
         && let Ok(Some(old)) = memory.update_one(place.offset, op, operand)
     {
         core.took_mapped(place, Path::Cpu, size_of::<T>());
@@ -209,7 +209,7 @@ pub(crate) fn fetch_op<T: Basic>(core: &Core, place: &Place<'_>, op: ReduceOp, o
 #[inline(never)]
 fn fetch_op_far<T: Basic>(core: &Core, place: &Place<'_>, op: ReduceOp, operand: T) -> Result<T> {
     const NAME: &str = "fetch_and_op";
-    if let Some(words) = core.words(place, size_of::<T>(), 0)? {
+    if let Some(words) = core.words(place, T::TYPE, 0)? {
         return device::fetch_op(core, place, words, op, operand);
     }
     if place.remote.direct.is_some() || size_of::<T>() > NARROW {
@@ -228,7 +228,7 @@ fn fetch_op_far<T: Basic>(core: &Core, place: &Place<'_>, op: ReduceOp, operand:
 #[inline]
 pub(crate) fn compare_swap<T: Swappable>(core: &Core, place: &Place<'_>, compare: T, value: T) -> Result<T> {
     if let Some(memory) = &place.remote.direct
-        && core.at_hand
+        && core.is_at_hand(T::TYPE)
         && let Ok(Some(old)) = memory.compare_swap_one(place.offset, compare, value)
     {
         core.took_mapped(place, Path::Cpu, size_of::<T>());
@@ -241,7 +241,7 @@ pub(crate) fn compare_swap<T: Swappable>(core: &Core, place: &Place<'_>, compare
 #[inline(never)]
 fn compare_swap_far<T: Swappable>(core: &Core, place: &Place<'_>, compare: T, value: T) -> Result<T> {
     const NAME: &str = "compare_and_swap";
-    if let Some(words) = core.words(place, size_of::<T>(), 0)? {
+    if let Some(words) = core.words(place, T::TYPE, 0)? {
         return device::compare_swap(core, place, words, compare, value);
     }
     if let Some(memory) = &place.remote.direct {

@@ -17,7 +17,7 @@ use super::transfer::{Place, over};
 use crate::Result;
 use crate::engine::{Countdown, Pending, pack, unpack};
 use crate::explain::{Path, Reason};
-use crate::window::{Core, Domain, WORD, device_path};
+use crate::window::{Core, Domain, WORD, Wanted, device_path, is_devices};
 
 /// Elements under way at once.
 const AT_ONCE: usize = 64;
@@ -32,15 +32,26 @@ pub(super) struct Words<'a> {
 }
 
 impl Core {
-    /// The elements of `size` bytes, `ahead` bytes behind a place, if the device updates them.
+    /// Whether the device updates aligned elements of `ty`.
+    pub(crate) fn is_devices(&self, ty: DataType) -> bool {
+        self.domain != Domain::Cpu && is_devices(ty, self.hints.atomics == Wanted::Nic)
+    }
+
+    /// Whether mapped elements of `ty` are updated by CPU atomics, with nobody to be kept away.
+    #[inline]
+    pub(crate) fn is_at_hand(&self, ty: DataType) -> bool {
+        self.at_hand || (!self.private && !self.is_devices(ty))
+    }
+
+    /// The elements of `ty`, `ahead` bytes behind a place, if the device updates them.
     #[inline]
     pub(super) fn words<'a>(
         &'a self,
         place: &Place<'a>,
-        size: usize,
+        ty: DataType,
         ahead: usize,
     ) -> Result<Option<Words<'a>>> {
-        if self.domain == Domain::Cpu || size != WORD {
+        if !self.is_devices(ty) {
             return Ok(None);
         }
         self.words_of_device(place, ahead)
@@ -92,7 +103,7 @@ pub(super) fn update(
         let undefined = TransportError::Undefined { operation: format!("{op:?}"), ty };
         return Err(core.failed(place.operation, place.target, &undefined));
     }
-    core.took(place, device_path(Some(op), ty), Reason::Provider, operands.len());
+    core.took(place, path(op, ty), Reason::Provider, operands.len());
     let mut results = result.map(|result| result.chunks_exact_mut(WORD));
     for (i, some) in operands.chunks(AT_ONCE * WORD).enumerate() {
         let operands: Vec<u64> = elements(some).collect();
@@ -134,7 +145,12 @@ pub(super) fn compare_swap<T: Swappable>(
 
 /// Whether an addition of the device is this operation.
 fn is_sum(op: ReduceOp, ty: DataType) -> bool {
-    op == ReduceOp::Sum && device_path(Some(op), ty) == Path::Hardware
+    op == ReduceOp::Sum && path(op, ty) == Path::Hardware
+}
+
+/// How the device does it.
+fn path(op: ReduceOp, ty: DataType) -> Path {
+    device_path(Some(op), ty, true)
 }
 
 fn elements(operands: &[u8]) -> impl Iterator<Item = u64> {

@@ -80,7 +80,7 @@ pub(crate) fn rget_accumulate<T: Element + Basic>(
     let engine = &core.member.engine;
     let promise = Promise::new();
     let mut old = vec![T::new_zeroed(); what.operands.len() / size_of::<T>()];
-    if place.remote.direct.is_some() || core.words(place, what.ty.size(), 0)?.is_some() {
+    if place.remote.direct.is_some() || core.words(place, what.ty, 0)?.is_some() {
         get_accumulate(core, place, what, old.as_mut_bytes())?;
         promise.keep(engine, Ok(old));
         return Ok(promise);

@@ -237,7 +237,7 @@ pub(crate) fn accumulate(
     let (mut done, mut sent) = (0, 0);
     for run in target.layout.datatype.elements(target.layout.count)? {
         let (mut ahead, end) = (target.ahead(run.offset), done + run.count * ty.size());
-        if let Some(words) = core.words(place, ty.size(), ahead)? {
+        if let Some(words) = core.words(place, ty, ahead)? {
             let fetched = result.as_mut().and_then(|result| result.get_mut(done..end));
             let what = Accumulate { op, ty, operands: &operands[done..end] };
             match fetched {

@@ -79,8 +79,8 @@ impl Core {
     /// Elements of `size` bytes are updated by the target's agent.
     #[inline]
     pub(super) fn took_agent(&self, place: &Place<'_>, size: usize, bytes: usize) {
-        let narrow = self.domain != Domain::Cpu && size < WIDEST;
-        let reason = if size > WIDEST || narrow { Reason::Type } else { Reason::Provider };
+        let other = self.domain != Domain::Cpu;
+        let reason = if size > WIDEST || other { Reason::Type } else { Reason::Provider };
         self.took(place, Path::Agent, reason, bytes);
     }
 }

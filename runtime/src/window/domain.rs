@@ -1,8 +1,10 @@
 //! Atomic domains: who updates a window's elements. Decided once per window, by all ranks alike.
 //!
 //! A CPU's atomics and a network device's are not atomic to each other, unless the device says so. So where ranks of
-//! several nodes update elements by the device, all do, the owner and its neighbours included. The element's size and
-//! address decide, and nothing else: 8 bytes, aligned to 8, can be the device's. Shorter elements never are, though a
+//! several nodes update elements by the device, all do, the owner and its neighbours included. The element's type and
+//! address decide, and nothing else: integers of 8 bytes, aligned to 8, are the device's. Other types of 8 bytes are if the
+//! hint asks for it: the device has no operation of theirs but compare-and-swap, and large accumulates, which are most often of
+//! floating-point numbers, are faster as messages by orders of magnitude. Shorter elements never are, though a
 //! compare-and-swap of the 8 bytes around them could do it: what a CPU stores or a put writes to the bytes beside them
 //! between the device's read and its write would be lost. Those, wider and misaligned elements are updated by CPUs.
 
@@ -31,11 +33,11 @@ pub(crate) enum Domain {
 /// Who shall (hint `transom_atomics`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) enum Wanted {
-    /// The device, where it can and the window's ranks are on several nodes, else CPUs.
+    /// The device for integers, where it can and the window's ranks are on several nodes, else CPUs.
     #[default]
     Auto,
     Cpu,
-    /// The device, where it can.
+    /// The device for all types of 8 bytes, where it can.
     Nic,
 }
 
@@ -95,15 +97,25 @@ pub(super) fn domain(wishes: &[Wish], flavour: Flavour, wanted: Wanted, mixed: b
     }
 }
 
+fn is_integer(ty: DataType) -> bool {
+    matches!(ty, DataType::I64 | DataType::U64)
+}
+
+/// Whether a device updates elements of `ty`, where one updates any: `all` those of 8 bytes, or integers only.
+#[inline]
+pub(crate) fn is_devices(ty: DataType, all: bool) -> bool {
+    is_integer(ty) || all && ty.size() == WORD
+}
+
 /// The path of an accumulate on elements of `ty` that are aligned to their size, in a window whose atomics are the
 /// device's: [`Path::Hardware`] (one atomic of the device), [`Path::Assisted`] (a loop around its compare-and-swap) or
-/// [`Path::Agent`] (the target's agent, by CPU atomics). `None` stands for compare-and-swap.
-pub fn device_path(op: Option<ReduceOp>, ty: DataType) -> Path {
-    let integer = matches!(ty, DataType::I64 | DataType::U64);
+/// [`Path::Agent`] (the target's agent, by CPU atomics). `None` stands for compare-and-swap. `all`: the hint
+/// `transom_atomics` is `nic`, and elements of 8 bytes of any type are the device's.
+pub fn device_path(op: Option<ReduceOp>, ty: DataType, all: bool) -> Path {
     match op {
-        _ if ty.size() != WORD => Path::Agent,
+        _ if !is_devices(ty, all) => Path::Agent,
         None | Some(ReduceOp::NoOp) => Path::Hardware,
-        Some(ReduceOp::Sum) if integer => Path::Hardware,
+        Some(ReduceOp::Sum) if is_integer(ty) => Path::Hardware,
         Some(_) => Path::Assisted,
     }
 }
@@ -115,11 +127,14 @@ mod tests {
     #[test]
     fn narrow_and_wide_elements_are_never_the_devices() {
         for ty in DataType::ALL {
-            let paths = [Some(ReduceOp::Sum), Some(ReduceOp::Max), Some(ReduceOp::NoOp), None];
-            let agent = paths.map(|op| device_path(op, ty) == Path::Agent);
+            let paths: [Option<ReduceOp>; 4] =
+                [Some(ReduceOp::Sum), Some(ReduceOp::Max), Some(ReduceOp::NoOp), None];
+            let agent = paths.map(|op| device_path(op, ty, true) == Path::Agent);
             assert_eq!(agent, [ty.size() != 8; 4], "{ty:?}");
         }
-        assert_eq!(device_path(Some(ReduceOp::Sum), DataType::U64), Path::Hardware);
-        assert_eq!(device_path(Some(ReduceOp::Sum), DataType::F64), Path::Assisted);
+        assert_eq!(device_path(Some(ReduceOp::Sum), DataType::U64, false), Path::Hardware);
+        assert_eq!(device_path(Some(ReduceOp::Max), DataType::I64, false), Path::Assisted);
+        assert_eq!(device_path(Some(ReduceOp::Sum), DataType::F64, false), Path::Agent);
+        assert_eq!(device_path(Some(ReduceOp::Sum), DataType::F64, true), Path::Assisted);
     }
 }

@@ -23,7 +23,7 @@ use std::sync::atomic::Ordering;
 
 pub(crate) use self::core::Core;
 pub use domain::device_path;
-pub(crate) use domain::{Domain, WORD, Wanted};
+pub(crate) use domain::{Domain, WORD, Wanted, is_devices};
 pub use local::Local;
 pub use options::{Flavour, Info, MemoryModel, WindowOptions};
 pub(crate) use peer::{Peer, Reach};

@@ -79,7 +79,7 @@ pub struct WindowOptions {
     /// | `alloc_shared_noncontig` | false, true | true: each rank's shared part starts on a page of its own |
     /// | `mpi_accumulate_granularity` | bytes | elements wider than 8 bytes are locked in ranges of this size |
     /// | `transom_memory_model` | unified, separate | see [`MemoryModel`] |
-    /// | `transom_atomics` | auto, cpu, nic | who updates elements of 8 bytes: the network device where it can and ranks are on several nodes (auto); CPUs; or the device wherever it can |
+    /// | `transom_atomics` | auto, cpu, nic | who updates elements of 8 bytes: the network device integers, where it can and ranks are on several nodes (auto); CPUs; or the device all types, wherever it can |
     /// | `transom_explain` | false, true | true: operations are counted by path, see [`crate::Window::explain`] |
     pub info: Info,
 }
