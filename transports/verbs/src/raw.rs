@@ -142,7 +142,7 @@ impl Raw {
     }
 
     /// Does `count` requests of `bytes` each, and polls until all have completed. So many are posted `together`, at most
-    /// [`BATCH`]: with one doorbell and one completion. [`DEPTH`] of them are under way at once.
+    /// [`BATCH`]: with one doorbell and one completion. 256 of them are under way at once.
     ///
     /// # Errors
     /// More bytes than there are; a request failed, which ends the use of this end. A peer that is gone makes one fail.
