@@ -15,6 +15,7 @@ tests=(
     "$(programs transom-verbs conformance "")"
     "$(programs transom-verbs tiny "")"
     "$(programs transom jobs suite_over_verbs)"
+    "$(programs transom flags flags_over_verbs)"
     "$(programs transom oracle programs_over_verbs)"
     "$(programs transom atomicity updates_over_verbs)"
     "$(programs transom complaints complaint_19_atomics_are_the_devices,complaint_31_gets_are_no_messages_over_verbs)"

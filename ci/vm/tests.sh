@@ -17,7 +17,7 @@ check() { # name command…
     shift
     if "$@" >"$out/log" 2>&1; then
         echo "ok: $name ($((SECONDS - start)) s)"
-        grep -hE "^[0-9]+ (updates|added)|programs in" "$out/log" | sed 's/^/    /'
+        grep -hE "^[0-9]+ (updates|added|puts)|programs in" "$out/log" | sed 's/^/    /'
         passed=$((passed + 1))
     else
         echo "FAILED: $name ($((SECONDS - start)) s)"

@@ -1,0 +1,78 @@
+//! Puts of 8 bytes, each followed by a flush and a flag: who sees the flag sees the put. `TRANSOM_TEST_PUTS` is their number.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+#[path = "common/child.rs"]
+#[allow(dead_code, reason = "one of its two ways is enough here")]
+mod child;
+
+use std::time::{Duration, Instant};
+
+use transom::{Job, Result};
+
+const LIMIT: Duration = Duration::from_secs(1500);
+/// Words of the window: what is put, and the flag.
+const DATA: usize = 0;
+const FLAG: usize = 1;
+
+fn puts() -> u64 {
+    std::env::var("TRANSOM_TEST_PUTS").map_or(5_000, |puts| puts.parse().unwrap())
+}
+
+fn run(transport: &str, test: &str) {
+    child::run(transport, test, LIMIT, || {
+        let start = Instant::now();
+        let seen: u64 = transom::local(2, |job| flags(&job)).unwrap().into_iter().sum();
+        eprintln!(
+            "{} puts over {transport}, {seen} flags seen, no stale value, {:?}",
+            puts(),
+            start.elapsed()
+        );
+        assert!(seen > 0);
+    });
+}
+
+/// Rank 0 puts numbers and flags; rank 1 makes no call, and looks. Returns how many flags it saw.
+fn flags(job: &Job) -> Result<u64> {
+    let window = job.allocate::<u64>(2)?;
+    let (mut seen, mut last) = (0, 0);
+    if job.rank() == 0 {
+        window.lock_all(|epoch| {
+            (1..=puts()).try_for_each(|number| {
+                epoch.put_value(1, DATA, number)?;
+                epoch.flush(1)?;
+                epoch.put_value(1, FLAG, number)?;
+                epoch.flush(1)
+            })
+        })?;
+    } else {
+        while last < puts() {
+            let flag = window.local().get(FLAG)?;
+            if flag == last {
+                std::thread::yield_now();
+                continue;
+            }
+            let data = window.local().get(DATA)?;
+            assert!(data >= flag, "flag {flag} is there, and of the put only {data}");
+            (seen, last) = (seen + 1, flag);
+        }
+    }
+    job.barrier()?;
+    window.free()?;
+    Ok(seen)
+}
+
+#[test]
+fn flags_over_shm() {
+    run("shm", "flags_over_shm");
+}
+
+#[test]
+fn flags_over_ofi() {
+    run("ofi", "flags_over_ofi");
+}
+
+#[test]
+fn flags_over_verbs() {
+    run("verbs", "flags_over_verbs");
+}
