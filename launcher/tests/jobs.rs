@@ -122,7 +122,7 @@ fn no_transport_to_another_host() {
     let stdout = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success());
     assert!(
-        stdout.contains("ranks are on several hosts, and TRANSOM_TRANSPORT does not name ofi"),
+        stdout.contains("ranks are on several hosts, and TRANSOM_TRANSPORT names no network: verbs or ofi"),
         "{stdout}"
     );
 }
