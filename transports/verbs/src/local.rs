@@ -16,7 +16,12 @@ use crate::setup::refused;
 pub(crate) struct Registrations {
     /// By address of the first byte.
     known: BTreeMap<usize, Known>,
+    /// At this number of entries those whose registration has ended go.
+    swept_at: usize,
 }
+
+/// So many ended registrations are not worth looking for.
+const FEW: usize = 64;
 
 #[derive(Debug)]
 struct Known {
@@ -50,7 +55,19 @@ impl Registrations {
 
     /// Memory that is registered for longer: for peers.
     pub fn note(&mut self, start: usize, len: usize, writable: bool, region: &Arc<MemoryRegion>) {
+        if self.known.len() >= self.swept_at {
+            self.known.retain(|_, known| known.region.strong_count() > 0);
+            self.swept_at = 2 * self.known.len() + FEW;
+        }
         self.known.insert(start, Known { len, writable, region: Arc::downgrade(region) });
+    }
+
+    /// The owner of memory takes it away: an operation that still uses a part of it must not lend the rest to others.
+    pub fn forget(&mut self, start: usize, region: &Arc<MemoryRegion>) {
+        let is_it = |known: &Known| std::ptr::eq(known.region.as_ptr(), Arc::as_ptr(region));
+        if self.known.get(&start).is_some_and(is_it) {
+            self.known.remove(&start);
+        }
     }
 
     fn find(&mut self, start: usize, len: usize, write: bool) -> Option<Arc<MemoryRegion>> {

@@ -135,7 +135,6 @@ impl Port {
     pub fn ring(&mut self, peer: usize) {
         let Some(Some(link)) = self.links.get_mut(peer) else { return };
         if let Err(reason) = link.ring(peer, &mut self.batch, self.bounds.depth, &mut self.credits) {
-            // What is posted comes back flushed, and then the rest is posted again or fails.
             tracing::debug!(peer, reason, "a work request was refused");
             self.lose(peer, &format!("a work request was refused: {reason}"));
         } else if link.staged() == 0 {

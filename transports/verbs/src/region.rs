@@ -19,7 +19,7 @@ pub(crate) struct VerbsRegion {
     registration: Option<usize>,
     shared: Weak<Shared>,
     /// Kept until the registration has ended.
-    _memory: Span,
+    memory: Span,
 }
 
 impl VerbsRegion {
@@ -34,7 +34,7 @@ impl VerbsRegion {
             key.key = u64::from(remote);
             registration = Some(place);
         }
-        Ok(Self { key, registration, shared: Arc::downgrade(shared), _memory: memory.clone() })
+        Ok(Self { key, registration, shared: Arc::downgrade(shared), memory: memory.clone() })
     }
 }
 
@@ -63,6 +63,8 @@ impl Drop for VerbsRegion {
         let (Some(registration), Some(shared)) = (self.registration, self.shared.upgrade()) else { return };
         // Nothing is there if the port was closed.
         let mut port = shared.port.lock();
-        drop(port.regions.try_remove(registration));
+        if let Some(region) = port.regions.try_remove(registration) {
+            port.registrations.forget(self.memory.address(), &region);
+        }
     }
 }
