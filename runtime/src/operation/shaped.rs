@@ -149,7 +149,7 @@ pub(crate) fn get(
         while done < bytes {
             let fits = batch.fits(bytes - done, 1);
             if fits == 0 {
-                fetch(core, NAME, place, &mut batch, &mut wanted, result.bytes_mut())?;
+                fetch(core, NAME, place, None, &mut batch, &mut wanted, result.bytes_mut())?;
                 continue;
             }
             batch.push(place.agent_offset() + (target.ahead(from) + done) as u64, fits, &[]);
@@ -157,7 +157,7 @@ pub(crate) fn get(
             done += fits;
         }
     }
-    fetch(core, NAME, place, &mut batch, &mut wanted, result.bytes_mut())
+    fetch(core, NAME, place, None, &mut batch, &mut wanted, result.bytes_mut())
 }
 
 /// Sends what a batch holds; a flush confirms that it was applied.
@@ -185,11 +185,12 @@ fn send(
     Ok(())
 }
 
-/// Asks for what a batch names, waits for it, and puts it where it is wanted.
+/// Asks for what a batch names, or for what an accumulate finds there; waits for it, and puts it where it is wanted.
 fn fetch(
     core: &Core,
     operation: &'static str,
     place: &Place<'_>,
+    what: Option<(ReduceOp, DataType)>,
     batch: &mut Batch,
     wanted: &mut Vec<(usize, usize)>,
     result: &mut [u8],
@@ -200,8 +201,13 @@ fn fetch(
     let engine = &core.member.engine;
     let (count, payload, bytes) = batch.take();
     let mut header = engine.header(Kind::Get);
-    header.window = place.peer.number;
     header.value = count as u64;
+    if let Some((op, ty)) = what {
+        header = engine.header(Kind::GetAccumulate);
+        header.count = count as u64;
+        (header.op, header.ty) = (op as u8, ty as u8);
+    }
+    header.window = place.peer.number;
     let request = engine.request(operation, place.peer.world, header, &payload)?;
     engine.await_reply(operation, place.target, &request).map_err(|e| core.name(e))?;
     let data = request.take_data();
@@ -234,7 +240,7 @@ pub(crate) fn accumulate(
         None => core.took(place, Path::Agent, Reason::Layout, operands.len()),
     }
     let mut batch = Batch::new(message_room(core, place.peer));
-    let (mut done, mut sent) = (0, 0);
+    let (mut done, mut wanted) = (0, Vec::new());
     for run in target.layout.datatype.elements(target.layout.count)? {
         let (mut ahead, end) = (target.ahead(run.offset), done + run.count * ty.size());
         if let Some(words) = core.words(place, ty, ahead)? {
@@ -264,14 +270,15 @@ pub(crate) fn accumulate(
         while done < end {
             let fits = batch.fits(end - done, ty.size());
             if fits == 0 {
-                sent = flush(core, operation, place, &mut batch, (op, ty), result.as_deref_mut(), sent)?;
+                flush(core, operation, place, (op, ty), &mut batch, &mut wanted, result.as_deref_mut())?;
                 continue;
             }
             batch.push(place.agent_offset() + ahead as u64, fits, &operands[done..done + fits]);
+            wanted.push((done, fits));
             (done, ahead) = (done + fits, ahead + fits);
         }
     }
-    flush(core, operation, place, &mut batch, (op, ty), result, sent).map(drop)
+    flush(core, operation, place, (op, ty), &mut batch, &mut wanted, result)
 }
 
 /// One run in mapped memory.
@@ -290,35 +297,21 @@ fn update(
     })
 }
 
-/// Sends a batch of accumulates, or of fetching ones whose results follow those of the first `sent` bytes. Returns the bytes
-/// sent so far.
+/// Sends a batch of accumulates, or of fetching ones whose results are wanted at these places.
 fn flush(
     core: &Core,
     operation: &'static str,
     place: &Place<'_>,
+    what: (ReduceOp, DataType),
     batch: &mut Batch,
-    (op, ty): (ReduceOp, DataType),
+    wanted: &mut Vec<(usize, usize)>,
     result: Option<&mut [u8]>,
-    sent: usize,
-) -> Result<usize> {
-    let Some(result) = result else {
-        return send(core, operation, place, Kind::Accumulate, Some((op, ty)), batch).map(|()| sent);
-    };
-    if batch.is_empty() {
-        return Ok(sent);
+) -> Result<()> {
+    match result {
+        Some(result) => fetch(core, operation, place, Some(what), batch, wanted, result),
+        None => {
+            wanted.clear();
+            send(core, operation, place, Kind::Accumulate, Some(what), batch)
+        }
     }
-    let engine = &core.member.engine;
-    let (count, payload, bytes) = batch.take();
-    let mut header = engine.header(Kind::GetAccumulate);
-    header.window = place.peer.number;
-    header.count = count as u64;
-    (header.op, header.ty) = (op as u8, ty as u8);
-    let request = engine.request(operation, place.peer.world, header, &payload)?;
-    engine.await_reply(operation, place.target, &request).map_err(|e| core.name(e))?;
-    let data = request.take_data();
-    match result.get_mut(sent..sent + bytes) {
-        Some(to) if data.len() == bytes => to.copy_from_slice(&data),
-        _ => return Err(core.error(Class::Count, operation, "the target's reply is of another length")),
-    }
-    Ok(sent + bytes)
 }

@@ -119,3 +119,26 @@ pub fn large_accumulates_are_atomic(job: &Job) -> Result<()> {
     }
     Ok(())
 }
+
+/// Elements of one layout, of which a network device updates some (the aligned ones) and CPUs others: each result is in its
+/// place.
+pub fn results_of_aligned_and_misaligned_elements(job: &Job) -> Result<()> {
+    const PLACES: [i64; 5] = [8, 17, 32, 41, 56];
+    let element = Datatype::of::<i64>();
+    let there = Datatype::hindexed(&PLACES.map(|at| (1, at)), &element)?;
+    let dense = Layout::new(PLACES.len(), &element);
+    let window = job.allocate::<u8>(64)?;
+    let target = (job.rank() + 1) % job.size();
+    let bytes = |of: fn(i64) -> i64| PLACES.iter().flat_map(|at| of(*at).to_ne_bytes()).collect::<Vec<u8>>();
+    let mut old = vec![0xaa; 8 * PLACES.len()];
+    window.lock_all(|epoch| {
+        epoch.accumulate_as(target, 0, ReduceOp::Sum, &bytes(|at| at), dense, Layout::new(1, &there))?;
+        let to = Layout::new(1, &there);
+        epoch.get_accumulate_as(target, 0, ReduceOp::Bxor, &bytes(|_| 1), dense, &mut old, dense, to)?;
+        assert_eq!(old, bytes(|at| at));
+        let to = Layout::new(1, &there);
+        epoch.get_accumulate_as(target, 0, ReduceOp::NoOp, &bytes(|_| 0), dense, &mut old, dense, to)
+    })?;
+    assert_eq!(old, bytes(|at| at ^ 1));
+    window.free()
+}

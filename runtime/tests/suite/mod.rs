@@ -34,6 +34,7 @@ pub const PROGRAMS: &[(&str, Program)] = &[
     ("every_operation_on_every_type", atomics::every_operation_on_every_type),
     ("mixed_updates_are_exact", atomics::mixed_updates_are_exact),
     ("large_accumulates_are_atomic", atomics::large_accumulates_are_atomic),
+    ("results_of_aligned_and_misaligned_elements", atomics::results_of_aligned_and_misaligned_elements),
     ("exclusive_lock_loses_no_update", locks::exclusive_lock_loses_no_update),
     ("shared_and_exclusive_locks", locks::shared_and_exclusive_locks),
     ("locks_of_several_targets", locks::locks_of_several_targets),
