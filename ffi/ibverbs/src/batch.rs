@@ -137,7 +137,11 @@ impl Batch {
         if count > MAX_PARTS {
             return Err(PushError::TooManyParts);
         }
-        space.copy_from_slice(request.parts);
+        match (request.parts, space) {
+            // The most common: no call to copy.
+            ([part], [place]) => *place = *part,
+            (parts, space) => space.copy_from_slice(parts),
+        }
         slot.wr_id = request.id;
         slot.num_sge = count as c_int;
         slot.send_flags = flags(request);

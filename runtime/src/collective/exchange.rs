@@ -115,7 +115,7 @@ impl<'a> Exchange<'a> {
     pub async fn send(&self, peer: usize, round: usize, bytes: &[u8]) -> Result<()> {
         let engine = &*self.channel.engine;
         let to = self.channel.job_rank(peer);
-        let room = engine.routes.to(to).capabilities().max_message - HEADER_BYTES;
+        let room = engine.routes.route(to).capabilities.max_message - HEADER_BYTES;
         let mut start = 0;
         loop {
             let part = &bytes[start..bytes.len().min(start + room)];

@@ -147,7 +147,7 @@ fn access(engine: &Engine, header: &Header, kind: Kind, payload: &[u8]) -> Optio
             runs::get_accumulate(&exposure, op, ty, header.count, payload)
         }
         Kind::Get if header.value > 0 => {
-            let most = engine.routes.to(header.origin as usize).capabilities().max_message;
+            let most = engine.routes.route(header.origin as usize).capabilities.max_message;
             runs::get(&exposure, header.value, payload, most)
         }
         Kind::Put | Kind::Notify => {
@@ -161,7 +161,7 @@ fn access(engine: &Engine, header: &Header, kind: Kind, payload: &[u8]) -> Optio
         }
         Kind::Get => {
             let count = usize::try_from(header.count).ok()?;
-            if count > engine.routes.to(header.origin as usize).capabilities().max_message {
+            if count > engine.routes.route(header.origin as usize).capabilities.max_message {
                 return None;
             }
             let mut data = vec![0; count];

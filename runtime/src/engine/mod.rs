@@ -17,6 +17,7 @@ mod requests;
 mod routes;
 mod runs;
 mod sync;
+mod targets;
 mod tasks;
 mod waiting;
 
@@ -34,7 +35,8 @@ pub(crate) use pending::{Countdown, Pending, Pendings, TargetState};
 pub(crate) use pull::Pull;
 pub(crate) use regions::{Attached, Known, RegionCard, Regions, key_for};
 pub(crate) use requests::{OnReply, Request, Requests};
-pub(crate) use routes::{Registered, Routes};
+pub(crate) use routes::{Registered, Route, Routes};
+pub(crate) use targets::Target;
 pub(crate) use tasks::Promise;
 
 use crate::protocol::matching::Matching;

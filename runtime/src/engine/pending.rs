@@ -5,7 +5,8 @@ use transom_transport::{Completion, TransportError};
 
 use super::Engine;
 use super::pull::Pull;
-use super::sync::{Arc, AtomicU64, AtomicUsize, Mutex, Ordering};
+use super::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering};
+use super::targets::{Target, Targets};
 use crate::memory::Keep;
 
 /// What is outstanding between this rank and one target, in one window.
@@ -19,6 +20,8 @@ pub(crate) struct TargetState {
     confirmed: AtomicU64,
     /// The first operation that failed since the last flush.
     error: Mutex<Option<TransportError>>,
+    /// Whether one has.
+    failed: AtomicBool,
 }
 
 impl TargetState {
@@ -40,6 +43,7 @@ impl TargetState {
     /// One has failed: the next flush says so.
     pub fn fail(&self, error: TransportError) {
         self.error.lock().get_or_insert(error);
+        self.failed.store(true, Ordering::Release);
     }
 
     /// It has ended.
@@ -66,7 +70,18 @@ impl TargetState {
 
     /// Takes the first error since the last call.
     pub fn take_error(&self) -> Option<TransportError> {
-        self.error.lock().take()
+        if !self.failed.load(Ordering::Acquire) {
+            return None;
+        }
+        let mut error = self.error.lock();
+        self.failed.store(false, Ordering::Relaxed);
+        error.take()
+    }
+
+    /// As new.
+    pub(super) fn forget(&self) {
+        self.confirmed.store(self.sent.load(Ordering::Acquire), Ordering::Release);
+        drop(self.take_error());
     }
 }
 
@@ -89,6 +104,8 @@ impl Over {
 /// The parts of an operation that are still under way.
 pub(crate) struct Countdown {
     left: AtomicUsize,
+    /// What an atomic found that is the only part.
+    value: AtomicU64,
     error: Mutex<Option<TransportError>>,
     then: Mutex<Option<Then>>,
 }
@@ -102,7 +119,17 @@ impl std::fmt::Debug for Countdown {
 impl Countdown {
     /// From a number of parts.
     pub fn new(parts: usize, then: Option<Then>) -> Arc<Self> {
-        Arc::new(Self { left: AtomicUsize::new(parts), error: Mutex::default(), then: Mutex::new(then) })
+        Arc::new(Self {
+            left: AtomicUsize::new(parts),
+            value: AtomicU64::new(0),
+            error: Mutex::default(),
+            then: Mutex::new(then),
+        })
+    }
+
+    /// What was found, if this is over, and was of one atomic.
+    pub fn value(&self) -> u64 {
+        self.value.load(Ordering::Acquire)
     }
 
     /// Whether all parts have ended.
@@ -140,45 +167,94 @@ pub(crate) struct Pending {
     pub done: Option<Arc<Countdown>>,
     /// What the agent does with what it gets.
     pub pull: Option<Box<Pull>>,
-    /// Where the value that an atomic finds goes.
+    /// Where the value that one of several atomics finds goes; that of a single one goes to `done`.
     pub value: Option<(Arc<[AtomicU64]>, usize)>,
 }
 
-/// All operations under way; the key is the transport's context.
+/// Set in the contexts of plain operations, below which is their target's number. Others have an entry of that number.
+const PLAIN: u64 = 1 << 63;
+
+/// All operations under way.
 #[derive(Debug, Default)]
-pub(crate) struct Pendings(Mutex<Slab<Pending>>);
+pub(crate) struct Pendings {
+    entries: Mutex<Slab<Pending>>,
+    targets: Arc<Targets>,
+}
 
 impl Pendings {
-    /// Notes an operation that is about to be posted.
-    pub fn begin(&self, pending: Pending) -> u64 {
-        pending.target.outstanding.fetch_add(1, Ordering::AcqRel);
-        self.0.lock().insert(pending) as u64
+    /// What will be outstanding at another target.
+    pub fn target(&self) -> Target {
+        Targets::open(&self.targets)
     }
 
-    /// The operation ended at once, or was not taken: gives it back.
+    /// Notes an operation that is about to be posted; gives the transport's context for it.
+    pub fn begin(&self, pending: Pending) -> u64 {
+        pending.target.begin();
+        self.entries.lock().insert(pending) as u64
+    }
+
+    /// Notes a plain operation: nothing is to be done at its end but to count it.
+    #[inline]
+    pub fn begin_plain(&self, target: &Target) -> u64 {
+        match target.number() {
+            Some(number) => {
+                target.begin();
+                PLAIN | u64::from(number)
+            }
+            None => {
+                let target = target.share();
+                self.begin(Pending { target, buffer: None, done: None, pull: None, value: None })
+            }
+        }
+    }
+
+    /// The operation ended at once, or was not taken: gives it back, if it is no plain one.
     pub fn cancel(&self, context: u64) -> Option<Pending> {
-        let pending = self.0.lock().try_remove(context as usize)?;
-        pending.target.outstanding.fetch_sub(1, Ordering::AcqRel);
+        if let Some(target) = self.plain(context) {
+            target.end();
+            return None;
+        }
+        let pending = self.entries.lock().try_remove(context as usize)?;
+        pending.target.end();
         Some(pending)
+    }
+
+    /// The target of a plain operation.
+    #[inline]
+    fn plain(&self, context: u64) -> Option<&TargetState> {
+        if context & PLAIN == 0 { None } else { self.targets.get(context as u32) }
     }
 
     /// A transport reports the end of an operation. Returns what is to be done now.
     #[must_use]
+    #[inline]
     pub fn complete(&self, completion: Completion) -> Ended {
-        let Some(pending) = self.0.lock().try_remove(completion.context as usize) else {
+        let Some(target) = self.plain(completion.context) else { return self.complete_entry(completion) };
+        if let Err(error) = completion.result {
+            target.fail(error);
+        }
+        target.end();
+        Ended::default()
+    }
+
+    fn complete_entry(&self, completion: Completion) -> Ended {
+        let Some(pending) = self.entries.lock().try_remove(completion.context as usize) else {
             tracing::warn!(context = completion.context, "a completion of no operation");
             return Ended::default();
         };
         let error = completion.result.err();
         let succeeded = error.is_none();
         if let Some(error) = &error {
-            pending.target.error.lock().get_or_insert(error.clone());
+            pending.target.fail(error.clone());
         }
         if let Some(value) = pending.value.as_ref().and_then(|(values, at)| values.get(*at)) {
             value.store(completion.value, Ordering::Release);
         }
         drop(pending.buffer);
-        let over = pending.done.and_then(|done| done.count_down(error));
+        let over = pending.done.and_then(|done| {
+            done.value.store(completion.value, Ordering::Release);
+            done.count_down(error)
+        });
         let pull = pending.pull.map(|pull| (pull, succeeded));
         Ended { over, pull, counted: Some(Counted(pending.target)) }
     }

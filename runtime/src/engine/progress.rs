@@ -44,10 +44,8 @@ struct State {
 
 #[derive(Debug)]
 pub(super) struct Progress {
-    /// Callers inside the runtime.
-    inside: AtomicUsize,
-    /// Calls that entered the runtime.
-    entered: AtomicU64,
+    /// Callers inside the runtime in the lower half, calls that entered it in the upper.
+    callers: AtomicU64,
     /// Polls that found something.
     events: AtomicU64,
     /// Threads that wait for an announcement.
@@ -64,7 +62,7 @@ pub(super) struct Inside<'a>(&'a Progress);
 
 impl Drop for Inside<'_> {
     fn drop(&mut self) {
-        self.0.inside.fetch_sub(1, Ordering::Release);
+        self.0.callers.fetch_sub(1, Ordering::Release);
     }
 }
 
@@ -75,8 +73,7 @@ impl Progress {
         let poke = EventFd::from_value_and_flags(0, EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)
             .map_err(|e| Error::new(Class::System, "init", format!("eventfd: {e}")))?;
         Ok(Self {
-            inside: AtomicUsize::new(0),
-            entered: AtomicU64::new(0),
+            callers: AtomicU64::new(0),
             events: AtomicU64::new(0),
             listeners: AtomicUsize::new(0),
             state: Mutex::new(State { watcher: Watcher::Nobody, sleeping: 0, stop: false }),
@@ -87,9 +84,13 @@ impl Progress {
     }
 
     pub fn enter(&self) -> Inside<'_> {
-        self.inside.fetch_add(1, Ordering::AcqRel);
-        self.entered.fetch_add(1, Ordering::Relaxed);
+        self.callers.fetch_add(1 << 32 | 1, Ordering::AcqRel);
         Inside(self)
+    }
+
+    /// Whether no caller is inside.
+    fn is_left_alone(&self) -> bool {
+        self.callers.load(Ordering::Acquire) as u32 == 0
     }
 
     pub fn events(&self) -> u64 {
@@ -213,15 +214,13 @@ pub(super) fn spawn(engine: Arc<Engine>) -> Result<JoinHandle<()>> {
 /// callers when they come.
 fn serve(engine: &Engine) {
     // An error is kept by the engine, where every caller meets it.
-    while engine.progress.inside.load(Ordering::Acquire) == 0
-        && matches!(engine.poll(), Ok(found) if found > 0)
-    {}
+    while engine.progress.is_left_alone() && matches!(engine.poll(), Ok(found) if found > 0) {}
 }
 
 fn run(engine: &Engine) {
     let progress = &engine.progress;
     latency::prefer_latency();
-    let mut entered = 0;
+    let mut before = 0;
     let mut looked = Instant::now();
     loop {
         // Whoever awaits a request looks at failures and deadlines as often as a blocked caller does.
@@ -238,9 +237,9 @@ fn run(engine: &Engine) {
             progress.listen(&mut state, time);
             continue;
         }
-        let now = progress.entered.load(Ordering::Relaxed);
-        if progress.inside.load(Ordering::Acquire) > 0 || now != entered {
-            entered = now;
+        let callers = progress.callers.load(Ordering::Acquire);
+        if !progress.is_left_alone() || callers != before {
+            before = callers;
             progress.listen(&mut state, Some(NAP));
             continue;
         }
@@ -251,7 +250,7 @@ fn run(engine: &Engine) {
         state.watcher = Watcher::Nobody;
         drop(state);
         progress.changed.notify_all();
-        if progress.inside.load(Ordering::Acquire) == 0 {
+        if progress.is_left_alone() {
             serve(engine);
             if engine.failed().is_some() {
                 let mut state = progress.state.lock();

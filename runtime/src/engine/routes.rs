@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use transom_transport::{AtomicScope, Region, Span, Transport, TransportResult};
+use transom_transport::{AtomicScope, Capabilities, Region, Span, Transport, TransportResult};
 
 /// Registrations with every transport, and the keys of each by its name.
 pub(crate) type Registered = (Vec<Box<dyn Region>>, Vec<(String, Vec<u8>)>);
@@ -11,14 +11,27 @@ pub(crate) type Registered = (Vec<Box<dyn Region>>, Vec<(String, Vec<u8>)>);
 #[derive(Debug)]
 pub(crate) struct Routes {
     transports: Vec<Arc<dyn Transport>>,
+    /// What each can do.
+    capabilities: Vec<Capabilities>,
     /// For each rank the index of its transport.
     of_peer: Vec<u8>,
+    /// Index of the transport whose device has atomics.
+    device: Option<usize>,
+}
+
+/// The way to a peer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Route<'a> {
+    pub transport: &'a dyn Transport,
+    pub capabilities: &'a Capabilities,
 }
 
 impl Routes {
     /// `of_peer` holds an index into `transports` for each rank.
     pub fn new(transports: Vec<Arc<dyn Transport>>, of_peer: Vec<u8>) -> Self {
-        Self { transports, of_peer }
+        let capabilities: Vec<_> = transports.iter().map(|t| t.capabilities().clone()).collect();
+        let device = capabilities.iter().position(|c| c.atomics != AtomicScope::None);
+        Self { transports, capabilities, of_peer, device }
     }
 
     /// Number of ranks.
@@ -49,7 +62,7 @@ impl Routes {
 
     /// The transport whose device has atomics, if one has: it leads to every rank, this one included.
     pub fn device(&self) -> Option<&dyn Transport> {
-        self.transports.iter().map(|t| &**t).find(|t| t.capabilities().atomics != AtomicScope::None)
+        self.device.map(|device| &*self.transports[device])
     }
 
     /// Whether memory is shared with a peer of the job.
@@ -60,6 +73,13 @@ impl Routes {
     /// The transport to a peer of the job.
     pub fn to(&self, peer: usize) -> &dyn Transport {
         &*self.transports[self.index(peer)]
+    }
+
+    /// The way to a peer of the job.
+    #[inline]
+    pub fn route(&self, peer: usize) -> Route<'_> {
+        let index = self.index(peer);
+        Route { transport: &*self.transports[index], capabilities: &self.capabilities[index] }
     }
 
     /// Ranks that share this rank's cores, as far as is known: those that shared memory reaches.

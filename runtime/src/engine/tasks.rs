@@ -106,7 +106,8 @@ impl Engine {
 
     /// Wakes those whose promises were kept. No lock may be held.
     pub fn wake(&self) {
-        if self.tasks.woken.swap(false, Ordering::AcqRel) {
+        // Looked at first: a swap takes the cache line from others, and there is rarely anybody.
+        if self.tasks.woken.load(Ordering::Acquire) && self.tasks.woken.swap(false, Ordering::AcqRel) {
             let wakers = std::mem::take(&mut *self.tasks.wakeups.lock());
             wakers.into_iter().for_each(Waker::wake);
         }

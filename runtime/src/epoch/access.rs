@@ -257,7 +257,12 @@ impl<'w> Access<'w> {
         }
         self.check_flush(target)?;
         self.flush_stores();
-        if self.touched.borrow().contains(&target) { self.complete("flush", &[target]) } else { Ok(()) }
+        if !self.touched.borrow().contains(&target) {
+            return Ok(());
+        }
+        let peer = &self.core.peers[target];
+        let confirmation = operation::start_complete(self.core, "flush", peer)?;
+        operation::complete(self.core, "flush", target, peer, confirmation.as_ref())
     }
 
     #[inline]

@@ -54,7 +54,7 @@ impl<'a> Sending<'a> {
 
     /// Whether so many bytes travel with their header.
     pub fn is_short(&self, bytes: usize) -> bool {
-        bytes <= self.engine().routes.to(self.to).capabilities().max_message - HEADER_BYTES
+        bytes <= self.engine().routes.route(self.to).capabilities.max_message - HEADER_BYTES
     }
 
     /// The header of a message that is here; `number` if its receiver is to say so.

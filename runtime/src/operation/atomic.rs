@@ -66,7 +66,7 @@ pub(crate) fn accumulate(core: &Core, place: &Place<'_>, what: Accumulate<'_>) -
             memory.update(stripes, place.agent_offset(), what.op, what.ty, place.offset, what.operands, None)
         });
     }
-    if what.operands.len() >= PULLED && core.member.engine.routes.to(place.peer.world).capabilities().rma {
+    if what.operands.len() >= PULLED && core.member.engine.routes.route(place.peer.world).capabilities.rma {
         let pulled = if core.hints.ordered { accumulate_pulled } else { accumulate_pulled_later };
         return pulled(core, place, what);
     }
@@ -138,7 +138,7 @@ fn accumulate_pulled_later(core: &Core, place: &Place<'_>, what: Accumulate<'_>)
         let mut header = header(core, place, Kind::AccumulatePull, what.op, what.ty, start);
         header.count = piece.min(what.operands.len() - start) as u64;
         header.compare = start as u64;
-        let (counting, kept, target) = (state.clone(), kept.clone(), place.target);
+        let (counting, kept, target) = (state.share(), kept.clone(), place.target);
         let then = move |_: &Engine, request: &Request| {
             if request.outcome() != Some(true) {
                 counting.fail(TransportError::Peer { peer: target, reason: "the target refused it".into() });

@@ -99,28 +99,18 @@ pub(super) fn update(
     result: Option<&mut [u8]>,
 ) -> Result<()> {
     let Accumulate { op, ty, operands } = what;
-    if !reduce_valid(op, ty) || !operands.len().is_multiple_of(WORD) {
-        let undefined = TransportError::Undefined { operation: format!("{op:?}"), ty };
-        return Err(core.failed(place.operation, place.target, &undefined));
-    }
+    check(core, place, op, ty, operands.len())?;
     core.took(place, path(op, ty), Reason::Provider, operands.len());
     let mut results = result.map(|result| result.chunks_exact_mut(WORD));
     for (i, some) in operands.chunks(AT_ONCE * WORD).enumerate() {
         let operands: Vec<u64> = elements(some).collect();
         let first = i * AT_ONCE;
-        let old = match op {
-            ReduceOp::NoOp => {
-                words.run(core, place, (0..operands.len()).map(|i| (first + i, NativeAtomic::FetchAdd(0))))?
+        let old = match single(op, ty) {
+            Some(atomic) => {
+                let atomics = operands.iter().enumerate();
+                words.run(core, place, atomics.map(|(i, operand)| (first + i, atomic(*operand))))?
             }
-            _ if is_sum(op, ty) => {
-                let adds = operands.iter().enumerate();
-                words.run(
-                    core,
-                    place,
-                    adds.map(|(i, operand)| (first + i, NativeAtomic::FetchAdd(*operand))),
-                )?
-            }
-            _ => words.exchange(core, place, first, (op, ty), &operands)?,
+            None => words.exchange(core, place, first, (op, ty), &operands)?,
         };
         if let Some(results) = &mut results {
             old.iter().zip(results).for_each(|(old, result)| result.copy_from_slice(&old.to_ne_bytes()));
@@ -139,8 +129,24 @@ pub(super) fn compare_swap<T: Swappable>(
 ) -> Result<T> {
     core.took(place, Path::Hardware, Reason::Provider, WORD);
     let swap = NativeAtomic::CompareSwap { compare: pack(compare), swap: pack(value) };
-    let old = words.run(core, place, std::iter::once((0, swap)))?;
-    Ok(old.first().map_or_else(T::new_zeroed, |old| unpack(*old)))
+    words.one(core, place, swap).map(unpack)
+}
+
+fn check(core: &Core, place: &Place<'_>, op: ReduceOp, ty: DataType, bytes: usize) -> Result<()> {
+    if reduce_valid(op, ty) && bytes.is_multiple_of(WORD) {
+        return Ok(());
+    }
+    let undefined = TransportError::Undefined { operation: format!("{op:?}"), ty };
+    Err(core.failed(place.operation, place.target, &undefined))
+}
+
+/// The one atomic that does it, if there is one.
+fn single(op: ReduceOp, ty: DataType) -> Option<fn(u64) -> NativeAtomic> {
+    match op {
+        ReduceOp::NoOp => Some(|_| NativeAtomic::FetchAdd(0)),
+        _ if is_sum(op, ty) => Some(NativeAtomic::FetchAdd),
+        _ => None,
+    }
 }
 
 /// Whether an addition of the device is this operation.
@@ -157,10 +163,18 @@ fn elements(operands: &[u8]) -> impl Iterator<Item = u64> {
     operands.chunks_exact(WORD).map(|bytes| bytes.try_into().map_or(0, u64::from_ne_bytes))
 }
 
-/// Values that are fetched, and how many are still under way.
-type Fetching<'a> = (&'a Arc<[AtomicU64]>, &'a Arc<Countdown>);
+/// Where the value of one of several atomics goes.
+type Slot<'a> = (&'a Arc<[AtomicU64]>, usize);
 
 impl Words<'_> {
+    /// Does one atomic, on the first element; returns what was there.
+    fn one(&self, core: &Core, place: &Place<'_>, atomic: NativeAtomic) -> Result<u64> {
+        let count = Countdown::new(1, None);
+        let posted = self.post(core, place, 0, atomic, Some((&count, None)));
+        self.finish(core, place, posted, &count)?;
+        Ok(count.value())
+    }
+
     /// Does each atomic, on the element of its number; returns what was there.
     fn run(
         &self,
@@ -168,22 +182,34 @@ impl Words<'_> {
         place: &Place<'_>,
         atomics: impl Iterator<Item = (usize, NativeAtomic)>,
     ) -> Result<Vec<u64>> {
-        let engine = &core.member.engine;
         let values: Arc<[AtomicU64]> = (0..AT_ONCE).map(|_| AtomicU64::new(0)).collect();
         let count = Countdown::new(1, None);
         let mut started = 0;
         let posted = atomics.take(AT_ONCE).try_for_each(|(element, atomic)| {
-            self.post(core, place, element, atomic, Some(((&values, &count), started)))?;
+            self.post(core, place, element, atomic, Some((&count, Some((&values, started)))))?;
             started += 1;
             Ok(())
         });
-        over(engine, &count);
+        self.finish(core, place, posted, &count)?;
+        Ok(values[..started].iter().map(|value| value.load(Ordering::Acquire)).collect())
+    }
+
+    /// Waits for the end of what was posted.
+    fn finish(
+        &self,
+        core: &Core,
+        place: &Place<'_>,
+        posted: Result<()>,
+        count: &Arc<Countdown>,
+    ) -> Result<()> {
+        let engine = &core.member.engine;
+        over(engine, count);
         let what = || format!("atomics at rank {}", place.target);
         engine.wait_until(place.operation, &what, None, || count.is_over().then_some(Ok(())))?;
         posted?;
         match place.peer.state.take_error() {
             Some(error) => Err(core.failed(place.operation, place.target, &error)),
-            None => Ok(values[..started].iter().map(|value| value.load(Ordering::Acquire)).collect()),
+            None => Ok(()),
         }
     }
 
@@ -223,19 +249,19 @@ impl Words<'_> {
         place: &Place<'_>,
         element: usize,
         atomic: NativeAtomic,
-        fetching: Option<(Fetching<'_>, usize)>,
+        fetching: Option<(&Arc<Countdown>, Option<Slot<'_>>)>,
     ) -> Result<()> {
         let engine = &core.member.engine;
-        let (done, value) = match fetching {
-            Some(((values, count), at)) => {
+        let state = &place.peer.state;
+        let context = match fetching {
+            Some((count, slot)) => {
                 count.add(1);
-                (Some(count.clone()), Some((values.clone(), at)))
+                let (target, done) = (state.share(), Some(count.clone()));
+                let value = slot.map(|(values, at)| (values.clone(), at));
+                engine.pendings.begin(Pending { target, buffer: None, done, pull: None, value })
             }
-            None => (None, None),
+            None => engine.pendings.begin_plain(state),
         };
-        let count = done.clone();
-        let pending = Pending { target: place.peer.state.clone(), buffer: None, done, pull: None, value };
-        let context = engine.pendings.begin(pending);
         let offset = self.offset + element * WORD;
         let attempt = || match self.device.atomic(self.remote, offset, atomic, context) {
             Ok(Posted::Again) => None,
@@ -248,7 +274,7 @@ impl Words<'_> {
         });
         if !matches!(posted, Ok(Posted::Pending)) {
             engine.pendings.cancel(context);
-            if let Some(count) = &count {
+            if let Some((count, _)) = fetching {
                 over(engine, count);
             }
         }
@@ -256,7 +282,7 @@ impl Words<'_> {
     }
 }
 
-/// One element, with the result, by the bytes of `operand`.
+/// One element, with the result.
 pub(super) fn fetch_op<T: transom_transport::Basic>(
     core: &Core,
     place: &Place<'_>,
@@ -264,8 +290,12 @@ pub(super) fn fetch_op<T: transom_transport::Basic>(
     op: ReduceOp,
     operand: T,
 ) -> Result<T> {
-    let mut old = T::new_zeroed();
-    let what = Accumulate { op, ty: T::TYPE, operands: operand.as_bytes() };
-    update(core, place, words, what, Some(old.as_mut_bytes()))?;
-    Ok(old)
+    check(core, place, op, T::TYPE, size_of::<T>())?;
+    core.took(place, path(op, T::TYPE), Reason::Provider, WORD);
+    let operand = pack(operand);
+    let old = match single(op, T::TYPE) {
+        Some(atomic) => words.one(core, place, atomic(operand))?,
+        None => words.exchange(core, place, 0, (op, T::TYPE), &[operand])?.first().copied().unwrap_or(0),
+    };
+    Ok(unpack(old))
 }

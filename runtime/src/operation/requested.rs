@@ -113,7 +113,7 @@ fn send_parts<T: Element + Basic>(
     let room = room(core, place.peer, what.ty);
     for (i, part) in what.operands.chunks(room).enumerate() {
         let header = header(core, place, Kind::GetAccumulate, what.op, what.ty, i * room);
-        let (old, count, state) = (old.clone(), count.clone(), place.peer.state.clone());
+        let (old, count, state) = (old.clone(), count.clone(), place.peer.state.share());
         let (start, len, target) = (i * room, part.len(), place.target);
         count.add(1);
         state.begin();

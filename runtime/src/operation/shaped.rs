@@ -87,7 +87,7 @@ pub(crate) fn put(
             copied.map_err(|e| core.failed(NAME, place.target, &e))
         });
     }
-    let rma = core.member.engine.routes.to(place.peer.world).capabilities().rma;
+    let rma = core.member.engine.routes.route(place.peer.world).capabilities.rma;
     if rma && large(from, &target.layout) {
         core.took(place, Path::Pieces, Reason::Layout, target.layout.bytes());
         return pieces.into_iter().try_for_each(|(at, to, bytes)| {
@@ -134,7 +134,7 @@ pub(crate) fn get(
             copied.map_err(|e| core.failed(NAME, place.target, &e))
         });
     }
-    let rma = core.member.engine.routes.to(place.peer.world).capabilities().rma;
+    let rma = core.member.engine.routes.route(place.peer.world).capabilities.rma;
     if rma && large(to, &target.layout) {
         core.took(place, Path::Pieces, Reason::Layout, target.layout.bytes());
         return pieces.into_iter().try_for_each(|(at, from, bytes)| {

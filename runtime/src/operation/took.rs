@@ -33,7 +33,7 @@ impl Core {
         if self.counters.is_none() {
             return;
         }
-        let (path, reason) = match self.member.engine.routes.to(place.peer.world).capabilities().moves {
+        let (path, reason) = match self.member.engine.routes.route(place.peer.world).capabilities.moves {
             None => (Path::Transport, Reason::Remote),
             Some(moves) if put && bytes <= moves.inline => (Path::Inline, Reason::Size),
             Some(moves) if bytes <= moves.copied => (Path::Bounce, Reason::Size),

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use transom_transport::{Posted, TransportResult};
 
-use crate::engine::{Countdown, Engine, Pending};
+use crate::engine::{Countdown, Engine, Pending, Route};
 use crate::explain::{Path, Reason};
 use crate::memory::{self, Keep, OriginBuffer, ResultBuffer};
 use crate::protocol::wire::{HEADER_BYTES, Kind};
@@ -41,7 +42,7 @@ pub(crate) fn put(
     origin: &OriginBuffer<'_>,
     count: Option<&Arc<Countdown>>,
 ) -> Result<()> {
-    if !core.member.engine.routes.to(place.peer.world).capabilities().rma {
+    if !core.member.engine.routes.route(place.peer.world).capabilities.rma {
         core.took(place, Path::Message, Reason::Provider, origin.bytes().len());
         return put_by_messages(core, place, origin.bytes());
     }
@@ -50,6 +51,7 @@ pub(crate) fn put(
 }
 
 /// Starts a put of some bytes of `origin`: from where, to how far behind the place, how many.
+#[inline]
 pub(super) fn put_piece(
     core: &Core,
     place: &Place<'_>,
@@ -57,11 +59,11 @@ pub(super) fn put_piece(
     (start, ahead, bytes): (usize, usize, usize),
     count: Option<&Arc<Countdown>>,
 ) -> Result<()> {
-    let transport = core.member.engine.routes.to(place.peer.world);
-    pieces(transport.capabilities().max_transfer, bytes, |from, len| {
-        post(core, "put", place, (origin.keep(), count), &|context| {
+    let route = core.member.engine.routes.route(place.peer.world);
+    pieces(route.capabilities.max_transfer, bytes, |from, len| {
+        post(core, "put", place, route, (origin.keep(), count), |context| {
             let offset = place.offset + ahead + from;
-            memory::put(transport, &place.remote, offset, origin, start + from, len, context)
+            memory::put(route.transport, &place.remote, offset, origin, start + from, len, context)
         })
     })
 }
@@ -73,7 +75,7 @@ pub(crate) fn get(
     result: &mut ResultBuffer<'_>,
     count: Option<&Arc<Countdown>>,
 ) -> Result<()> {
-    if !core.member.engine.routes.to(place.peer.world).capabilities().rma {
+    if !core.member.engine.routes.route(place.peer.world).capabilities.rma {
         core.took(place, Path::Message, Reason::Provider, result.len());
         return get_by_messages(core, place, result.bytes_mut());
     }
@@ -82,6 +84,7 @@ pub(crate) fn get(
 }
 
 /// Starts a get to some bytes of `result`: to where, from how far behind the place, how many.
+#[inline]
 pub(super) fn get_piece(
     core: &Core,
     place: &Place<'_>,
@@ -89,11 +92,11 @@ pub(super) fn get_piece(
     (start, ahead, bytes): (usize, usize, usize),
     count: Option<&Arc<Countdown>>,
 ) -> Result<()> {
-    let transport = core.member.engine.routes.to(place.peer.world);
-    pieces(transport.capabilities().max_transfer, bytes, |from, len| {
-        post(core, "get", place, (result.keep(), count), &|context| {
+    let route = core.member.engine.routes.route(place.peer.world);
+    pieces(route.capabilities.max_transfer, bytes, |from, len| {
+        post(core, "get", place, route, (result.keep(), count), |context| {
             let offset = place.offset + ahead + from;
-            memory::get(transport, &place.remote, offset, result, start + from, len, context)
+            memory::get(route.transport, &place.remote, offset, result, start + from, len, context)
         })
     })
 }
@@ -126,7 +129,11 @@ pub(super) fn over(engine: &Engine, count: &Countdown) {
 }
 
 /// Calls `each` with start and length of every piece of at most `most` bytes.
+#[inline]
 fn pieces(most: usize, len: usize, mut each: impl FnMut(usize, usize) -> Result<()>) -> Result<()> {
+    if (1..=most).contains(&len) {
+        return each(0, len);
+    }
     let mut start = 0;
     while start < len {
         let piece = most.min(len - start);
@@ -137,49 +144,72 @@ fn pieces(most: usize, len: usize, mut each: impl FnMut(usize, usize) -> Result<
 }
 
 /// Posts one work request, making room for it by progress.
+#[inline]
 fn post(
     core: &Core,
     operation: &'static str,
     place: &Place<'_>,
+    route: Route<'_>,
     (buffer, count): (Option<Keep>, Option<&Arc<Countdown>>),
-    request: &dyn Fn(u64) -> TransportResult<Posted>,
+    request: impl Fn(u64) -> TransportResult<Posted>,
 ) -> Result<()> {
-    let engine = &core.member.engine;
+    let pendings = &core.member.engine.pendings;
     // Held while the memory of a peer that may take it away is accessed at once.
-    let revoked = core.exposure.revoked.read();
+    let revoked = route.capabilities.immediate.then(|| core.exposure.revoked.read());
     let detached = match &place.remote {
         Reach::Fixed(_) => false,
         Reach::Attached(region) => region.gone.load(Ordering::Acquire),
     };
-    if detached || revoked.contains(&place.peer.world) {
+    if detached || revoked.as_ref().is_some_and(|revoked| revoked.contains(&place.peer.world)) {
         return Err(gone(core, operation, place.target));
     }
-    if let Some(count) = count {
-        count.add(1);
-    }
-    let pending =
-        Pending { target: place.peer.state.clone(), buffer, done: count.cloned(), pull: None, value: None };
-    let context = engine.pendings.begin(pending);
-    let attempt = || match request(context) {
-        Ok(Posted::Again) => None,
-        Ok(posted) => Some(Ok(posted)),
-        Err(error) => Some(Err(core.failed(operation, place.target, &error))),
-    };
-    let posted = match attempt() {
-        Some(posted) => posted,
-        None => {
-            drop(revoked);
-            let what = || format!("room in the queue to rank {}", place.target);
-            engine.wait_until(operation, &what, Some(std::time::Duration::from_micros(100)), attempt)
+    let context = if buffer.is_none() && count.is_none() {
+        pendings.begin_plain(&place.peer.state)
+    } else {
+        if let Some(count) = count {
+            count.add(1);
         }
+        let (target, done) = (place.peer.state.share(), count.cloned());
+        pendings.begin(Pending { target, buffer, done, pull: None, value: None })
     };
+    match request(context) {
+        Ok(Posted::Pending) => Ok(()),
+        posted => {
+            let again = matches!(posted, Ok(Posted::Again));
+            if again {
+                drop(revoked);
+            }
+            let posted = if again { None } else { Some(posted) };
+            posted_otherwise(core, (operation, place.target), (context, count), posted, &request)
+        }
+    }
+}
+
+/// A work request was done at once (`posted`), failed, or was not taken: then it waits for room.
+#[inline(never)]
+fn posted_otherwise(
+    core: &Core,
+    (operation, target): (&'static str, usize),
+    (context, count): (u64, Option<&Arc<Countdown>>),
+    posted: Option<TransportResult<Posted>>,
+    request: &dyn Fn(u64) -> TransportResult<Posted>,
+) -> Result<()> {
+    let engine = &core.member.engine;
+    let failed = |e| core.failed(operation, target, &e);
+    let posted = posted.map(|posted| posted.map_err(failed)).unwrap_or_else(|| {
+        let what = || format!("room in the queue to rank {target}");
+        engine.wait_until(operation, &what, Some(Duration::from_micros(100)), || match request(context) {
+            Ok(Posted::Again) => None,
+            posted => Some(posted.map_err(failed)),
+        })
+    });
     if !matches!(posted, Ok(Posted::Pending)) {
         engine.pendings.cancel(context);
         if let Some(count) = count {
             over(engine, count);
         }
     }
-    posted.map(|_| ())
+    posted.map(drop)
 }
 
 #[cold]
@@ -190,7 +220,7 @@ fn gone(core: &Core, operation: &'static str, target: usize) -> Error {
 
 /// Bytes of payload that a message to `target` takes.
 pub(super) fn message_room(core: &Core, peer: &Peer) -> usize {
-    core.member.engine.routes.to(peer.world).capabilities().max_message - HEADER_BYTES
+    core.member.engine.routes.route(peer.world).capabilities.max_message - HEADER_BYTES
 }
 
 fn put_by_messages(core: &Core, place: &Place<'_>, bytes: &[u8]) -> Result<()> {

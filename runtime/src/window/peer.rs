@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use transom_transport::{RegionKey, Remote, Span, Stripes};
 
 use super::Core;
-use crate::engine::{Exposed, Known, LockWords, RegionCard, Regions, TargetState};
+use crate::engine::{Exposed, Known, LockWords, RegionCard, Regions, Target};
 use crate::protocol::wire::Kind;
 use crate::{Class, Error, Result};
 
@@ -23,7 +23,7 @@ pub(crate) struct Peer {
     /// The peer's number of the window.
     pub number: u32,
     /// What is outstanding.
-    pub state: Arc<TargetState>,
+    pub state: Target,
     pub remote: OnceLock<Remote>,
     /// The same for this rank's device, for its atomics.
     pub device: OnceLock<Remote>,
@@ -33,13 +33,13 @@ pub(crate) struct Peer {
 
 impl Peer {
     /// A peer with nothing outstanding, and nothing known beyond what it said.
-    pub fn new(world: usize, bytes: usize, unit: usize, number: u32) -> Self {
+    pub fn new(state: Target, world: usize, bytes: usize, unit: usize, number: u32) -> Self {
         Self {
             world,
             bytes,
             unit,
             number,
-            state: Arc::default(),
+            state,
             remote: OnceLock::new(),
             device: OnceLock::new(),
             lock: OnceLock::new(),

@@ -118,8 +118,10 @@ impl Peers {
         }
         let ranks = LEAF.min(self.len() - rank / LEAF * LEAF);
         let leaf = self.leaf(rank)?.get_or_init(|| (0..ranks).map(|_| OnceLock::new()).collect());
-        let peer =
-            || Box::new(Peer::new(self.world(rank), self.bytes(rank), self.unit(rank), self.number(rank)));
+        let peer = || {
+            let state = self.channel.engine.pendings.target();
+            Box::new(Peer::new(state, self.world(rank), self.bytes(rank), self.unit(rank), self.number(rank)))
+        };
         Some(leaf[rank % LEAF].get_or_init(peer))
     }
 

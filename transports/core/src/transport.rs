@@ -109,6 +109,8 @@ pub struct Capabilities {
     pub max_transfer: usize,
     /// Whether `put` and `get` exist for memory that is not mapped (else such accesses go by messages).
     pub rma: bool,
+    /// Whether puts and gets are always done when the call returns: never [`Posted::Pending`].
+    pub immediate: bool,
     /// Whether registered memory costs nothing until it is touched: it is not pinned, nor mapped by a device.
     pub registration_is_free: bool,
     /// How puts and gets move, if the transport decides that itself.

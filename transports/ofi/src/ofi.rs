@@ -57,6 +57,7 @@ impl Ofi {
                 max_message: setup::max_message(&info),
                 max_transfer: MAX_TRANSFER.min(info.max_message_size()),
                 rma: true,
+                immediate: false,
                 registration_is_free: provider::registration_is_free(&info.provider()),
                 moves: None,
                 atomics: AtomicScope::None,

@@ -70,6 +70,7 @@ impl Shm {
                 max_message: MAX_MESSAGE,
                 max_transfer: usize::MAX,
                 rma: attach::available(),
+                immediate: true,
                 registration_is_free: true,
                 moves: None,
                 atomics: AtomicScope::None,

@@ -111,29 +111,36 @@ impl Link {
         credits: &mut usize,
     ) -> Result<(), String> {
         let State::Ready(queue_pair) = &self.state else { return Ok(()) };
-        while self.staged() > 0 && self.posted < depth && *credits > 0 {
-            let room = BATCH.min(depth - self.posted).min(*credits).min(self.staged());
+        loop {
+            let room = BATCH.min(self.staged()).min(depth.saturating_sub(self.posted)).min(*credits);
+            if room == 0 {
+                return Ok(());
+            }
             batch.clear();
-            for i in 0..room {
-                let sequence = self.first.wrapping_add((self.posted + i) as u32);
+            let (mut sequence, mut bytes) = (self.first.wrapping_add(self.posted as u32), 0);
+            for (i, work) in self.works.range(self.posted..self.posted + room).enumerate() {
                 let id = Identity::Work { peer: peer as u32, sequence }.number();
-                let request = self.works[self.posted + i].request(id, i + 1 == room);
-                batch.push(&request).map_err(|e| e.to_string())?;
+                batch.push(&work.request(id, i + 1 == room)).map_err(|e| e.to_string())?;
+                sequence = sequence.wrapping_add(1);
+                bytes += work.local.len as usize;
             }
             // SAFETY: `Work::local` is a buffer of ours that is given back, or the caller's memory that stays valid, until
             // the completion, and is registered unless the device copies it now (ibv_post_send(3)).
             let posted = unsafe { queue_pair.post(batch) };
-            let taken = posted.as_ref().map_or_else(|e| e.taken, |()| room);
-            let bytes: usize =
-                self.works.range(self.posted..self.posted + taken).map(|work| work.local.len as usize).sum();
+            let mut taken = room;
+            if let Err(refused) = &posted {
+                taken = refused.taken;
+                bytes = self
+                    .works
+                    .range(self.posted..self.posted + taken)
+                    .map(|work| work.local.len as usize)
+                    .sum();
+            }
             self.staged_bytes -= bytes;
             self.posted += taken;
             *credits -= taken;
-            if let Err(refused) = posted {
-                return Err(refused.error.to_string());
-            }
+            posted.map_err(|refused| refused.error.to_string())?;
         }
-        Ok(())
     }
 
     /// Whether the device has the work request of this sequence number, and how many before it.

@@ -4,21 +4,22 @@ use std::collections::VecDeque;
 use std::time::Instant;
 
 use ibverbs::{Status, WorkCompletion};
-use transom_transport::{Completion, TransportError, TransportResult};
+use transom_transport::{TransportError, TransportResult};
 
 use crate::link::State;
+use crate::pool::Pool;
 use crate::port::Port;
 use crate::work::{Identity, Then, Work};
 
 /// What the caller is to be told.
 #[derive(Debug)]
 pub(crate) enum Found {
-    Complete(Completion),
+    /// An operation ended; what an atomic found.
+    Complete { context: u64, value: u64 },
+    /// An operation failed.
+    Failed { context: u64, error: Box<TransportError> },
     /// A message of so many bytes in a buffer of the inbox, which is the finder's until it is given back.
-    Message {
-        buffer: u32,
-        len: usize,
-    },
+    Message { buffer: u32, len: usize },
 }
 
 impl Port {
@@ -61,7 +62,8 @@ impl Port {
 
     fn arrived(&mut self, buffer: u32, entry: &WorkCompletion) -> TransportResult<()> {
         if entry.is_success() {
-            self.found.push(Found::Message { buffer, len: (entry.len() as usize).min(self.inbox.size()) });
+            self.found
+                .push_back(Found::Message { buffer, len: (entry.len() as usize).min(self.inbox.size()) });
             return Ok(());
         }
         // Too long, so no message of ours, or its queue pair is gone.
@@ -87,7 +89,7 @@ impl Port {
             (Status::Success, _) => {
                 link.failures = 0;
                 self.done(peer, position + 1);
-                self.ring(peer);
+                self.ring_some(peer);
             }
             (status, State::Ready(_)) if !status.is_flushed() => {
                 self.done(peer, position);
@@ -100,35 +102,17 @@ impl Port {
 
     /// The first so many work requests to a peer have succeeded.
     fn done(&mut self, peer: usize, count: usize) {
+        let Self { links, credits, found, small, large, .. } = self;
+        let Some(Some(link)) = links.get_mut(peer) else { return };
         for _ in 0..count {
-            let Some(work) = self.links[peer].as_mut().and_then(|link| link.pop()) else { return };
-            self.credits += 1;
-            self.succeeded(&work);
-            self.release(&work);
+            let Some(work) = link.pop() else { return };
+            *credits += 1;
+            let pool = work.slot.map(|slot| (if slot.large { &mut *large } else { &mut *small }, slot.index));
+            found.extend(succeeded(&work, pool.as_ref().map(|(pool, index)| (&**pool, *index))));
+            if let Some((pool, index)) = pool {
+                pool.give(index);
+            }
         }
-    }
-
-    fn succeeded(&mut self, work: &Work) {
-        let mut value = 0;
-        let context = match (work.then, work.slot) {
-            (Then::Report(context), _) => context,
-            (Then::Value(context), Some(slot)) => {
-                // SAFETY: the device has given the buffer back.
-                let bytes = unsafe { self.pool(slot).bytes(slot.index, 8) };
-                value = bytes.try_into().map_or(0, u64::from_ne_bytes);
-                context
-            }
-            (Then::Copy { context, to }, Some(slot)) => {
-                let len = work.local.len as usize;
-                let pool = self.pool(slot);
-                // SAFETY: the device has given the buffer back; the caller's memory is valid for `len` bytes and not accessed
-                // until the completion (`Transport::get`), which is reported below.
-                unsafe { std::ptr::copy_nonoverlapping(pool.at(slot.index), to as *mut u8, len) };
-                context
-            }
-            _ => return,
-        };
-        self.found.push(Found::Complete(Completion { context, value, result: Ok(()) }));
     }
 
     /// The first work request to a peer has failed, and its queue pair with it. The device gives back the rest.
@@ -151,7 +135,7 @@ impl Port {
                 .for_each(|w| w.then = Then::Nothing);
         }
         self.credits += 1;
-        self.report(work.context(), Err(TransportError::Peer { peer, reason: status.to_string() }));
+        self.report(work.context(), TransportError::Peer { peer, reason: status.to_string() });
         self.release(&work);
         if work.context().is_none() {
             return self.lose(peer, &format!("a message to it was refused: {status}"));
@@ -185,10 +169,31 @@ impl Port {
         self.reconnect(peer);
     }
 
-    /// Tells of the end of an operation, if it is one of the caller's.
-    pub fn report(&mut self, context: Option<u64>, result: TransportResult<()>) {
+    /// Tells that an operation has failed, if it is one of the caller's.
+    pub fn report(&mut self, context: Option<u64>, error: TransportError) {
         if let Some(context) = context {
-            self.found.push(Found::Complete(Completion { context, value: 0, result }));
+            self.found.push_back(Found::Failed { context, error: Box::new(error) });
         }
+    }
+}
+
+/// What the caller is to be told of a work request that has succeeded, whose buffer is this one.
+#[inline]
+fn succeeded(work: &Work, buffer: Option<(&Pool, u32)>) -> Option<Found> {
+    match (work.then, buffer) {
+        (Then::Report(context), _) => Some(Found::Complete { context, value: 0 }),
+        (Then::Value(context), Some((pool, index))) => {
+            // SAFETY: the device has given the buffer back.
+            let bytes = unsafe { pool.bytes(index, 8) };
+            Some(Found::Complete { context, value: bytes.try_into().map_or(0, u64::from_ne_bytes) })
+        }
+        (Then::Copy { context, to }, Some((pool, index))) => {
+            let len = work.local.len as usize;
+            // SAFETY: the device has given the buffer back; the caller's memory is valid for `len` bytes and not accessed
+            // until the completion (`Transport::get`), which is reported then.
+            unsafe { std::ptr::copy_nonoverlapping(pool.at(index), to as *mut u8, len) };
+            Some(Found::Complete { context, value: 0 })
+        }
+        _ => None,
     }
 }

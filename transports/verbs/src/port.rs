@@ -82,7 +82,7 @@ pub(crate) struct Port {
     pub credits: usize,
     pub batch: Batch,
     pub entries: Box<[WorkCompletion; BATCH]>,
-    pub found: Vec<Found>,
+    pub found: VecDeque<Found>,
     pub bounds: Bounds,
     /// What regions allow beside reads and writes.
     pub atomic_access: Access,
@@ -107,7 +107,8 @@ impl Port {
         self.links.get_mut(peer).and_then(Option::as_deref_mut).ok_or_else(unknown)
     }
 
-    /// Takes a work request for a peer, and posts it if it is due.
+    /// Takes work requests for a peer, and posts them if they are due.
+    #[inline]
     pub fn submit(
         &mut self,
         peer: usize,
@@ -124,10 +125,9 @@ impl Port {
             self.want(peer);
         } else if now || link.is_due() {
             self.ring(peer);
+            return Ok(());
         }
-        if self.link(peer)?.staged() > 0 {
-            self.dirty.insert(peer);
-        }
+        self.dirty.insert(peer);
         Ok(())
     }
 
@@ -137,8 +137,18 @@ impl Port {
         if let Err(reason) = link.ring(peer, &mut self.batch, self.bounds.depth, &mut self.credits) {
             tracing::debug!(peer, reason, "a work request was refused");
             self.lose(peer, &format!("a work request was refused: {reason}"));
-        } else if link.staged() == 0 {
+        } else if link.staged() > 0 {
+            self.dirty.insert(peer);
+        } else if !self.dirty.is_empty() {
             self.dirty.remove(&peer);
+        }
+    }
+
+    /// Posts what waits for a peer, if anything does.
+    #[inline]
+    pub fn ring_some(&mut self, peer: usize) {
+        if !self.dirty.is_empty() {
+            self.ring(peer);
         }
     }
 
@@ -146,7 +156,6 @@ impl Port {
     pub fn ring_all(&mut self) {
         if !self.dirty.is_empty() {
             for peer in std::mem::take(&mut self.dirty) {
-                self.dirty.insert(peer);
                 self.ring(peer);
             }
         }
@@ -174,7 +183,7 @@ impl Port {
         for work in works {
             let context = work.context();
             if context.is_some() && context != failed {
-                self.report(context, Err(TransportError::Peer { peer, reason: reason.to_owned() }));
+                self.report(context, TransportError::Peer { peer, reason: reason.to_owned() });
             }
             failed = context.or(failed);
             self.release(&work);

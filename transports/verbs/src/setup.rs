@@ -90,7 +90,7 @@ pub(crate) fn open(options: &Options, device: Device) -> TransportResult<Port> {
         credits: completions - reserved,
         batch: Batch::new(),
         entries: Box::new([WorkCompletion::EMPTY; BATCH]),
-        found: Vec::new(),
+        found: VecDeque::new(),
         bounds,
         atomic_access,
         wait,

@@ -1,5 +1,6 @@
 //! The seam's methods.
 
+use arrayvec::ArrayVec;
 use transom_transport::{
     Armed, Capabilities, Completion, Event, NativeAtomic, Posted, Region, RegionKey, Remote, Span, Transport,
     TransportError, TransportResult, WaitFd,
@@ -8,6 +9,7 @@ use zerocopy::FromBytes;
 
 use crate::link::Link;
 use crate::poll::Found;
+use crate::port::BATCH;
 use crate::posting::Access;
 use crate::region::VerbsRegion;
 use crate::wire::{Address, Key};
@@ -104,22 +106,28 @@ impl Transport for Verbs {
     }
 
     fn progress(&self, sink: &mut dyn FnMut(Event<'_>)) -> TransportResult<usize> {
-        let Some(mut found) = self.poll()? else { return Ok(0) };
+        let mut found = ArrayVec::new();
+        self.poll(&mut found)?;
+        let mut buffers = ArrayVec::<u32, BATCH>::new();
         let count = found.len();
-        for event in &mut found {
+        for event in found.drain(..) {
             match event {
                 Found::Message { buffer, len } => {
                     // SAFETY: the device gave the buffer back, and gets it again in `give_back` only.
-                    sink(Event::Message(unsafe { self.shared.inbox.bytes(*buffer, *len) }));
+                    sink(Event::Message(unsafe { self.shared.inbox.bytes(buffer, len) }));
+                    buffers.push(buffer);
                 }
-                Found::Complete(completion) => {
-                    let result = std::mem::replace(&mut completion.result, Ok(()));
-                    let Completion { context, value, .. } = *completion;
-                    sink(Event::Complete(Completion { context, value, result }));
+                Found::Complete { context, value } => {
+                    sink(Event::Complete(Completion { context, value, result: Ok(()) }));
+                }
+                Found::Failed { context, error } => {
+                    sink(Event::Complete(Completion { context, value: 0, result: Err(*error) }));
                 }
             }
         }
-        self.give_back(found)?;
+        if !buffers.is_empty() {
+            self.give_back(&buffers)?;
+        }
         Ok(count)
     }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use arrayvec::ArrayVec;
 use parking_lot::Mutex;
 use transom_transport::{Capabilities, Moves, TransportResult, WaitFd};
 use zerocopy::IntoBytes;
@@ -12,7 +13,7 @@ use crate::Options;
 use crate::device::Device;
 use crate::poll::Found;
 use crate::pool::Pool;
-use crate::port::Port;
+use crate::port::{BATCH, Port};
 use crate::posting::COPIED;
 use crate::setup::{self, MAX_MESSAGE};
 use crate::wire::Address;
@@ -71,6 +72,7 @@ impl Verbs {
                 max_message: MAX_MESSAGE,
                 max_transfer: port.max_transfer(),
                 rma: true,
+                immediate: false,
                 registration_is_free: false,
                 moves: Some(Moves { inline: port.bounds.inline as usize, copied: COPIED }),
                 atomics,
@@ -86,25 +88,23 @@ impl Verbs {
         self.address.as_bytes().to_vec()
     }
 
-    /// Reads the completion queue; `None` if that brought nothing for the caller.
-    pub(crate) fn poll(&self) -> TransportResult<Option<Vec<Found>>> {
+    /// Reads the completion queue, and takes what that brought for the caller, as far as there is room.
+    #[inline]
+    pub(crate) fn poll(&self, found: &mut ArrayVec<Found, BATCH>) -> TransportResult<()> {
         let mut port = self.shared.port.lock();
         port.poll()?;
-        Ok((!port.found.is_empty()).then(|| std::mem::take(&mut port.found)))
-    }
-
-    /// Gives back the buffers of messages that were handed out, and the list.
-    pub(crate) fn give_back(&self, mut found: Vec<Found>) -> TransportResult<()> {
-        let mut port = self.shared.port.lock();
-        for event in found.drain(..) {
-            if let Found::Message { buffer, .. } = event {
-                port.receive_into(buffer)?;
-            }
-        }
-        if port.found.is_empty() {
-            port.found = found;
+        while !found.is_full()
+            && let Some(event) = port.found.pop_front()
+        {
+            found.push(event);
         }
         Ok(())
+    }
+
+    /// Gives back the buffers of messages that were handed out.
+    pub(crate) fn give_back(&self, buffers: &[u32]) -> TransportResult<()> {
+        let mut port = self.shared.port.lock();
+        buffers.iter().try_for_each(|buffer| port.receive_into(*buffer))
     }
 }
 

@@ -99,7 +99,7 @@ pub(crate) fn land<T: Element>(
 
 /// Whether an announced message can be got by the transport.
 pub(super) fn has_region(engine: &Engine, from: usize, key: &[u8]) -> bool {
-    !key.is_empty() && engine.routes.to(from).capabilities().rma
+    !key.is_empty() && engine.routes.route(from).capabilities.rma
 }
 
 /// A get of a whole message under way.

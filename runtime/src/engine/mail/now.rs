@@ -95,7 +95,7 @@ pub(crate) fn push_now(
     (peer, number): (usize, u64),
     bytes: &[u8],
 ) -> Result<()> {
-    let room = engine.routes.to(peer).capabilities().max_message - HEADER_BYTES;
+    let room = engine.routes.route(peer).capabilities.max_message - HEADER_BYTES;
     let mut header = engine.header(Kind::Piece);
     header.value = number;
     for (i, piece) in bytes.chunks(room).enumerate() {

@@ -93,7 +93,7 @@ pub(crate) struct Push<T> {
 impl<T: Element> Errand for Push<T> {
     fn go(mut self: Box<Self>, engine: &Engine) -> Turn {
         let Self { operation, peer, number, .. } = *self;
-        let room = engine.routes.to(peer).capabilities().max_message - HEADER_BYTES;
+        let room = engine.routes.route(peer).capabilities.max_message - HEADER_BYTES;
         let mut header = engine.header(Kind::Piece);
         header.value = number;
         for _ in 0..AT_ONCE {

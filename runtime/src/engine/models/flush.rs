@@ -6,9 +6,10 @@ use shuttle::thread;
 use transom_transport::Completion;
 
 use super::check;
-use super::pending::{Pending, Pendings, TargetState};
+use super::pending::{Pending, Pendings};
 use super::requests::Requests;
 use super::sync::{Arc, AtomicBool, Ordering};
+use super::targets::Target;
 
 const THREADS: usize = 3;
 
@@ -20,9 +21,8 @@ enum Message {
     End,
 }
 
-#[derive(Default)]
 struct Rank {
-    state: Arc<TargetState>,
+    state: Target,
     pendings: Pendings,
     requests: Requests,
     /// Applied at the target: each thread's put, and its accumulate.
@@ -30,6 +30,20 @@ struct Rank {
     applied: [AtomicBool; THREADS],
     /// Whether what follows the put's end is done: its request is complete.
     acted: [AtomicBool; THREADS],
+}
+
+impl Default for Rank {
+    fn default() -> Self {
+        let pendings = Pendings::default();
+        Self {
+            state: pendings.target(),
+            pendings,
+            requests: Requests::default(),
+            put: Default::default(),
+            applied: Default::default(),
+            acted: Default::default(),
+        }
+    }
 }
 
 fn until(done: impl Fn() -> bool) {
@@ -54,9 +68,13 @@ impl Rank {
     }
 
     fn issue(&self, me: usize, messages: &Sender<Message>, puts: &Sender<(usize, u64)>) {
-        let pending =
-            Pending { target: self.state.clone(), buffer: None, done: None, pull: None, value: None };
-        let context = self.pendings.begin(pending);
+        // One thread's put is a plain one.
+        let context = if me == 0 {
+            self.pendings.begin_plain(&self.state)
+        } else {
+            let target = self.state.share();
+            self.pendings.begin(Pending { target, buffer: None, done: None, pull: None, value: None })
+        };
         puts.send((me, context)).unwrap();
         messages.send(Message::Apply(me)).unwrap();
         self.state.sent();
@@ -80,6 +98,8 @@ impl Rank {
             under_way.extend(puts.try_iter());
             while let Some((thread, context)) = under_way.pop() {
                 self.put[thread].store(true, Ordering::SeqCst);
+                // Nothing follows the end of a plain put.
+                self.acted[thread].store(thread == 0, Ordering::SeqCst);
                 let ended = self.pendings.complete(Completion { context, value: 0, result: Ok(()) });
                 assert!(ended.pull.is_none());
                 self.acted[thread].store(true, Ordering::SeqCst);

@@ -14,6 +14,8 @@ mod pending;
 mod regions;
 #[path = "../requests.rs"]
 mod requests;
+#[path = "../targets.rs"]
+mod targets;
 
 /// What is done at the end of operations: nothing here.
 #[derive(Debug)]
