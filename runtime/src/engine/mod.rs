@@ -18,6 +18,8 @@ mod routes;
 mod runs;
 mod sync;
 mod targets;
+#[cfg(test)]
+mod targets_tests;
 mod tasks;
 mod waiting;
 
