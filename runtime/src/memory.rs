@@ -9,7 +9,7 @@ use std::any::Any;
 use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::Arc;
 
-use transom_transport::{Posted, Remote, Span, Transport, TransportResult};
+use transom_transport::{Part, Posted, Remote, Span, Transport, TransportResult};
 use zerocopy::{FromBytes, IntoBytes};
 
 use crate::engine::Routes;
@@ -164,6 +164,35 @@ pub(crate) fn get(
     // SAFETY: in bounds as just checked; the buffer is exclusively borrowed for longer than the epoch's scope, which
     // waits for completions before it ends, and ResultBuffer gives no other access.
     unsafe { transport.get(remote, offset, result.start.add(start), len, context) }
+}
+
+/// As [`put`], from parts of the origin, one after the other.
+pub(crate) fn put_list(
+    transport: &dyn Transport,
+    remote: &Remote,
+    offset: usize,
+    origin: &OriginBuffer<'_>,
+    parts: &[Part],
+    context: u64,
+) -> TransportResult<Posted> {
+    let bytes = origin.bytes();
+    assert!(Part::measure(parts).1 <= bytes.len(), "a put from outside its own buffer");
+    // SAFETY: in bounds as just checked; otherwise as in `put`.
+    unsafe { transport.put_list(remote, offset, bytes.as_ptr(), parts, context) }
+}
+
+/// As [`get`], to parts of the result, one after the other.
+pub(crate) fn get_list(
+    transport: &dyn Transport,
+    remote: &Remote,
+    offset: usize,
+    result: &ResultBuffer<'_>,
+    parts: &[Part],
+    context: u64,
+) -> TransportResult<Posted> {
+    assert!(Part::measure(parts).1 <= result.len, "a get outside its own buffer");
+    // SAFETY: in bounds as just checked; otherwise as in `get`.
+    unsafe { transport.get_list(remote, offset, result.start, parts, context) }
 }
 
 /// A buffer that an operation owns until it is complete.

@@ -84,6 +84,8 @@ words! {
         Packed = "packed",
         /// Put and get between layouts: a work request for each piece.
         Pieces = "pieces",
+        /// Put and get between layouts: a work request for each run of the target's memory, with all pieces of it here.
+        List = "list",
         /// Atomics: CPU atomics of the calling thread, in mapped memory.
         Cpu = "cpu",
         /// Atomics: loads and stores of the calling thread in mapped memory, under the lock of the element's place.

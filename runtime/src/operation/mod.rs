@@ -5,6 +5,7 @@ mod atomic;
 mod complete;
 mod device;
 mod kinds;
+mod lists;
 mod notify;
 mod requested;
 mod shape;

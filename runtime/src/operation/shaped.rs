@@ -1,12 +1,12 @@
-//! Operations between layouts: piece by piece where the target's memory is mapped or pieces are large, else many pieces in
-//! one message.
+//! Operations between layouts: piece by piece where the target's memory is mapped or pieces are large, by lists of pieces
+//! where the transport takes such, else many pieces in one message.
 
 use transom_transport::{DataType, ReduceOp, Span};
 
 use super::atomic::Accumulate;
-use super::device;
 use super::shape::Layout;
 use super::transfer::{Place, get_piece, message_room, put_piece};
+use super::{device, lists};
 use crate::datatype::zip_runs;
 use crate::explain::{Path, Reason};
 use crate::memory::{OriginBuffer, ResultBuffer};
@@ -87,6 +87,10 @@ pub(crate) fn put(
             copied.map_err(|e| core.failed(NAME, place.target, &e))
         });
     }
+    if let Some(limits) = lists::lists(core, target) {
+        core.took(place, Path::List, Reason::Layout, target.layout.bytes());
+        return lists::put(core, target, origin, from, limits);
+    }
     let rma = core.member.engine.routes.route(place.peer.world).capabilities.rma;
     if rma && large(from, &target.layout) {
         core.took(place, Path::Pieces, Reason::Layout, target.layout.bytes());
@@ -133,6 +137,10 @@ pub(crate) fn get(
             let copied = memory.copy_out(place.offset + target.ahead(from), room);
             copied.map_err(|e| core.failed(NAME, place.target, &e))
         });
+    }
+    if let Some(limits) = lists::lists(core, target) {
+        core.took(place, Path::List, Reason::Layout, target.layout.bytes());
+        return lists::get(core, target, result, to, limits);
     }
     let rma = core.member.engine.routes.route(place.peer.world).capabilities.rma;
     if rma && large(to, &target.layout) {

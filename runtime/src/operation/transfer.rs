@@ -143,6 +143,18 @@ fn pieces(most: usize, len: usize, mut each: impl FnMut(usize, usize) -> Result<
     Ok(())
 }
 
+/// Starts one transfer between a place and a list of parts here: `request`, given the way and the context.
+pub(super) fn list(
+    core: &Core,
+    operation: &'static str,
+    place: &Place<'_>,
+    buffer: Option<Keep>,
+    request: impl Fn(Route<'_>, u64) -> TransportResult<Posted>,
+) -> Result<()> {
+    let route = core.member.engine.routes.route(place.peer.world);
+    post(core, operation, place, route, (buffer, None), |context| request(route, context))
+}
+
 /// Posts one work request, making room for it by progress.
 #[inline]
 fn post(

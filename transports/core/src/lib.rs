@@ -19,6 +19,6 @@ pub use error::{TransportError, TransportResult};
 pub use memory::{Owner, Span, Stripes};
 pub use operation::{DataType, ReduceOp, reduce_valid, swap_valid};
 pub use transport::{
-    Armed, AtomicScope, Capabilities, Completion, Event, Moves, NativeAtomic, Posted, Region, RegionKey,
-    Remote, Transport, WaitFd,
+    Armed, AtomicScope, Capabilities, Completion, Event, Lists, Moves, NativeAtomic, Part, Posted, Region,
+    RegionKey, Remote, Transport, WaitFd,
 };

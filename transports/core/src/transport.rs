@@ -98,6 +98,36 @@ pub struct Moves {
     /// Other transfers of up to so many bytes are copied through registered buffers; the device reads and writes the
     /// caller's memory for longer ones.
     pub copied: usize,
+    /// Lists of parts of the caller's memory, if one transfer takes them.
+    pub lists: Option<Lists>,
+}
+
+/// What one transfer takes of parts of the caller's memory: any number of them if they have at most [`Moves::copied`] bytes
+/// together, else this.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lists {
+    /// Parts of a put.
+    pub put: usize,
+    /// Parts of a get.
+    pub get: usize,
+    /// Bytes of all parts.
+    pub bytes: usize,
+}
+
+/// A part of a buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    /// Bytes from the buffer's first byte.
+    pub offset: usize,
+    /// Length in bytes.
+    pub len: usize,
+}
+
+impl Part {
+    /// Bytes of all parts, and the end of the last one in the buffer.
+    pub fn measure(parts: &[Self]) -> (usize, usize) {
+        parts.iter().fold((0, 0), |(bytes, end), part| (bytes + part.len, end.max(part.offset + part.len)))
+    }
 }
 
 /// What a transport can do, and what its completions mean.
@@ -193,6 +223,38 @@ pub trait Transport: Send + Sync + fmt::Debug {
         context: u64,
     ) -> TransportResult<Posted>;
 
+    /// Writes parts of the buffer at `local`, one after the other, to the peer's region; within the bounds of
+    /// [`Moves::lists`].
+    ///
+    /// # Safety
+    /// As [`Transport::put`], for the buffer up to the end of its last part.
+    unsafe fn put_list(
+        &self,
+        _remote: &Remote,
+        _offset: usize,
+        _local: *const u8,
+        _parts: &[Part],
+        _context: u64,
+    ) -> TransportResult<Posted> {
+        Err(no_lists(self.name()))
+    }
+
+    /// Reads bytes of the peer's region to parts of the buffer at `local`, one after the other; within the bounds of
+    /// [`Moves::lists`].
+    ///
+    /// # Safety
+    /// As [`Transport::get`], for the buffer up to the end of its last part.
+    unsafe fn get_list(
+        &self,
+        _remote: &Remote,
+        _offset: usize,
+        _local: *mut u8,
+        _parts: &[Part],
+        _context: u64,
+    ) -> TransportResult<Posted> {
+        Err(no_lists(self.name()))
+    }
+
     /// Updates 8 bytes, aligned to 8, of the peer's region. [`Posted::Pending`] or [`Posted::Again`]; the completion has the
     /// value that was there.
     fn atomic(
@@ -226,4 +288,8 @@ pub trait Transport: Send + Sync + fmt::Debug {
 
     /// Takes the wake-up request back, after a sleep or instead of one; `readable` tells whether the descriptor was.
     fn disarm(&self, readable: bool);
+}
+
+fn no_lists(transport: &'static str) -> TransportError {
+    TransportError::Unavailable { transport, reason: "it takes no lists of parts".into() }
 }

@@ -74,7 +74,7 @@ impl Verbs {
                 rma: true,
                 immediate: false,
                 registration_is_free: false,
-                moves: Some(Moves { inline: port.bounds.inline as usize, copied: COPIED }),
+                moves: Some(Moves { inline: port.bounds.inline as usize, copied: COPIED, lists: None }),
                 atomics,
                 provider,
             },
