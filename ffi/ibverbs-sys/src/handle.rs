@@ -1,28 +1,43 @@
 //! A shared library, and functions in it at their symbol versions.
 //!
-//! Knows nothing of verbs but what to say when they are missing.
+//! Knows nothing of the libraries but what to say when they are missing ([`Wanted`]).
 
 use std::ffi::{CStr, CString, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::{ENVIRONMENT_VARIABLE, SONAME};
+/// A library, for people who lack it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// Its name.
+    pub name: &'static str,
+    /// Commands that install it.
+    pub install: &'static str,
+    /// The environment variable that names its file.
+    pub variable: &'static str,
+    /// What the dynamic linker knows it by.
+    pub soname: &'static str,
+}
 
-/// Why libibverbs could not be opened.
+/// Why a library could not be opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
     /// There is no such library, or it does not load.
     #[error(
-        "no libibverbs: {reason}. Install it (Debian and Ubuntu: apt install libibverbs1 ibverbs-providers; Fedora and \
-         RHEL: dnf install libibverbs), or set {ENVIRONMENT_VARIABLE} to the path of {SONAME}"
+        "no {}: {reason}. Install it ({}), or set {} to the path of {}",
+        library.name, library.install, library.variable, library.soname
     )]
     Missing {
+        /// Which.
+        library: &'static Wanted,
         /// What the dynamic linker said.
         reason: String,
     },
     /// It loads and lacks a function.
-    #[error("{} is not a usable libibverbs: it has no {symbol}", path.display())]
+    #[error("{} is not a usable {}: it has no {symbol}", path.display(), library.name)]
     Symbol {
+        /// Which it is not.
+        library: &'static Wanted,
         /// The file, or name, that was opened.
         path: PathBuf,
         /// The function.
@@ -32,6 +47,7 @@ pub enum OpenError {
 
 /// What `dlopen` returned. Never closed.
 pub(crate) struct Handle<'p> {
+    library: &'static Wanted,
     path: &'p Path,
     handle: *mut c_void,
     /// Whether its symbols have versions.
@@ -40,15 +56,20 @@ pub(crate) struct Handle<'p> {
 
 impl<'p> Handle<'p> {
     /// Opens a file. `known` is a function with its version, by which a library with symbol versions is known.
-    pub(crate) fn open(path: &'p Path, known: (&str, &str)) -> Result<Self, OpenError> {
+    pub(crate) fn open(
+        library: &'static Wanted,
+        path: &'p Path,
+        known: (&str, &str),
+    ) -> Result<Self, OpenError> {
+        let missing = |reason| OpenError::Missing { library, reason };
         let name = CString::new(path.as_os_str().as_bytes())
-            .map_err(|_| OpenError::Missing { reason: format!("{path:?} holds a zero byte") })?;
+            .map_err(|_| missing(format!("{path:?} holds a zero byte")))?;
         // SAFETY: dlopen(3) with a valid string; it runs the library's constructors, which is what is asked for.
         let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         if handle.is_null() {
-            return Err(OpenError::Missing { reason: last_error() });
+            return Err(missing(last_error()));
         }
-        let mut opened = Handle { path, handle, versioned: true };
+        let mut opened = Handle { library, path, handle, versioned: true };
         opened.versioned = opened.find(known.0, known.1).is_some();
         Ok(opened)
     }
@@ -60,7 +81,8 @@ impl<'p> Handle<'p> {
     pub(crate) unsafe fn function<F: Copy>(&self, name: &'static str, version: &str) -> Result<F, OpenError> {
         // SAFETY: the caller vouches for the type.
         let found = unsafe { self.optional(name, version) };
-        found.ok_or_else(|| OpenError::Symbol { path: self.path.to_owned(), symbol: name })
+        let (library, path) = (self.library, self.path.to_owned());
+        found.ok_or_else(|| OpenError::Symbol { library, path, symbol: name })
     }
 
     /// The same, of a function that not every release has.

@@ -9,13 +9,21 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use crate::bindings::*;
-use crate::handle::{Handle, OpenError};
+use crate::handle::{Handle, OpenError, Wanted};
 
 /// Names the library file to open, in place of [`SONAME`].
 pub const ENVIRONMENT_VARIABLE: &str = "TRANSOM_IBVERBS";
 
 /// What the dynamic linker is asked for when the environment names no file.
 pub const SONAME: &str = "libibverbs.so.1";
+
+/// What to say when it is missing.
+pub const IBVERBS: Wanted = Wanted {
+    name: "libibverbs",
+    install: "Debian and Ubuntu: apt install libibverbs1 ibverbs-providers; Fedora and RHEL: dnf install libibverbs",
+    variable: ENVIRONMENT_VARIABLE,
+    soname: SONAME,
+};
 
 /// `ibv_query_gid_table(3)`, with the size of an entry.
 type QueryGidTable = unsafe extern "C" fn(
@@ -140,7 +148,7 @@ impl Library {
 
     /// Opens one file (or, without a slash, what the dynamic linker finds under that name).
     pub fn load(path: &Path) -> Result<Library, OpenError> {
-        let handle = Handle::open(path, ("ibv_get_device_list", "IBVERBS_1.1"))?;
+        let handle = Handle::open(&IBVERBS, path, ("ibv_get_device_list", "IBVERBS_1.1"))?;
         Library::look_up(path, &handle)
     }
 

@@ -1,6 +1,6 @@
 //! The bindings have the layout of the headers.
 //!
-//! The numbers are what a C compiler gives for infiniband/verbs.h of libibverbs-dev 44.0, on the machine named.
+//! The numbers are what a C compiler gives for infiniband/verbs.h and rdma/rdma_cma.h of rdma-core 44.0, on the machine named.
 #![cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 
 use std::mem::offset_of;
@@ -75,4 +75,23 @@ layouts! {
             src_qp: 32, wc_flags: 36,
         }
     }
+    rdmacm {
+        rdma_event_channel: 4, 4 { fd: 0 }
+        rdma_conn_param: 24, 8 {
+            private_data: 0, private_data_len: 8, responder_resources: 9, initiator_depth: 10, flow_control: 11,
+            retry_count: 12, rnr_retry_count: 13, srq: 14, qp_num: 16,
+        }
+    }
+}
+
+/// The beginnings of structures that librdmacm allocates: of 416 and 80 bytes.
+#[test]
+fn rdmacm_beginnings() {
+    let id =
+        (offset_of!(rdma_cm_id, verbs), offset_of!(rdma_cm_id, channel), offset_of!(rdma_cm_id, context));
+    assert_eq!((id, offset_of!(rdma_cm_id, qp)), ((0, 8, 16), 24));
+    let event = (offset_of!(rdma_cm_event, id), offset_of!(rdma_cm_event, listen_id));
+    assert_eq!((event, offset_of!(rdma_cm_event, event)), ((0, 8), 16));
+    assert_eq!((offset_of!(rdma_cm_event, status), offset_of!(rdma_cm_event, conn)), (20, 24));
+    assert!(size_of::<rdma_cm_id>() <= 416 && size_of::<rdma_cm_event>() <= 80);
 }

@@ -4,7 +4,7 @@ use std::env;
 use std::path::Path;
 use std::process::Command;
 
-use ibverbs_sys::{ENVIRONMENT_VARIABLE, Library, OpenError, SONAME};
+use ibverbs_sys::{ENVIRONMENT_VARIABLE, Library, OpenError, RdmacmLibrary, SONAME};
 
 #[test]
 fn a_file_that_does_not_exist_is_an_error_that_says_what_to_do() {
@@ -20,8 +20,19 @@ fn a_file_that_does_not_exist_is_an_error_that_says_what_to_do() {
 fn another_library_is_refused_by_the_function_it_lacks() {
     let error = Library::load(Path::new("libc.so.6")).unwrap_err();
     assert!(
-        matches!(&error, OpenError::Symbol { symbol: "ibv_get_device_list", path } if path == Path::new("libc.so.6")),
+        matches!(&error, OpenError::Symbol { symbol: "ibv_get_device_list", path, .. } if path == Path::new("libc.so.6")),
         "{error}"
+    );
+}
+
+#[test]
+fn so_it_is_with_librdmacm() {
+    let text = RdmacmLibrary::load(Path::new("/nonexistent/librdmacm.so.1")).unwrap_err().to_string();
+    assert!(text.contains("apt install librdmacm1") && text.contains("TRANSOM_RDMACM"), "{text}");
+    let text = RdmacmLibrary::load(Path::new("libc.so.6")).unwrap_err().to_string();
+    assert!(
+        text.contains("libc.so.6 is not a usable librdmacm: it has no rdma_create_event_channel"),
+        "{text}"
     );
 }
 

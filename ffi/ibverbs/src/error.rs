@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn no_library_and_no_device_differ() {
-        let missing = OpenError::Missing { reason: "libibverbs.so.1: no such file".into() };
+        let missing = OpenError::Missing { library: &ibverbs_sys::IBVERBS, reason: "libibverbs.so.1: no such file".into() };
         let library = VerbsError::no_library("ibv_get_device_list", &missing);
         let device = VerbsError::no_device("ibv_get_device_list", "none");
         assert!(library.is_no_library() && !library.is_no_device());
