@@ -82,7 +82,7 @@ impl<'p> Handle<'p> {
         // SAFETY: the caller vouches for the type.
         let found = unsafe { self.optional(name, version) };
         let (library, path) = (self.library, self.path.to_owned());
-        found.ok_or_else(|| OpenError::Symbol { library, path, symbol: name })
+        found.ok_or(OpenError::Symbol { library, path, symbol: name })
     }
 
     /// The same, of a function that not every release has.

@@ -3,7 +3,7 @@
 use ibverbs_sys as sys;
 
 use crate::error::check;
-use crate::{Access, Mtu, QueuePair, Route, VerbsError};
+use crate::{Access, ConnectionId, Mtu, QueuePair, Route, VerbsError};
 
 /// The state of a queue pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -138,6 +138,30 @@ impl QueuePair {
         self.modify("ibv_modify_qp (to RTR)", &mut attributes(sys::IBV_QPS_RTR), 0)?;
         let mut attr = attributes(sys::IBV_QPS_RTS);
         self.modify("ibv_modify_qp (to RTS)", &mut attr, sys::IBV_QP_SQ_PSN)
+    }
+
+    /// The same step as [`QueuePair::initialise`], on the device and port of a connection.
+    pub fn initialise_for(&self, id: &ConnectionId, access: Access) -> Result<(), VerbsError> {
+        let mut attr = attributes(sys::IBV_QPS_INIT);
+        let fields = id.attributes(&mut attr)?;
+        attr.qp_access_flags = access.bits();
+        self.modify("ibv_modify_qp (to INIT)", &mut attr, fields | sys::IBV_QP_ACCESS_FLAGS)
+    }
+
+    /// The same step as [`QueuePair::ready_to_receive`], to the peer of a connection. Not on iWARP, where accepting does it.
+    pub fn ready_to_receive_from(&self, id: &ConnectionId, receiver_not_ready: u8) -> Result<(), VerbsError> {
+        let mut attr = attributes(sys::IBV_QPS_RTR);
+        let fields = id.attributes(&mut attr)?;
+        attr.min_rnr_timer = receiver_not_ready;
+        self.modify("ibv_modify_qp (to RTR)", &mut attr, fields | sys::IBV_QP_MIN_RNR_TIMER)
+    }
+
+    /// The same step as [`QueuePair::ready_to_send`], with this timeout and so many retries.
+    pub fn ready_to_send_to(&self, id: &ConnectionId, timeout: u8, retries: u8) -> Result<(), VerbsError> {
+        let mut attr = attributes(sys::IBV_QPS_RTS);
+        let fields = id.attributes(&mut attr)?;
+        (attr.timeout, attr.retry_cnt) = (timeout, retries);
+        self.modify("ibv_modify_qp (to RTS)", &mut attr, fields)
     }
 
     /// To [`QpState::Error`], from any state: what is under way ends [`crate::Status::Flushed`], and nothing of the peer's

@@ -84,6 +84,11 @@ fn explain(operation: &'static str, code: Errno) -> String {
         ("ibv_open_device", Errno::EACCES | Errno::EPERM) => {
             format!("{text}: /dev/infiniband/uverbs* must be readable and writable")
         }
+        ("rdma_create_event_channel", Errno::ENODEV | Errno::ENOENT | Errno::EACCES | Errno::EPERM) => {
+            format!(
+                "{text}: /dev/infiniband/rdma_cm must be there (modprobe rdma_ucm), readable and writable"
+            )
+        }
         (_, Errno::UnknownErrno) => "failed without an error number".into(),
         _ => text.into(),
     }
@@ -136,7 +141,10 @@ mod tests {
 
     #[test]
     fn no_library_and_no_device_differ() {
-        let missing = OpenError::Missing { library: &ibverbs_sys::IBVERBS, reason: "libibverbs.so.1: no such file".into() };
+        let missing = OpenError::Missing {
+            library: &ibverbs_sys::IBVERBS,
+            reason: "libibverbs.so.1: no such file".into(),
+        };
         let library = VerbsError::no_library("ibv_get_device_list", &missing);
         let device = VerbsError::no_device("ibv_get_device_list", "none");
         assert!(library.is_no_library() && !library.is_no_device());

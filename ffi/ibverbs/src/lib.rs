@@ -1,4 +1,4 @@
-//! Libibverbs' objects as Rust types: created by a constructor, destroyed when dropped, in the right order.
+//! Libibverbs' and librdmacm's objects as Rust types: created by a constructor, destroyed when dropped, in the right order.
 //!
 //! ```no_run
 //! use ibverbs::{CompletionQueue, Context, ProtectionDomain, QueuePair, QueuePairOptions};
@@ -25,7 +25,7 @@
 //! # The library
 //! Libibverbs is opened when it is first needed: the file that the environment variable `TRANSOM_IBVERBS` names, else
 //! `libibverbs.so.1`. Without it, [`device_names`] and [`Context::open`], where everything begins, fail with an error that
-//! says so ([`VerbsError::is_no_library`]).
+//! says so ([`VerbsError::is_no_library`]). So with librdmacm, which only [`EventChannel::new`] opens.
 //!
 //! # Ownership
 //! A child holds its parents: a [`QueuePair`] its queues and its [`ProtectionDomain`], that its [`Context`]. So handles may
@@ -51,6 +51,7 @@ mod device;
 mod error;
 mod gid;
 mod handle;
+mod manager;
 mod memory_region;
 mod port;
 mod protection_domain;
@@ -68,6 +69,7 @@ pub use context::{Atomics, Attributes, Context, TransportKind};
 pub use device::device_names;
 pub use error::VerbsError;
 pub use gid::{Gid, GidKind};
+pub use manager::{ConnectionEvent, ConnectionEventKind, ConnectionId, EventChannel, Parameters};
 pub use memory_region::{Access, Local, MemoryRegion};
 pub use port::{Mtu, Port};
 pub use protection_domain::ProtectionDomain;
