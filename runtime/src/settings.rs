@@ -3,7 +3,7 @@
 use std::env;
 use std::time::Duration;
 
-use transom_verbs::Limits;
+use transom_verbs::{Connect, Limits};
 
 use crate::explain::Wanted as Explain;
 use crate::window::Wanted;
@@ -33,8 +33,14 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "TRANSOM_VERBS_DEVICE",
         kind: "name or list",
-        default: "the first whose port is up",
+        default: "the first whose port is up, iWARP last",
         meaning: "RDMA device, as ibv_devices names it; of a list with commas the ranks take turns",
+    },
+    Setting {
+        name: "TRANSOM_VERBS_CONNECT",
+        kind: "auto, datagram or cm",
+        default: "auto: datagrams, on iWARP rdma_cm",
+        meaning: "how queue pairs are connected, the same at all ranks; rdma_cm needs librdmacm and an IP address of the device",
     },
     Setting {
         name: "TRANSOM_VERBS_QUEUE_PAIRS",
@@ -91,6 +97,12 @@ pub const SETTINGS: &[Setting] = &[
         meaning: "the libibverbs to open",
     },
     Setting {
+        name: "TRANSOM_RDMACM",
+        kind: "path",
+        default: "librdmacm.so.1",
+        meaning: "the librdmacm to open, where queue pairs are connected by it",
+    },
+    Setting {
         name: "TRANSOM_SPIN",
         kind: "microseconds",
         default: "5000, or 20 where ranks outnumber cores",
@@ -138,6 +150,7 @@ pub(crate) struct Settings {
     pub verbs: bool,
     pub ofi: bool,
     pub verbs_device: Option<String>,
+    pub verbs_connect: Connect,
     pub verbs_limits: Limits,
     pub ofi_provider: Option<String>,
     pub spin: Option<Duration>,
@@ -163,6 +176,7 @@ impl Settings {
             verbs,
             ofi,
             verbs_device: get("TRANSOM_VERBS_DEVICE")?,
+            verbs_connect: connect(get("TRANSOM_VERBS_CONNECT")?.as_deref())?,
             verbs_limits: limits(get)?,
             ofi_provider: get("TRANSOM_OFI_PROVIDER")?,
             spin: number("TRANSOM_SPIN", get("TRANSOM_SPIN")?)?.map(Duration::from_micros),
@@ -200,6 +214,15 @@ fn transports(value: Option<&str>) -> Result<(bool, bool, bool)> {
         }
     }
     Ok((shm, verbs, ofi))
+}
+
+/// How queue pairs are connected.
+fn connect(value: Option<&str>) -> Result<Connect> {
+    let Some(value) = value else { return Ok(Connect::Auto) };
+    value
+        .trim()
+        .parse()
+        .map_err(|()| invalid("TRANSOM_VERBS_CONNECT", format!("is {value:?}, not auto, datagram or cm")))
 }
 
 /// How much of an RDMA device to use.
@@ -253,6 +276,10 @@ mod tests {
         let small = limits(|name| Ok((name == "TRANSOM_VERBS_DEPTH").then(|| "2".into()))).unwrap();
         assert_eq!((small.depth, small.queue_pairs), (2, Limits::default().queue_pairs));
         assert!(limits(|_| Ok(Some("0".into()))).is_err());
+        assert_eq!(connect(None).unwrap(), Connect::Auto);
+        assert_eq!(connect(Some("cm ")).unwrap(), Connect::Manager);
+        assert_eq!(connect(Some("datagram")).unwrap(), Connect::Datagram);
+        assert!(connect(Some("")).unwrap_err().to_string().contains("TRANSOM_VERBS_CONNECT"));
         assert_eq!(fault(Some("register:3".into())).unwrap(), Some(Fault::Register(3)));
         assert_eq!(fault(Some("atomics:mixed".into())).unwrap(), Some(Fault::MixedAtomics));
         assert!(fault(Some("3".into())).is_err() && fault(Some("register:all".into())).is_err());

@@ -143,6 +143,8 @@ mod tests {
             active: true,
             link: "InfiniBand",
             gid: None,
+            connects: "datagrams".into(),
+            acknowledges: true,
             mtu: 4096,
             max_message: 1 << 30,
             max_qp: 1000,

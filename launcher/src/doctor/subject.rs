@@ -91,8 +91,8 @@ impl Subject {
             Self::Shm(_) => Arc::new(Shm::new(2)?),
             Self::Verbs(origin, target) => {
                 let device = Some(format!("{origin},{target}"));
-                let limits = transom_verbs::Limits::default();
-                Arc::new(Verbs::new(&transom_verbs::Options { ranks: 2, rank, device, limits })?)
+                let options = transom_verbs::Options { ranks: 2, rank, device, ..Default::default() };
+                Arc::new(Verbs::new(&options)?)
             }
             Self::Ofi(provider) => {
                 Arc::new(Ofi::new(Options { ranks: 2, provider: Some(provider.clone()), loopback: true })?)
@@ -126,15 +126,22 @@ fn find_verbs(found: &mut Found) {
     };
     let mut usable = Vec::new();
     for name in names {
-        match transom_verbs::describe(&name).map(|report| report.unusable) {
-            Ok(None) => usable.push(name),
-            Ok(Some(why)) => found.miss(&format!("device {name}"), &why, false),
+        match transom_verbs::describe(&name).map(|report| (report.unusable, report.link)) {
+            Ok((None, network)) => usable.push((name, network)),
+            Ok((Some(why), _)) => found.miss(&format!("device {name}"), &why, false),
             Err(error) => found.miss(&format!("device {name}"), &error, false),
         }
     }
-    found.subjects.extend(usable.iter().map(|name| Subject::Verbs(name.clone(), name.clone())));
-    if let [first, second, ..] = &usable[..] {
-        found.subjects.push(Subject::Verbs(first.clone(), second.clone()));
+    found.subjects.extend(usable.iter().map(|(name, _)| Subject::Verbs(name.clone(), name.clone())));
+    // The first of a network to the next one.
+    for (place, (first, network)) in usable.iter().enumerate() {
+        let of_network = |(_, other): &&(String, &str)| other == network;
+        if usable[..place].iter().any(|device| of_network(&device)) {
+            continue;
+        }
+        if let Some((second, _)) = usable[place + 1..].iter().find(of_network) {
+            found.subjects.push(Subject::Verbs(first.clone(), second.clone()));
+        }
     }
 }
 

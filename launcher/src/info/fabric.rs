@@ -50,7 +50,10 @@ fn verbs() -> Result<String, String> {
         return Err("TRANSOM_TRANSPORT does not name verbs".into());
     }
     let device = std::env::var("TRANSOM_VERBS_DEVICE").ok();
-    let options = transom_verbs::Options { ranks: 2, rank: 0, device, ..Default::default() };
+    // One that makes no sense is told of among the settings.
+    let connect = std::env::var("TRANSOM_VERBS_CONNECT").ok().and_then(|way| way.trim().parse().ok());
+    let connect = connect.unwrap_or_default();
+    let options = transom_verbs::Options { ranks: 2, rank: 0, device, connect, ..Default::default() };
     let verbs = transom_verbs::Verbs::new(&options).map_err(|e| e.to_string())?;
     Ok(format!("verbs, {}, if every host has a device", verbs.capabilities().provider))
 }

@@ -58,6 +58,14 @@ fn facts(report: &DeviceReport) -> Vec<(String, String)> {
         report.gid.as_deref().unwrap_or("no global identifier"),
         bytes(report.mtu.into())
     );
+    let connects = format!(
+        "connects by {}; a put is complete when {}",
+        report.connects,
+        match report.acknowledges {
+            true => "the target's device has acknowledged it",
+            false => "a read behind it has come back",
+        }
+    );
     let limits = format!(
         "{} queue pairs of {} requests, {} completions, {} regions, messages of {}, {} reads and atomics at a time",
         report.max_qp,
@@ -69,7 +77,7 @@ fn facts(report: &DeviceReport) -> Vec<(String, String)> {
     );
     vec![(
         format!("device {}", report.name),
-        format!("{state}; firmware {}\n{reach}\n{limits}\n{atomics}", report.firmware),
+        format!("{state}; firmware {}\n{reach}\n{connects}\n{limits}\n{atomics}", report.firmware),
     )]
 }
 

@@ -10,6 +10,17 @@ use crate::NAME;
 /// The port used: devices with several show each as a device of its own, or are named with commas.
 pub(crate) const PORT: u8 = 1;
 
+/// The kind of network that a device is on: numbers that ranks tell each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Network {
+    InfiniBand = 0,
+    /// RoCE.
+    Ethernet = 1,
+    /// RDMA over TCP. Differs in more than its packets: a completed write may not be at the target yet, a message without a
+    /// receive breaks the connection, there are no atomics, and no datagrams.
+    Iwarp = 2,
+}
+
 /// A device, opened, and what of it is used.
 #[derive(Debug)]
 pub(crate) struct Device {
@@ -17,7 +28,7 @@ pub(crate) struct Device {
     pub attributes: Attributes,
     pub gid: Gid,
     pub lid: u16,
-    pub ethernet: bool,
+    pub network: Network,
     pub mtu: Mtu,
     /// Longest message of one work request.
     pub max_message: usize,
@@ -50,12 +61,16 @@ impl Device {
             }
             return Self::open(name);
         }
-        let mut why = Vec::new();
+        let (mut why, mut last) = (Vec::new(), None);
         for name in &names {
             match Self::open(name) {
+                Ok(device) if device.network == Network::Iwarp => last = last.or(Some(device)),
                 Ok(device) => return Ok(device),
                 Err(error) => why.push(format!("{name}: {error}")),
             }
+        }
+        if let Some(device) = last {
+            return Ok(device);
         }
         Err(unavailable(if why.is_empty() { "no RDMA device on this host".into() } else { why.join("; ") }))
     }
@@ -63,16 +78,19 @@ impl Device {
     pub fn open(name: &str) -> TransportResult<Self> {
         let failed = |e: VerbsError| unavailable(format!("device {name}: {e}"));
         let context = Context::open(name).map_err(failed)?;
-        if context.transport() != TransportKind::InfiniBand {
-            let reason =
-                "it has no datagrams, which connections are made by (iWARP needs its connection manager)";
-            return Err(unavailable(format!("device {name}: {reason}")));
-        }
         let attributes = context.attributes().map_err(failed)?;
         let port = context.port(PORT).map_err(failed)?;
         if !port.active {
             return Err(unavailable(format!("port {PORT} of device {name} is down")));
         }
+        let network = match context.transport() {
+            TransportKind::InfiniBand if port.ethernet => Network::Ethernet,
+            TransportKind::InfiniBand => Network::InfiniBand,
+            TransportKind::Iwarp => Network::Iwarp,
+            TransportKind::Other => {
+                return Err(unavailable(format!("device {name} is neither InfiniBand, RoCE nor iWARP")));
+            }
+        };
         let gids = context.gids(PORT).map_err(failed)?;
         let gid = best(&gids).ok_or_else(|| {
             unavailable(format!(
@@ -80,15 +98,7 @@ impl Device {
             ))
         })?;
         let max_message = port.max_message as usize;
-        Ok(Self {
-            attributes,
-            gid,
-            lid: port.lid,
-            ethernet: port.ethernet,
-            mtu: port.mtu,
-            max_message,
-            context,
-        })
+        Ok(Self { attributes, gid, lid: port.lid, network, mtu: port.mtu, max_message, context })
     }
 }
 

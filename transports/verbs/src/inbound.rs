@@ -2,8 +2,9 @@
 
 use ibverbs::{Access, Path, QueuePair, VerbsError};
 
+use crate::connect::{MIN_NOT_READY, queue_pair};
+use crate::datagrams::path_to;
 use crate::device::PORT;
-use crate::handshake::{MIN_NOT_READY, path_to, queue_pair};
 use crate::port::Port;
 use crate::wire::{Address, Hello};
 

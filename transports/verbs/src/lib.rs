@@ -1,7 +1,7 @@
 //! RDMA transport: puts, gets and atomics as work requests of reliable connected queue pairs, messages as sends.
 //!
 //! - A rank posts only on queue pairs that it has asked for itself, so each direction of traffic has its own. They are made
-//!   when a peer is first needed, by datagrams (`handshake`), and go when there are more than
+//!   when a peer is first needed, by datagrams or by rdma_cm (`connect`), and go when there are more than
 //!   [`Limits::queue_pairs`]: any number of peers is reached with a bounded number of them.
 //! - All queue pairs share one completion queue, and one receive queue for messages.
 //! - Work requests wait for a moment while others to the same peer are under way, and are then posted together: one
@@ -12,11 +12,13 @@
 //!
 //! All of a rank's verbs objects are behind one lock. `unsafe` is what posts or registers memory.
 
+mod connect;
+mod datagrams;
 mod device;
-mod handshake;
 mod inbound;
 mod link;
 mod local;
+mod manager;
 mod poll;
 mod pool;
 mod port;
@@ -31,6 +33,7 @@ mod wait;
 mod wire;
 mod work;
 
+pub use connect::Connect;
 pub use device::devices;
 pub use report::{DeviceReport, describe};
 pub use verbs::Verbs;
@@ -43,8 +46,10 @@ pub struct Options {
     /// This rank.
     pub rank: usize,
     /// Device to use, as `ibv_devices` names it; of several, with commas, the ranks take turns. By default the first whose
-    /// port is up.
+    /// port is up; one of iWARP, which has no atomics, only if there is no other.
     pub device: Option<String>,
+    /// How queue pairs are connected.
+    pub connect: Connect,
     /// How much of the device to use.
     pub limits: Limits,
 }

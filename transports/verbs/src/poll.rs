@@ -28,6 +28,7 @@ impl Port {
     pub fn poll(&mut self) -> TransportResult<Option<Instant>> {
         self.check_open()?;
         self.ring_all();
+        self.watch(false);
         let count = self.take_completions()?;
         if count == 0 {
             // Whatever arrived on them has been taken.

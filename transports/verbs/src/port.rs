@@ -4,13 +4,14 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use ibverbs::{
-    Access, AddressHandle, Batch, CompletionQueue, MemoryRegion, ProtectionDomain, QueuePair,
-    SharedReceiveQueue, WorkCompletion,
+    Access, Batch, CompletionQueue, MemoryRegion, ProtectionDomain, QueuePair, SharedReceiveQueue,
+    WorkCompletion,
 };
 use slab::Slab;
 use transom_transport::{TransportError, TransportResult};
 
 use crate::NAME;
+use crate::connect::Connector;
 use crate::device::Device;
 use crate::inbound::Inbound;
 use crate::link::{Link, State};
@@ -37,17 +38,6 @@ pub(crate) struct Bounds {
     pub questions: u8,
 }
 
-/// Datagrams that connections are made with.
-#[derive(Debug)]
-pub(crate) struct Datagrams {
-    pub queue_pair: QueuePair,
-    pub queue_key: u32,
-    pub incoming: Pool,
-    pub outgoing: Pool,
-    /// Where the datagram in each outgoing buffer goes, while it is on its way.
-    pub handles: Box<[Option<AddressHandle>]>,
-}
-
 /// Declared so that what uses an object is dropped before it.
 #[derive(Debug)]
 pub(crate) struct Port {
@@ -69,7 +59,8 @@ pub(crate) struct Port {
     pub inbound: HashMap<usize, Inbound>,
     /// Those that go when the completion queue is empty: it may hold messages that arrived on them.
     pub retired: Vec<QueuePair>,
-    pub datagrams: Option<Datagrams>,
+    /// What connections are made by.
+    pub connector: Option<Connector>,
     /// Where messages arrive.
     pub receives: Option<Arc<SharedReceiveQueue>>,
     pub inbox: Arc<Pool>,
@@ -175,6 +166,7 @@ impl Port {
         self.credits += link.posted;
         link.posted = 0;
         let works = std::mem::take(&mut link.works);
+        self.part(peer);
         self.dirty.remove(&peer);
         self.connecting.remove(&peer);
         self.waiting.retain(|waiting| *waiting != peer);
@@ -215,7 +207,7 @@ impl Port {
         self.links.iter_mut().for_each(|link| *link = None);
         self.inbound.clear();
         self.retired.clear();
-        self.datagrams = None;
+        self.connector = None;
         self.receives = None;
         self.regions.clear();
     }

@@ -10,8 +10,8 @@ use ibverbs::{
 use memmap2::{MmapMut, MmapRaw};
 use transom_transport::{TransportError, TransportResult};
 
-use crate::device::{Device, PORT, unavailable};
-use crate::handshake::{FOR_EVER, MIN_NOT_READY, RETRIES, TIMEOUT};
+use crate::connect::{FOR_EVER, MIN_NOT_READY, RETRIES, TIMEOUT};
+use crate::device::{Device, Network, PORT, unavailable};
 use crate::setup::{INLINE, READS, refused};
 
 /// Requests under way at once.
@@ -58,6 +58,10 @@ impl Raw {
     /// There is no device that can be used, or no room in it.
     pub fn open(device: Option<&str>, rank: usize, len: usize) -> TransportResult<Self> {
         let device = Device::choose(device, rank)?;
+        if device.network == Network::Iwarp {
+            let reason = "its queue pairs are not connected by their numbers (iWARP)";
+            return Err(unavailable(format!("device {}: {reason}", device.context.name())));
+        }
         let failed = |e: VerbsError| unavailable(format!("device {}: {e}", device.context.name()));
         let len = len.max(WORD);
         let memory: MmapRaw = MmapMut::map_anon(len)
@@ -121,7 +125,7 @@ impl Raw {
             lid: lid as u16,
             gid,
             gid_index: device.gid.index,
-            global: device.ethernet || gid[..8] != device.gid.bytes[..8],
+            global: device.network == Network::Ethernet || gid[..8] != device.gid.bytes[..8],
             mtu: device.mtu.min(theirs),
             port: PORT,
             responder_depth: device.attributes.max_qp_rd_atom.clamp(1, READS) as u8,

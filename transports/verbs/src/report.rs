@@ -2,10 +2,11 @@
 
 use std::net::Ipv6Addr;
 
-use ibverbs::{Atomics, Context, Gid, GidKind, VerbsError};
+use ibverbs::{Atomics, Context, Gid, GidKind, TransportKind, VerbsError};
 use transom_transport::{AtomicScope, TransportResult};
 
 use crate::device::{Device, PORT, best, unavailable};
+use crate::manager::Manager;
 
 /// A device, as `transom info` and `transom doctor` show it.
 #[derive(Debug, Clone)]
@@ -18,10 +19,15 @@ pub struct DeviceReport {
     pub unusable: Option<String>,
     /// Whether its port is up.
     pub active: bool,
-    /// `Ethernet` or `InfiniBand`.
+    /// `Ethernet` (RoCE), `InfiniBand` or `iWARP`.
     pub link: &'static str,
     /// The identifier that peers are given: index, kind and address.
     pub gid: Option<String>,
+    /// What connections are made by; of rdma_cm, with the address that peers are given.
+    pub connects: String,
+    /// Whether a completed write has been acknowledged by the target's device. If not, as on iWARP, the transport reads
+    /// behind writes to know.
+    pub acknowledges: bool,
     /// Payload of a packet, in bytes.
     pub mtu: u32,
     /// Longest message, in bytes.
@@ -50,13 +56,27 @@ pub fn describe(name: &str) -> TransportResult<DeviceReport> {
     let attributes = context.attributes().map_err(failed)?;
     let port = context.port(PORT).map_err(failed)?;
     let gid = best(&context.gids(PORT).map_err(failed)?);
+    let iwarp = context.transport() == TransportKind::Iwarp;
+    let manager = if iwarp { Some(Manager::new(name)) } else { None };
+    let unusable = Device::open(name).err().or_else(|| manager.as_ref()?.as_ref().err().cloned());
+    let connects = match &manager {
+        Some(Ok(manager)) => format!("rdma_cm at {}", manager.ip()),
+        Some(Err(_)) => "rdma_cm".to_owned(),
+        None => "datagrams".to_owned(),
+    };
     Ok(DeviceReport {
         name: name.to_owned(),
         firmware: attributes.firmware.clone(),
-        unusable: Device::open(name).err().map(|error| error.to_string()),
+        unusable: unusable.map(|error| error.to_string()),
         active: port.active,
-        link: if port.ethernet { "Ethernet" } else { "InfiniBand" },
-        gid: gid.map(|gid| words(&gid)),
+        link: match port.ethernet {
+            _ if iwarp => "iWARP",
+            true => "Ethernet",
+            false => "InfiniBand",
+        },
+        gid: gid.map(|gid| words(&gid, iwarp)),
+        connects,
+        acknowledges: !iwarp,
         mtu: port.mtu.bytes(),
         max_message: port.max_message.into(),
         max_qp: attributes.max_qp,
@@ -77,7 +97,12 @@ pub(crate) fn scope(atomics: Atomics) -> AtomicScope {
     }
 }
 
-fn words(gid: &Gid) -> String {
+fn words(gid: &Gid, iwarp: bool) -> String {
+    if iwarp {
+        // Its first bytes are the interface's hardware address.
+        let bytes: Vec<String> = gid.bytes[..6].iter().map(|byte| format!("{byte:02x}")).collect();
+        return bytes.join(":");
+    }
     let address = Ipv6Addr::from(gid.bytes);
     let address = address.to_ipv4_mapped().map_or_else(|| address.to_string(), |v4| v4.to_string());
     let kind = match gid.kind {

@@ -11,11 +11,13 @@ use slab::Slab;
 use transom_transport::{TransportError, TransportResult};
 
 use crate::Options;
-use crate::device::{Device, PORT, unavailable};
-use crate::handshake::ROUTING_HEADER;
+use crate::connect::{Connect, Connector};
+use crate::datagrams::{Datagrams, ROUTING_HEADER};
+use crate::device::{Device, Network, PORT, unavailable};
 use crate::local::Registrations;
+use crate::manager::Manager;
 use crate::pool::Pool;
-use crate::port::{BATCH, Bounds, Datagrams, Port};
+use crate::port::{BATCH, Bounds, Port};
 use crate::wait::Wait;
 use crate::wire::Hello;
 
@@ -55,9 +57,21 @@ pub(crate) fn open(options: &Options, device: Device) -> TransportResult<Port> {
     let channel = CompletionChannel::new(&device.context).map_err(failed)?;
     let queue = CompletionQueue::new(&device.context, completions as u32, Some(&channel)).map_err(failed)?;
     let shared = SharedReceiveQueue::new(&domain, receives as u32).map_err(failed)?;
-    let datagrams = datagrams(&domain, &queue)?;
+    let connector = match (options.connect, device.network) {
+        (Connect::Datagram, Network::Iwarp) => {
+            let reason = "it has no datagrams (TRANSOM_VERBS_CONNECT=cm, or auto, connects by rdma_cm)";
+            return Err(unavailable(format!("device {}: {reason}", device.context.name())));
+        }
+        (Connect::Manager, _) | (_, Network::Iwarp) => {
+            Connector::Manager(Manager::new(device.context.name())?)
+        }
+        _ => Connector::Datagrams(datagrams(&domain, &queue)?),
+    };
     let inbox = Arc::new(Pool::new(&domain, receives, MAX_MESSAGE)?);
     let wait = Wait::new(&device.context, channel)?;
+    if let Connector::Manager(manager) = &connector {
+        wait.add(manager.fd())?;
+    }
     let bounds = Bounds {
         queue_pairs: limits.queue_pairs.max(1),
         depth: limits.depth.clamp(2, attributes.max_qp_wr.max(2) as usize),
@@ -80,7 +94,7 @@ pub(crate) fn open(options: &Options, device: Device) -> TransportResult<Port> {
         uses: 0,
         inbound: HashMap::new(),
         retired: Vec::new(),
-        datagrams: Some(datagrams),
+        connector: Some(connector),
         receives: Some(shared),
         small: Pool::new(&domain, SMALL, SMALL_BYTES)?,
         large: Pool::new(&domain, LARGE, MAX_MESSAGE)?,
@@ -101,8 +115,8 @@ pub(crate) fn open(options: &Options, device: Device) -> TransportResult<Port> {
     for buffer in 0..receives as u32 {
         port.receive_into(buffer)?;
     }
-    for buffer in 0..DATAGRAMS as u32 {
-        port.listen(buffer);
+    if let Some(Connector::Datagrams(_)) = port.connector {
+        (0..DATAGRAMS as u32).for_each(|buffer| port.listen(buffer));
     }
     port.bounds.inline = granted(&port).map_err(|e| unavailable(e.to_string()))?;
     Ok(port)
@@ -110,7 +124,7 @@ pub(crate) fn open(options: &Options, device: Device) -> TransportResult<Port> {
 
 /// Bytes that the device takes with a work request.
 fn granted(port: &Port) -> Result<u32, VerbsError> {
-    crate::handshake::queue_pair(port).map(|queue_pair| queue_pair.inline().min(INLINE))
+    crate::connect::queue_pair(port).map(|queue_pair| queue_pair.inline().min(INLINE))
 }
 
 fn datagrams(domain: &Arc<ProtectionDomain>, queue: &Arc<CompletionQueue>) -> TransportResult<Datagrams> {

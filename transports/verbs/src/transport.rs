@@ -29,16 +29,15 @@ impl Transport for Verbs {
     }
 
     fn reaches(&self, address: &[u8]) -> bool {
-        Address::parse(address).is_some_and(|address| address.ethernet == self.address.ethernet)
+        Address::parse(address).is_some_and(|address| self.address.obstacle(&address).is_none())
     }
 
     fn connect(&self, peer: usize, address: &[u8]) -> TransportResult<()> {
         let Some(address) = Address::parse(address) else {
             return Err(TransportError::Malformed { peer, what: "verbs address" });
         };
-        if address.ethernet != self.address.ethernet {
-            let reason = "it is on another kind of network (TRANSOM_VERBS_DEVICE chooses the device)".into();
-            return Err(TransportError::Peer { peer, reason });
+        if let Some(obstacle) = self.address.obstacle(&address) {
+            return Err(TransportError::Peer { peer, reason: obstacle.into() });
         }
         let mut port = self.shared.port.lock();
         port.check_open()?;
@@ -142,6 +141,7 @@ impl Transport for Verbs {
     fn arm(&self) -> TransportResult<Armed> {
         let mut port = self.shared.port.lock();
         port.check_open()?;
+        port.watch(true);
         // Asked for before the last look: what comes after that makes an event (ibv_get_cq_event(3)).
         port.wait.arm(&port.queue, None)?;
         let until = port.poll()?;

@@ -10,6 +10,7 @@ use transom_transport::{Capabilities, Moves, TransportResult, WaitFd};
 use zerocopy::IntoBytes;
 
 use crate::Options;
+use crate::connect::Connector;
 use crate::device::Device;
 use crate::poll::Found;
 use crate::pool::Pool;
@@ -54,18 +55,19 @@ impl Verbs {
         let provider = format!("device {}, firmware {}", device.context.name(), device.attributes.firmware);
         let port = setup::open(options, device)?;
         let device = &port.device;
-        let Some(datagrams) = &port.datagrams else {
-            return Err(crate::device::unavailable("closed".into()));
+        let (gid, number) = match &port.connector {
+            Some(Connector::Datagrams(datagrams)) => {
+                (device.gid.bytes, (datagrams.queue_pair.number(), datagrams.queue_key))
+            }
+            Some(Connector::Manager(manager)) => {
+                let (ip, at) = manager.address();
+                (ip, (at.into(), 0))
+            }
+            None => return Err(crate::device::unavailable("closed".into())),
         };
-        let number = (datagrams.queue_pair.number(), datagrams.queue_key);
-        let address = Address::new(
-            port.secret,
-            device.gid.bytes,
-            number,
-            device.lid,
-            device.ethernet,
-            device.mtu as u8,
-        );
+        let managed = matches!(port.connector, Some(Connector::Manager(_)));
+        let address =
+            Address::new(port.secret, gid, number, device.lid, device.network, device.mtu as u8, managed);
         Ok(Self {
             address,
             capabilities: Capabilities {

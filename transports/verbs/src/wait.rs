@@ -1,6 +1,6 @@
 //! What to sleep on: the completion channel, the device's own events, and a timer for connections that are asked for.
 
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -29,10 +29,16 @@ impl Wait {
         let all = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(failed("epoll_create1"))?;
         let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
         let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, flags).map_err(failed("timerfd_create"))?;
-        for fd in [channel.as_fd(), device.async_fd(), timer.as_fd()] {
-            all.add(fd, EpollEvent::new(EpollFlags::EPOLLIN, 0)).map_err(failed("epoll_ctl"))?;
+        let wait = Self { all, timer, channel, device: device.clone() };
+        for fd in [wait.channel.as_fd(), device.async_fd(), wait.timer.as_fd()] {
+            wait.add(fd)?;
         }
-        Ok(Self { all, timer, channel, device: device.clone() })
+        Ok(wait)
+    }
+
+    /// One more descriptor: it wakes who sleeps, and does so again until somebody has read from it.
+    pub fn add(&self, fd: BorrowedFd<'_>) -> TransportResult<()> {
+        self.all.add(fd, EpollEvent::new(EpollFlags::EPOLLIN, 0)).map_err(failed("epoll_ctl"))
     }
 
     pub fn fd(&self) -> WaitFd {

@@ -4,28 +4,32 @@
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// Begins addresses and requests, with the version of both.
-const MAGIC: u64 = u64::from_le_bytes(*b"tsmverb1");
+use crate::device::Network;
 
-/// How to reach a rank's datagram queue pair.
+/// Begins addresses and requests, with the version of both.
+const MAGIC: u64 = u64::from_le_bytes(*b"tsmverb2");
+
+/// How to ask a rank for a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub(crate) struct Address {
     magic: u64,
     /// Chosen by the rank at random: who knows it may connect.
     pub secret: u64,
-    /// The port's global identifier.
+    /// The port's global identifier; where rdma_cm connects, its IP address (IPv4 as RFC 4291 §2.5.5.2 has it).
     pub gid: [u8; 16],
-    /// Number of the datagram queue pair, and its key.
+    /// Number of the datagram queue pair, and its key; where rdma_cm connects, the port that is listened at.
     pub number: u32,
     pub queue_key: u32,
     /// The port's local identifier, on InfiniBand.
     pub lid: u16,
-    /// 1 on Ethernet.
-    pub ethernet: u8,
+    /// [`Network`].
+    pub network: u8,
     /// The port's largest packet, as verbs count them.
     pub mtu: u8,
-    reserved: [u8; 4],
+    /// 1 where rdma_cm connects, 0 where datagrams do.
+    pub managed: u8,
+    reserved: [u8; 3],
 }
 
 impl Address {
@@ -34,20 +38,30 @@ impl Address {
         gid: [u8; 16],
         (number, queue_key): (u32, u32),
         lid: u16,
-        ethernet: bool,
+        network: Network,
         mtu: u8,
+        managed: bool,
     ) -> Self {
-        let ethernet = u8::from(ethernet);
-        Self { magic: MAGIC, secret, gid, number, queue_key, lid, ethernet, mtu, reserved: [0; 4] }
+        let (network, managed) = (network as u8, managed.into());
+        Self { magic: MAGIC, secret, gid, number, queue_key, lid, network, mtu, managed, reserved: [0; 3] }
     }
 
     /// The address in bytes that a rank has published; nothing if they are none.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
-        Self::read_from_bytes(bytes).ok().filter(|address| address.magic == MAGIC && address.ethernet <= 1)
+        Self::read_from_bytes(bytes).ok().filter(|address| address.magic == MAGIC && address.managed <= 1)
+    }
+
+    /// Why there is no way from here to there; nothing if there may be one.
+    pub fn obstacle(&self, peer: &Self) -> Option<&'static str> {
+        if peer.network != self.network {
+            return Some("it is on another kind of network (TRANSOM_VERBS_DEVICE chooses the device)");
+        }
+        (peer.managed != self.managed)
+            .then_some("it connects in another way (TRANSOM_VERBS_CONNECT must be the same everywhere)")
     }
 }
 
-/// What a datagram says.
+/// What it says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A queue pair wants a partner.
@@ -60,7 +74,7 @@ pub(crate) enum Kind {
     Leave = 4,
 }
 
-/// A datagram of the handshake.
+/// A request for a connection or an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub(crate) struct Hello {
@@ -141,13 +155,20 @@ mod tests {
 
     #[test]
     fn addresses_survive_and_nonsense_is_none() {
-        let address = Address::new(7, [3; 16], (11, 13), 0, true, 5);
+        let address = Address::new(7, [3; 16], (11, 13), 0, Network::Ethernet, 5, false);
         assert_eq!(Address::parse(address.as_bytes()), Some(address));
         assert!(size_of::<Address>() <= 200);
         for len in 0..size_of::<Address>() {
             assert_eq!(Address::parse(&address.as_bytes()[..len]), None);
         }
         assert_eq!(Address::parse(&[0; size_of::<Address>()]), None);
+        assert_eq!(address.obstacle(&address), None);
+        for (network, managed, word) in
+            [(Network::Iwarp, false, "network"), (Network::Ethernet, true, "TRANSOM_VERBS_CONNECT")]
+        {
+            let other = Address::new(7, [3; 16], (11, 13), 0, network, 5, managed);
+            assert!(address.obstacle(&other).unwrap().contains(word));
+        }
     }
 
     #[test]

@@ -7,10 +7,14 @@ use std::sync::Arc;
 
 use transom_conformance::{Subject, conformance_tests};
 use transom_transport::Transport;
-use transom_verbs::Limits;
+use transom_verbs::{Connect, Limits};
 
 fn open(ranks: usize) -> Option<Vec<Arc<dyn Transport>>> {
-    support::open_with(ranks, &Limits { queue_pairs: 1, depth: 2, completions: 1, receives: 4 })
+    support::open_with(
+        ranks,
+        &Limits { queue_pairs: 1, depth: 2, completions: 1, receives: 4 },
+        Connect::Auto,
+    )
 }
 
 const TINY: Subject = Subject { open, checks_keys: true, abandons: true };

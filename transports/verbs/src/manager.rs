@@ -1,0 +1,404 @@
+//! Connections by rdma_cm(7): for devices without datagrams (iWARP), and fabrics where those do not get through. A rank
+//! listens at an IP address of its device; requests and answers are the private data of connections.
+//!
+//! Events come by a descriptor of their own. A rank that sleeps is woken by it; one that polls looks at it now and then,
+//! and each time while it waits for an answer itself.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::time::Instant;
+
+use ibverbs::{
+    Access, ConnectionEvent, ConnectionEventKind, ConnectionId, EventChannel, Parameters, QueuePair,
+    VerbsError,
+};
+use nix::ifaddrs::getifaddrs;
+use transom_transport::TransportResult;
+use zerocopy::IntoBytes;
+
+use crate::connect::{Connector, FOR_EVER, MIN_NOT_READY, PATIENCE, RETRIES, TIMEOUT};
+use crate::device::{Network, unavailable};
+use crate::inbound::Inbound;
+use crate::link::State;
+use crate::port::Port;
+use crate::wire::{Address, Hello, Kind};
+
+/// For an address or a route to be found, in milliseconds; then the request is made again.
+const RESOLVE: u16 = 2000;
+/// Requests that may wait to be looked at.
+const WAITING: u16 = 1024;
+/// Polls per look at the events.
+const POLLS: u32 = 16;
+
+/// One rank's use of rdma_cm.
+#[derive(Debug)]
+pub(crate) struct Manager {
+    /// Queue pairs that this rank has asked for, and those that peers have, by peer.
+    outbound: HashMap<usize, ConnectionId>,
+    inbound: HashMap<usize, ConnectionId>,
+    _listener: ConnectionId,
+    /// Where it listens.
+    address: SocketAddr,
+    polls: u32,
+    channel: Arc<EventChannel>,
+    device: String,
+}
+
+impl Manager {
+    /// Listens at an address of the device.
+    pub fn new(device: &str) -> TransportResult<Self> {
+        let failed = |e: VerbsError| unavailable(format!("device {device} connects by rdma_cm: {e}"));
+        let channel = EventChannel::new().map_err(failed)?;
+        let (listener, address) = listen(&channel, device).map_err(failed)?.ok_or_else(|| {
+            let what = "no IP address of this host belongs to it, and rdma_cm connects by these: see rdma link, ip address";
+            unavailable(format!("device {device}: {what}"))
+        })?;
+        Ok(Self {
+            outbound: HashMap::new(),
+            inbound: HashMap::new(),
+            _listener: listener,
+            address,
+            polls: 0,
+            channel,
+            device: device.to_owned(),
+        })
+    }
+
+    /// The address that it listens at, without the port.
+    pub fn ip(&self) -> IpAddr {
+        self.address.ip()
+    }
+
+    /// Readable when there is an event.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.channel.as_fd()
+    }
+
+    /// What peers are told: the address, as IPv6 has it, and the port.
+    pub fn address(&self) -> ([u8; 16], u16) {
+        let ip = match self.address.ip() {
+            IpAddr::V4(v4) => v4.to_ipv6_mapped(),
+            IpAddr::V6(v6) => v6,
+        };
+        (ip.octets(), self.address.port())
+    }
+
+    /// Whether to look at the events in this poll.
+    pub fn is_due(&mut self, now: bool) -> bool {
+        self.polls = self.polls.wrapping_add(1);
+        now || self.polls.is_multiple_of(POLLS)
+    }
+
+    /// Closes a connection in order.
+    pub fn leave(&mut self, peer: usize) {
+        if let Some(id) = self.outbound.remove(&peer)
+            && let Err(error) = id.disconnect()
+        {
+            tracing::debug!(peer, %error, "a connection does not end in order");
+        }
+    }
+
+    /// Forgets a connection that is broken.
+    pub fn part(&mut self, peer: usize) {
+        self.outbound.remove(&peer);
+    }
+
+    /// Begins to ask a peer.
+    fn ask(&mut self, peer: usize, to: &Address) -> Result<(), VerbsError> {
+        let id = ConnectionId::new(&self.channel)?;
+        let mut from = self.address;
+        from.set_port(0);
+        id.resolve_address(from, self.of_peer(to), RESOLVE)?;
+        self.outbound.insert(peer, id);
+        Ok(())
+    }
+
+    fn of_peer(&self, address: &Address) -> SocketAddr {
+        let (ip, port) = (Ipv6Addr::from(address.gid), address.number as u16);
+        match (ip.to_ipv4_mapped(), self.address) {
+            (Some(v4), _) => SocketAddr::new(v4.into(), port),
+            // A link-local address is one of the link that this side is on, too.
+            (None, SocketAddr::V6(own)) if ip.is_unicast_link_local() => {
+                SocketAddrV6::new(ip, port, 0, own.scope_id()).into()
+            }
+            _ => SocketAddr::new(ip.into(), port),
+        }
+    }
+
+    /// Whose connection an event is about, and whether this rank has asked for it.
+    fn whose(&self, key: usize) -> Option<(usize, bool)> {
+        let find = |all: &HashMap<usize, ConnectionId>| {
+            all.iter().find(|(_, id)| id.key() == key).map(|(peer, _)| *peer)
+        };
+        find(&self.outbound).map(|peer| (peer, true)).or_else(|| Some((find(&self.inbound)?, false)))
+    }
+}
+
+/// Listens at the best address of a device. Which address is which device's, rdma_cm knows: it is bound to see.
+fn listen(
+    channel: &Arc<EventChannel>,
+    device: &str,
+) -> Result<Option<(ConnectionId, SocketAddr)>, VerbsError> {
+    let mut addresses = own_addresses();
+    addresses.sort_by_key(preference);
+    for mut address in addresses {
+        let id = ConnectionId::new(channel)?;
+        // Refused for addresses that are no RDMA device's.
+        if id.bind(address).is_ok() && id.device().as_deref() == Some(device) {
+            id.listen(WAITING)?;
+            address.set_port(id.port());
+            return Ok(Some((id, address)));
+        }
+    }
+    Ok(None)
+}
+
+fn own_addresses() -> Vec<SocketAddr> {
+    let all = getifaddrs().into_iter().flatten().filter_map(|interface| interface.address);
+    let address = |address: nix::sys::socket::SockaddrStorage| {
+        let v4 = address.as_sockaddr_in().map(|v4| SocketAddr::V4((*v4).into()));
+        v4.or_else(|| address.as_sockaddr_in6().map(|v6| SocketAddr::V6((*v6).into())))
+    };
+    all.filter_map(address).filter(|address| !address.ip().is_loopback()).collect()
+}
+
+/// IPv4 first, then IPv6 that is routed.
+fn preference(address: &SocketAddr) -> u8 {
+    match address {
+        SocketAddr::V4(_) => 0,
+        SocketAddr::V6(v6) if !v6.ip().is_unicast_link_local() => 1,
+        SocketAddr::V6(_) => 2,
+    }
+}
+
+impl Port {
+    fn manager(&mut self) -> Option<&mut Manager> {
+        match &mut self.connector {
+            Some(Connector::Manager(manager)) => Some(manager),
+            _ => None,
+        }
+    }
+
+    /// Asks a peer for a partner.
+    pub fn request_by_manager(&mut self, peer: usize) -> Result<(), VerbsError> {
+        let Some(Some(link)) = self.links.get_mut(peer) else { return Ok(()) };
+        let State::Connecting(attempt) = &mut link.state else { return Ok(()) };
+        let Some(Connector::Manager(manager)) = &mut self.connector else { return Ok(()) };
+        match manager.ask(peer, &link.address) {
+            // Not before there is an event, which is sure to come.
+            Ok(()) => attempt.again = attempt.began + PATIENCE,
+            Err(error) => tracing::debug!(peer, %error, "asking for a connection failed at once"),
+        }
+        Ok(())
+    }
+
+    /// Takes what has happened to connections.
+    pub fn take_events(&mut self) {
+        loop {
+            let Some(manager) = self.manager() else { return };
+            match manager.channel.next() {
+                Ok(Some(event)) => self.happened(event),
+                Ok(None) => return,
+                Err(error) => {
+                    tracing::warn!(%error, "events of connections cannot be read");
+                    return;
+                }
+            }
+        }
+    }
+
+    fn happened(&mut self, event: ConnectionEvent) {
+        if let Some(id) = event.asking {
+            self.asked_for(id, &event.data, event.depths);
+            return;
+        }
+        let Some((peer, outbound)) = self.manager().and_then(|manager| manager.whose(event.id)) else {
+            return;
+        };
+        let done = match (event.kind, outbound) {
+            (ConnectionEventKind::AddressResolved, true) => self.address_resolved(peer),
+            (ConnectionEventKind::RouteResolved, true) => self.route_resolved(peer),
+            (ConnectionEventKind::Response | ConnectionEventKind::Established, true) => {
+                self.answered(peer, &event);
+                Ok(())
+            }
+            (ConnectionEventKind::Failed, true) => {
+                tracing::debug!(peer, status = event.status, "a request for a connection failed");
+                self.try_later(peer);
+                Ok(())
+            }
+            (ConnectionEventKind::Disconnected | ConnectionEventKind::DeviceRemoved, true) => {
+                self.lose(peer, "its connection has ended (so has the process, or the way to it is cut)");
+                Ok(())
+            }
+            (
+                ConnectionEventKind::Failed
+                | ConnectionEventKind::Disconnected
+                | ConnectionEventKind::DeviceRemoved,
+                false,
+            ) => {
+                self.manager().and_then(|manager| manager.inbound.remove(&peer));
+                if let Some(attempt) = self.inbound.get(&peer).map(|inbound| inbound.attempt) {
+                    self.left(peer, attempt);
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        };
+        if let Err(error) = done {
+            tracing::debug!(peer, %error, "a request for a connection failed");
+            self.try_later(peer);
+        }
+    }
+
+    /// Asks again after a pause, with another queue pair: this one may have been used, and the peer may know of it.
+    fn try_later(&mut self, peer: usize) {
+        self.part(peer);
+        let fresh = self.fresh_pair();
+        let Some(Some(link)) = self.links.get_mut(peer) else { return };
+        let State::Connecting(attempt) = &mut link.state else { return };
+        match fresh {
+            Ok(queue_pair) => {
+                link.attempts = link.attempts.wrapping_add(1);
+                attempt.queue_pair = queue_pair;
+                attempt.again = Instant::now() + attempt.pause;
+            }
+            Err(error) => self.lose(peer, &format!("no queue pair can be made for it: {error}")),
+        }
+    }
+
+    fn address_resolved(&mut self, peer: usize) -> Result<(), VerbsError> {
+        let Some(manager) = self.manager() else { return Ok(()) };
+        let Some(id) = manager.outbound.get(&peer) else { return Ok(()) };
+        let device = id.device();
+        if device.as_ref() != Some(&manager.device) {
+            let (own, other) = (&manager.device, device.unwrap_or_default());
+            let reason = format!("the way to it goes by device {other:?}, not by {own}");
+            self.lose(peer, &reason);
+            return Ok(());
+        }
+        id.resolve_route(RESOLVE)
+    }
+
+    fn route_resolved(&mut self, peer: usize) -> Result<(), VerbsError> {
+        let Some(Some(link)) = self.links.get(peer) else { return Ok(()) };
+        let State::Connecting(attempt) = &link.state else { return Ok(()) };
+        let hello = self.hello(Kind::Request, peer, &link.address, link.attempts);
+        let hello = hello.of(attempt.queue_pair.number(), 0, self.bounds.answers);
+        let Some(Connector::Manager(manager)) = &self.connector else { return Ok(()) };
+        let Some(id) = manager.outbound.get(&peer) else { return Ok(()) };
+        attempt.queue_pair.initialise_for(id, self.asking_access())?;
+        let depths = (self.bounds.answers, self.bounds.questions);
+        id.connect(&self.parameters(&attempt.queue_pair, hello.as_bytes(), depths))
+    }
+
+    fn parameters<'a>(
+        &self,
+        queue_pair: &QueuePair,
+        data: &'a [u8],
+        (answers, questions): (u8, u8),
+    ) -> Parameters<'a> {
+        Parameters {
+            number: queue_pair.number(),
+            shared: self.receives.is_some(),
+            data,
+            responder_depth: answers,
+            initiator_depth: questions,
+            retries: RETRIES,
+            receiver_not_ready_retries: FOR_EVER,
+        }
+    }
+
+    /// What the peer may do on a queue pair that this rank posts on: nothing. But iWARP brings results of reads as writes.
+    fn asking_access(&self) -> Access {
+        match self.device.network {
+            Network::Iwarp => Access::REMOTE_READ | Access::REMOTE_WRITE,
+            _ => Access::NONE,
+        }
+    }
+
+    /// The peer has accepted.
+    fn answered(&mut self, peer: usize, event: &ConnectionEvent) {
+        let hello = event.data.get(..Hello::BYTES).and_then(Hello::parse);
+        let known = hello.and_then(|hello| Some((self.recognise(&hello)?.0, hello)));
+        let Some((from, hello)) = known else { return self.try_later(peer) };
+        if from != peer || hello.kind() != Some(Kind::Accept) {
+            return self.try_later(peer);
+        }
+        let confirm = event.kind == ConnectionEventKind::Response;
+        self.accepted(peer, &hello, |port, attempt, _| {
+            let Some(Connector::Manager(manager)) = &port.connector else { return Ok(()) };
+            match manager.outbound.get(&peer) {
+                Some(id) if confirm => {
+                    attempt.queue_pair.ready_to_receive_from(id, MIN_NOT_READY)?;
+                    attempt.queue_pair.ready_to_send_to(id, TIMEOUT, RETRIES)?;
+                    id.establish()
+                }
+                _ => Ok(()),
+            }
+        });
+    }
+
+    /// A peer wants a partner for a queue pair of its. Who is refused asks again.
+    fn asked_for(&mut self, id: ConnectionId, data: &[u8], depths: (u8, u8)) {
+        let hello = data.get(..Hello::BYTES).and_then(Hello::parse);
+        let hello = hello.filter(|hello| hello.kind() == Some(Kind::Request));
+        let known = hello.and_then(|hello| Some((self.recognise(&hello)?, hello)));
+        let Some(((peer, address), hello)) = known else { return refuse(&id) };
+        if let Err(error) = self.accept(peer, &address, &hello, &id, depths) {
+            tracing::warn!(peer, %error, "no queue pair for a peer that asks");
+            self.evict();
+            return refuse(&id);
+        }
+        if let Some(manager) = self.manager() {
+            manager.inbound.insert(peer, id);
+        }
+    }
+
+    fn accept(
+        &mut self,
+        peer: usize,
+        address: &Address,
+        hello: &Hello,
+        id: &ConnectionId,
+        (answers, questions): (u8, u8),
+    ) -> Result<(), VerbsError> {
+        let queue_pair = self.fresh_pair()?;
+        queue_pair.initialise_for(id, Access::REMOTE_READ | Access::REMOTE_WRITE | self.atomic_access)?;
+        if self.device.network != Network::Iwarp {
+            queue_pair.ready_to_receive_from(id, MIN_NOT_READY)?;
+        }
+        let answer = self.hello(Kind::Accept, peer, address, hello.attempt);
+        let answer = answer.of(queue_pair.number(), 0, self.bounds.answers);
+        let depths = (answers.min(self.bounds.answers), questions.min(self.bounds.questions));
+        id.accept(&self.parameters(&queue_pair, answer.as_bytes(), depths))?;
+        let inbound = Inbound { queue_pair, attempt: hello.attempt, sequence: 0 };
+        if let Some(old) = self.inbound.insert(peer, inbound) {
+            // Its last messages may be in the completion queue: they came before this request.
+            self.retired.push(old.queue_pair);
+        }
+        Ok(())
+    }
+}
+
+fn refuse(id: &ConnectionId) {
+    if let Err(error) = id.reject() {
+        tracing::debug!(%error, "a connection is not refused in order");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn routed_addresses_come_first() {
+        let mut all: Vec<SocketAddr> =
+            ["[fe80::1%3]:0", "[2001:db8::1]:0", "10.0.0.1:0"].map(|text| text.parse().unwrap()).to_vec();
+        all.sort_by_key(preference);
+        let texts: Vec<String> = all.iter().map(|address| address.ip().to_string()).collect();
+        assert_eq!(texts, ["10.0.0.1", "2001:db8::1", "fe80::1"]);
+    }
+}
