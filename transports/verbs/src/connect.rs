@@ -62,8 +62,8 @@ pub(crate) enum Connector {
     Manager(Manager),
 }
 
-/// A new queue pair of this rank.
-pub(crate) fn queue_pair(port: &Port) -> Result<QueuePair, VerbsError> {
+/// A new queue pair of this rank; where there is no shared queue, with receives of its own.
+pub(crate) fn queue_pair(port: &Port, receives: u32) -> Result<QueuePair, VerbsError> {
     QueuePair::reliable(
         &port.domain,
         &QueuePairOptions {
@@ -71,7 +71,8 @@ pub(crate) fn queue_pair(port: &Port) -> Result<QueuePair, VerbsError> {
             receive: &port.queue,
             shared: port.receives.as_ref(),
             sends: port.bounds.depth as u32,
-            receives: 0,
+            // Some devices make no empty queue.
+            receives: receives.max(1),
             parts: 1,
             inline: port.bounds.inline,
             signal_all: false,
@@ -197,7 +198,10 @@ impl Port {
         if self.inbound.get(&peer).is_some_and(|inbound| inbound.attempt == attempt)
             && let Some(inbound) = self.inbound.remove(&peer)
         {
-            self.retired.push(inbound.queue_pair);
+            match &mut self.mailboxes {
+                Some(mailboxes) => mailboxes.close(peer, inbound.queue_pair),
+                None => self.retired.push(inbound.queue_pair),
+            }
         }
     }
 
@@ -250,7 +254,7 @@ impl Port {
 
     /// A queue pair that may be connected.
     pub fn fresh_pair(&self) -> Result<QueuePair, VerbsError> {
-        let queue_pair = queue_pair(self)?;
+        let queue_pair = queue_pair(self, 0)?;
         if let Some(Connector::Datagrams(_)) = &self.connector {
             Datagrams::prepare(&queue_pair)?;
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ibverbs::{Attributes, Context, Gid, GidKind, Mtu, TransportKind, VerbsError, device_names};
+use ibverbs::{Access, Attributes, Context, Gid, GidKind, Mtu, TransportKind, VerbsError, device_names};
 use transom_transport::{TransportError, TransportResult};
 
 use crate::NAME;
@@ -47,6 +47,14 @@ pub(crate) fn unavailable(reason: String) -> TransportError {
 }
 
 impl Device {
+    /// What memory must allow that reads arrive in: on iWARP they come as the peer's writes (RFC 5040 §3.1).
+    pub fn sink(&self) -> Access {
+        match self.network {
+            Network::Iwarp => Access::LOCAL_WRITE | Access::REMOTE_WRITE,
+            _ => Access::LOCAL_WRITE,
+        }
+    }
+
     /// The device named, or of several with commas this rank's; else the first that can be used.
     pub fn choose(wanted: Option<&str>, rank: usize) -> TransportResult<Self> {
         let names = devices()?;

@@ -32,7 +32,7 @@ impl Port {
             Some(newer) if newer > 0 => return Ok(None),
             _ => {}
         }
-        let queue_pair = queue_pair(self)?;
+        let queue_pair = queue_pair(self, 0)?;
         // Reads and atomics must be answered; what regions allow says the rest.
         let access = Access::REMOTE_READ | Access::REMOTE_WRITE | self.atomic_access;
         queue_pair.initialise(PORT, access)?;

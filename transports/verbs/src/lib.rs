@@ -12,12 +12,14 @@
 //!
 //! All of a rank's verbs objects are behind one lock. `unsafe` is what posts or registers memory.
 
+mod confirm;
 mod connect;
 mod datagrams;
 mod device;
 mod inbound;
 mod link;
 mod local;
+mod mailboxes;
 mod manager;
 mod poll;
 mod pool;

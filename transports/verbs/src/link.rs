@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use ibverbs::{BATCH, Batch, QueuePair};
 
+use crate::confirm::Confirm;
 use crate::wire::Address;
 use crate::work::{Identity, Work};
 
@@ -58,6 +59,8 @@ pub(crate) struct Link {
     pub attempts: u32,
     /// Connections that broke without anything having succeeded on them.
     pub failures: u32,
+    /// Where completions do not say that the peer has got anything: what does.
+    pub confirm: Option<Box<Confirm>>,
     /// When it was last used, by the port's count.
     pub used: u64,
 }
@@ -73,6 +76,7 @@ impl Link {
             first: 0,
             attempts: 0,
             failures: 0,
+            confirm: None,
             used: 0,
         }
     }
@@ -93,7 +97,7 @@ impl Link {
     }
 
     pub fn push(&mut self, work: Work) {
-        self.staged_bytes += work.local.len as usize;
+        self.staged_bytes += work.staged_bytes();
         self.works.push_back(work);
     }
 
@@ -112,7 +116,13 @@ impl Link {
     ) -> Result<(), String> {
         let State::Ready(queue_pair) = &self.state else { return Ok(()) };
         loop {
-            let room = BATCH.min(self.staged()).min(depth.saturating_sub(self.posted)).min(*credits);
+            let most = depth.saturating_sub(self.posted).min(*credits);
+            let mut room = BATCH.min(self.staged()).min(most);
+            if room > 0
+                && let Some(confirm) = &mut self.confirm
+            {
+                room = confirm.batch(&mut self.works, self.posted, most);
+            }
             if room == 0 {
                 return Ok(());
             }
@@ -122,7 +132,7 @@ impl Link {
                 let id = Identity::Work { peer: peer as u32, sequence }.number();
                 batch.push(&work.request(id, i + 1 == room)).map_err(|e| e.to_string())?;
                 sequence = sequence.wrapping_add(1);
-                bytes += work.local.len as usize;
+                bytes += work.staged_bytes();
             }
             // SAFETY: `Work::local` is a buffer of ours that is given back, or the caller's memory that stays valid, until
             // the completion, and is registered unless the device copies it now (ibv_post_send(3)).
@@ -130,11 +140,7 @@ impl Link {
             let mut taken = room;
             if let Err(refused) = &posted {
                 taken = refused.taken;
-                bytes = self
-                    .works
-                    .range(self.posted..self.posted + taken)
-                    .map(|work| work.local.len as usize)
-                    .sum();
+                bytes = self.works.range(self.posted..self.posted + taken).map(Work::staged_bytes).sum();
             }
             self.staged_bytes -= bytes;
             self.posted += taken;
@@ -159,7 +165,7 @@ impl Link {
 
     /// The device has given everything back: what it did not do waits to be posted again.
     pub fn give_back(&mut self, undone: VecDeque<Work>) {
-        self.staged_bytes += undone.iter().map(|work| work.local.len as usize).sum::<usize>();
+        self.staged_bytes += undone.iter().map(Work::staged_bytes).sum::<usize>();
         let waiting = std::mem::replace(&mut self.works, undone);
         self.works.extend(waiting);
     }

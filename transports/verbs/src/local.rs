@@ -12,8 +12,10 @@ use transom_transport::TransportResult;
 use crate::setup::refused;
 
 /// Memory of this process that the device may access.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Registrations {
+    /// What memory must allow that the device writes.
+    sink: Access,
     /// By address of the first byte.
     known: BTreeMap<usize, Known>,
     /// At this number of entries those whose registration has ended go.
@@ -31,6 +33,10 @@ struct Known {
 }
 
 impl Registrations {
+    pub fn new(sink: Access) -> Self {
+        Self { sink, known: BTreeMap::new(), swept_at: 0 }
+    }
+
     /// A registration that covers so many bytes.
     ///
     /// # Safety
@@ -45,7 +51,7 @@ impl Registrations {
         if let Some(region) = self.find(start as usize, len, write) {
             return Ok(region);
         }
-        let access = if write { Access::LOCAL_WRITE } else { Access::NONE };
+        let access = if write { self.sink } else { Access::NONE };
         // SAFETY: the caller's promise.
         let region = unsafe { MemoryRegion::register(domain, start, len, access) };
         let region = Arc::new(region.map_err(|e| refused(len, &e))?);

@@ -16,14 +16,15 @@ use ibverbs::{
 };
 use nix::ifaddrs::getifaddrs;
 use transom_transport::TransportResult;
-use zerocopy::IntoBytes;
+use zerocopy::{FromBytes, IntoBytes};
 
-use crate::connect::{Connector, FOR_EVER, MIN_NOT_READY, PATIENCE, RETRIES, TIMEOUT};
+use crate::connect::{Connector, FOR_EVER, MIN_NOT_READY, PATIENCE, RETRIES, TIMEOUT, queue_pair};
 use crate::device::{Network, unavailable};
 use crate::inbound::Inbound;
 use crate::link::State;
+use crate::mailboxes::Mailboxes;
 use crate::port::Port;
-use crate::wire::{Address, Hello, Kind};
+use crate::wire::{Address, Grant, Hello, Kind};
 
 /// For an address or a route to be found, in milliseconds; then the request is made again.
 const RESOLVE: u16 = 2000;
@@ -327,7 +328,15 @@ impl Port {
         if from != peer || hello.kind() != Some(Kind::Accept) {
             return self.try_later(peer);
         }
+        let grant = event.data.get(Hello::BYTES..Hello::BYTES + Grant::BYTES);
+        let grant = grant.and_then(|bytes| Grant::read_from_bytes(bytes).ok());
         let confirm = event.kind == ConnectionEventKind::Response;
+        if let Some(mailboxes) = &self.mailboxes
+            && let Some(Some(link)) = self.links.get_mut(peer)
+        {
+            let Some(grant) = grant else { return self.try_later(peer) };
+            link.confirm = Some(mailboxes.confirm(peer, &grant));
+        }
         self.accepted(peer, &hello, |port, attempt, _| {
             let Some(Connector::Manager(manager)) = &port.connector else { return Ok(()) };
             match manager.outbound.get(&peer) {
@@ -347,6 +356,16 @@ impl Port {
         let hello = hello.filter(|hello| hello.kind() == Some(Kind::Request));
         let known = hello.and_then(|hello| Some((self.recognise(&hello)?, hello)));
         let Some(((peer, address), hello)) = known else { return refuse(&id) };
+        if let Some(mailboxes) = &self.mailboxes {
+            let ready = mailboxes.is_ready(peer);
+            if let Some(inbound) = self.inbound.get(&peer) {
+                self.left(peer, inbound.attempt);
+            }
+            if !ready {
+                // Until the device has given the receives back.
+                return refuse(&id);
+            }
+        }
         if let Err(error) = self.accept(peer, &address, &hello, &id, depths) {
             tracing::warn!(peer, %error, "no queue pair for a peer that asks");
             self.evict();
@@ -365,15 +384,31 @@ impl Port {
         id: &ConnectionId,
         (answers, questions): (u8, u8),
     ) -> Result<(), VerbsError> {
-        let queue_pair = self.fresh_pair()?;
+        let receives = self.mailboxes.as_ref().map_or(0, Mailboxes::each);
+        let queue_pair = queue_pair(self, receives)?;
         queue_pair.initialise_for(id, Access::REMOTE_READ | Access::REMOTE_WRITE | self.atomic_access)?;
         if self.device.network != Network::Iwarp {
             queue_pair.ready_to_receive_from(id, MIN_NOT_READY)?;
         }
         let answer = self.hello(Kind::Accept, peer, address, hello.attempt);
         let answer = answer.of(queue_pair.number(), 0, self.bounds.answers);
+        let mut data = answer.as_bytes().to_vec();
+        if let Some(mailboxes) = &mut self.mailboxes {
+            match mailboxes.open(peer, &queue_pair) {
+                Ok(grant) => data.extend_from_slice(grant.as_bytes()),
+                Err(error) => {
+                    mailboxes.close(peer, queue_pair);
+                    return Err(error);
+                }
+            }
+        }
         let depths = (answers.min(self.bounds.answers), questions.min(self.bounds.questions));
-        id.accept(&self.parameters(&queue_pair, answer.as_bytes(), depths))?;
+        if let Err(error) = id.accept(&self.parameters(&queue_pair, &data, depths)) {
+            if let Some(mailboxes) = &mut self.mailboxes {
+                mailboxes.close(peer, queue_pair);
+            }
+            return Err(error);
+        }
         let inbound = Inbound { queue_pair, attempt: hello.attempt, sequence: 0 };
         if let Some(old) = self.inbound.insert(peer, inbound) {
             // Its last messages may be in the completion queue: they came before this request.

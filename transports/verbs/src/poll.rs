@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use ibverbs::{Status, WorkCompletion};
+use ibverbs::{Status, VerbsError, WorkCompletion};
 use transom_transport::{TransportError, TransportResult};
 
 use crate::link::State;
@@ -38,7 +38,7 @@ impl Port {
             // A link that has become idle makes room.
             self.admit();
         }
-        Ok(self.ask_again())
+        Ok(self.ask_again().into_iter().chain(self.receives_again()).min())
     }
 
     fn take_completions(&mut self) -> TransportResult<usize> {
@@ -62,6 +62,9 @@ impl Port {
     }
 
     fn arrived(&mut self, buffer: u32, entry: &WorkCompletion) -> TransportResult<()> {
+        if let Some(mailboxes) = &mut self.mailboxes {
+            mailboxes.arrived(buffer, entry.is_success());
+        }
         if entry.is_success() {
             self.found
                 .push_back(Found::Message { buffer, len: (entry.len() as usize).min(self.inbox.size()) });
@@ -69,16 +72,24 @@ impl Port {
         }
         // Too long, so no message of ours, or its queue pair is gone.
         tracing::debug!(status = %entry.status(), "a receive failed");
-        self.receive_into(buffer)
+        match self.mailboxes.is_some() {
+            // Its queue pair has failed, and takes no other.
+            true => Ok(()),
+            false => self.receive_into(buffer),
+        }
     }
 
     /// Gives a buffer to the device for a message to arrive in.
     pub fn receive_into(&mut self, buffer: u32) -> TransportResult<()> {
+        let failed =
+            |e: VerbsError| TransportError::System { operation: "ibv_post_recv", reason: e.to_string() };
+        if self.mailboxes.is_some() {
+            return self.receive_again(buffer).map_err(failed);
+        }
         let Some(receives) = &self.receives else { return Ok(()) };
         let local = self.inbox.local(buffer, self.inbox.size());
         // SAFETY: registered, and not read before its completion.
-        unsafe { receives.post(Identity::Message(buffer).number(), local) }
-            .map_err(|e| TransportError::System { operation: "ibv_post_srq_recv", reason: e.to_string() })
+        unsafe { receives.post(Identity::Message(buffer).number(), local) }.map_err(failed)
     }
 
     /// The device reports a work request: those before it are done, and it has succeeded, failed or was given back.
@@ -108,6 +119,11 @@ impl Port {
         for _ in 0..count {
             let Some(work) = link.pop() else { return };
             *credits += 1;
+            if let Then::Confirm(sink) = work.then
+                && let Some(confirm) = &mut link.confirm
+            {
+                confirm.confirmed(sink);
+            }
             let pool = work.slot.map(|slot| (if slot.large { &mut *large } else { &mut *small }, slot.index));
             found.extend(succeeded(&work, pool.as_ref().map(|(pool, index)| (&**pool, *index))));
             if let Some((pool, index)) = pool {
@@ -159,7 +175,7 @@ impl Port {
         while link.posted > 0 {
             let Some(work) = link.pop() else { break };
             let is_message = work.verb == crate::work::Verb::Send;
-            if work.then == Then::Nothing && !is_message {
+            if work.context().is_none() && !is_message {
                 dropped.push(work);
             } else {
                 undone.push_back(work);

@@ -8,10 +8,10 @@ use transom_transport::{TransportError, TransportResult};
 
 use crate::setup::refused;
 
-/// Buffers of one size, in one mapping that the device may read and write. The registration goes first.
+/// Buffers of one size, in one mapping that the device may access. The registration goes first.
 #[derive(Debug)]
 pub(crate) struct Pool {
-    region: MemoryRegion,
+    region: Option<MemoryRegion>,
     memory: MmapRaw,
     size: usize,
     count: usize,
@@ -19,16 +19,32 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    pub fn new(domain: &Arc<ProtectionDomain>, count: usize, size: usize) -> TransportResult<Self> {
+    pub fn new(
+        domain: &Arc<ProtectionDomain>,
+        count: usize,
+        size: usize,
+        access: Access,
+    ) -> TransportResult<Self> {
+        let mut pool = Self::unregistered(count, size)?;
+        let (memory, bytes) = (pool.memory.as_mut_ptr(), count * size);
+        // SAFETY: the mapping outlives the registration, which is dropped first, and is only used through pointers.
+        let region = unsafe { MemoryRegion::register(domain, memory, bytes, access) };
+        pool.region = Some(region.map_err(|e| refused(bytes, &e))?);
+        Ok(pool)
+    }
+
+    /// The same without a registration: somebody else makes one of each part that is used.
+    pub fn unregistered(count: usize, size: usize) -> TransportResult<Self> {
         let bytes = count * size;
         let memory: MmapRaw = MmapMut::map_anon(bytes)
             .map_err(|e| TransportError::NoMemory { bytes, reason: format!("buffers: {e}") })?
             .into();
-        // SAFETY: the mapping outlives the registration, which is dropped first, and is only used through pointers.
-        let region =
-            unsafe { MemoryRegion::register(domain, memory.as_mut_ptr(), bytes, Access::LOCAL_WRITE) }
-                .map_err(|e| refused(bytes, &e))?;
-        Ok(Self { region, memory, size, count, free: (0..count as u32).rev().collect() })
+        Ok(Self { region: None, memory, size, count, free: (0..count as u32).rev().collect() })
+    }
+
+    /// The key by which peers access it, if they may.
+    pub fn remote_key(&self) -> u32 {
+        self.region.as_ref().map_or(0, MemoryRegion::remote_key)
     }
 
     /// Bytes of each buffer.
@@ -55,7 +71,11 @@ impl Pool {
     /// A buffer's first bytes, for a work request.
     pub fn local(&self, index: u32, len: usize) -> Local {
         let len = len.min(self.size) as u32;
-        Local { address: self.at(index) as u64, len, key: self.region.local_key() }
+        Local {
+            address: self.at(index) as u64,
+            len,
+            key: self.region.as_ref().map_or(0, MemoryRegion::local_key),
+        }
     }
 
     /// The first bytes of a buffer.

@@ -16,6 +16,7 @@ use crate::device::Device;
 use crate::inbound::Inbound;
 use crate::link::{Link, State};
 use crate::local::Registrations;
+use crate::mailboxes::Mailboxes;
 use crate::poll::Found;
 use crate::pool::Pool;
 use crate::wait::Wait;
@@ -63,6 +64,8 @@ pub(crate) struct Port {
     pub connector: Option<Connector>,
     /// Where messages arrive.
     pub receives: Option<Arc<SharedReceiveQueue>>,
+    /// Where there is no shared queue of receives.
+    pub mailboxes: Option<Mailboxes>,
     pub inbox: Arc<Pool>,
     pub small: Pool,
     pub large: Pool,
@@ -209,6 +212,7 @@ impl Port {
         self.retired.clear();
         self.connector = None;
         self.receives = None;
+        self.mailboxes = None;
         self.regions.clear();
     }
 }

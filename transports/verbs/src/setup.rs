@@ -15,6 +15,7 @@ use crate::connect::{Connect, Connector};
 use crate::datagrams::{Datagrams, ROUTING_HEADER};
 use crate::device::{Device, Network, PORT, unavailable};
 use crate::local::Registrations;
+use crate::mailboxes::Mailboxes;
 use crate::manager::Manager;
 use crate::pool::Pool;
 use crate::port::{BATCH, Bounds, Port};
@@ -28,6 +29,10 @@ const SMALL: usize = 1024;
 const SMALL_BYTES: usize = 256;
 /// Buffers for other messages and copies.
 const LARGE: usize = 128;
+/// Of the receives asked for, the part that each peer gets where they are not shared; and how many at least and at most.
+const EACH_OF: usize = 8;
+const LEAST_EACH: usize = 4;
+const MOST_EACH: usize = 64;
 /// Buffers for datagrams, each way.
 const DATAGRAMS: usize = 64;
 /// What a datagram is sent with must not be a guess.
@@ -49,6 +54,10 @@ pub(crate) fn open(options: &Options, device: Device) -> TransportResult<Port> {
     let attributes = &device.attributes;
     let limits = &options.limits;
     let receives = limits.receives.clamp(4, attributes.max_srq_wr.max(4) as usize);
+    // Where a message must not come without a receive, each peer has some of its own.
+    let iwarp = device.network == Network::Iwarp;
+    let each = (receives / EACH_OF).clamp(LEAST_EACH, MOST_EACH).min(attributes.max_qp_wr.max(1) as usize);
+    let receives = if iwarp { each * options.ranks } else { receives };
     let reserved = receives + 2 * DATAGRAMS;
     let completions = limits.completions.max(reserved + 16).min(attributes.max_cqe as usize);
     if completions <= reserved {
@@ -56,7 +65,11 @@ pub(crate) fn open(options: &Options, device: Device) -> TransportResult<Port> {
     }
     let channel = CompletionChannel::new(&device.context).map_err(failed)?;
     let queue = CompletionQueue::new(&device.context, completions as u32, Some(&channel)).map_err(failed)?;
-    let shared = SharedReceiveQueue::new(&domain, receives as u32).map_err(failed)?;
+    let sink = device.sink();
+    let shared = match iwarp {
+        true => None,
+        false => Some(SharedReceiveQueue::new(&domain, receives as u32).map_err(failed)?),
+    };
     let connector = match (options.connect, device.network) {
         (Connect::Datagram, Network::Iwarp) => {
             let reason = "it has no datagrams (TRANSOM_VERBS_CONNECT=cm, or auto, connects by rdma_cm)";
@@ -67,7 +80,14 @@ pub(crate) fn open(options: &Options, device: Device) -> TransportResult<Port> {
         }
         _ => Connector::Datagrams(datagrams(&domain, &queue)?),
     };
-    let inbox = Arc::new(Pool::new(&domain, receives, MAX_MESSAGE)?);
+    let inbox = Arc::new(match iwarp {
+        true => Pool::unregistered(receives, MAX_MESSAGE)?,
+        false => Pool::new(&domain, receives, MAX_MESSAGE, Access::LOCAL_WRITE)?,
+    });
+    let mailboxes = match iwarp {
+        true => Some(Mailboxes::new(&domain, options.ranks, each, &inbox, sink)?),
+        false => None,
+    };
     let wait = Wait::new(&device.context, channel)?;
     if let Connector::Manager(manager) = &connector {
         wait.add(manager.fd())?;
@@ -95,12 +115,13 @@ pub(crate) fn open(options: &Options, device: Device) -> TransportResult<Port> {
         inbound: HashMap::new(),
         retired: Vec::new(),
         connector: Some(connector),
-        receives: Some(shared),
-        small: Pool::new(&domain, SMALL, SMALL_BYTES)?,
-        large: Pool::new(&domain, LARGE, MAX_MESSAGE)?,
+        receives: shared,
+        mailboxes,
+        small: Pool::new(&domain, SMALL, SMALL_BYTES, sink)?,
+        large: Pool::new(&domain, LARGE, MAX_MESSAGE, sink)?,
         inbox,
         regions: Slab::new(),
-        registrations: Registrations::default(),
+        registrations: Registrations::new(sink),
         credits: completions - reserved,
         batch: Batch::new(),
         entries: Box::new([WorkCompletion::EMPTY; BATCH]),
@@ -112,8 +133,10 @@ pub(crate) fn open(options: &Options, device: Device) -> TransportResult<Port> {
         domain,
         device,
     };
-    for buffer in 0..receives as u32 {
-        port.receive_into(buffer)?;
+    if !iwarp {
+        for buffer in 0..receives as u32 {
+            port.receive_into(buffer)?;
+        }
     }
     if let Some(Connector::Datagrams(_)) = port.connector {
         (0..DATAGRAMS as u32).for_each(|buffer| port.listen(buffer));
@@ -124,7 +147,7 @@ pub(crate) fn open(options: &Options, device: Device) -> TransportResult<Port> {
 
 /// Bytes that the device takes with a work request.
 fn granted(port: &Port) -> Result<u32, VerbsError> {
-    crate::connect::queue_pair(port).map(|queue_pair| queue_pair.inline().min(INLINE))
+    crate::connect::queue_pair(port, 0).map(|queue_pair| queue_pair.inline().min(INLINE))
 }
 
 fn datagrams(domain: &Arc<ProtectionDomain>, queue: &Arc<CompletionQueue>) -> TransportResult<Datagrams> {
@@ -145,8 +168,8 @@ fn datagrams(domain: &Arc<ProtectionDomain>, queue: &Arc<CompletionQueue>) -> Tr
     Ok(Datagrams {
         queue_pair,
         queue_key,
-        incoming: Pool::new(domain, DATAGRAMS, ROUTING_HEADER + Hello::BYTES)?,
-        outgoing: Pool::new(domain, DATAGRAMS, Hello::BYTES)?,
+        incoming: Pool::new(domain, DATAGRAMS, ROUTING_HEADER + Hello::BYTES, Access::LOCAL_WRITE)?,
+        outgoing: Pool::new(domain, DATAGRAMS, Hello::BYTES, Access::LOCAL_WRITE)?,
         handles: (0..DATAGRAMS).map(|_| None).collect(),
     })
 }

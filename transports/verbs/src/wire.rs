@@ -137,6 +137,28 @@ impl Hello {
     }
 }
 
+/// What a peer grants with its answer, where receives are counted (`mailboxes`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub(crate) struct Grant {
+    /// Where it counts receives that were given back, and the key to read that.
+    pub address: u64,
+    pub key: u32,
+    /// Receives posted for the asking rank, when the count was this.
+    pub receives: u32,
+    pub count: u32,
+    reserved: u32,
+}
+
+impl Grant {
+    /// Bytes of each.
+    pub const BYTES: usize = size_of::<Self>();
+
+    pub fn new(address: u64, key: u32, receives: u32, count: u32) -> Self {
+        Self { address, key, receives, count, reserved: 0 }
+    }
+}
+
 /// A region's key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]

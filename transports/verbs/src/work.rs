@@ -32,6 +32,8 @@ pub(crate) enum Then {
     Copy { context: u64, to: usize },
     /// The 8 bytes in the buffer are the caller's.
     Value(u64),
+    /// Everything before has arrived (`confirm`); where that was read to.
+    Confirm(u8),
     /// Nothing: a message, or part of an operation that has failed already.
     Nothing,
 }
@@ -56,7 +58,16 @@ impl Work {
         match self.then {
             Then::Report(context) | Then::Continue(context) | Then::Value(context) => Some(context),
             Then::Copy { context, .. } => Some(context),
-            Then::Nothing => None,
+            Then::Confirm(_) | Then::Nothing => None,
+        }
+    }
+
+    /// Bytes that wait for company as long as it does.
+    pub fn staged_bytes(&self) -> usize {
+        match self.then {
+            // Never waits.
+            Then::Confirm(_) => 0,
+            _ => self.local.len as usize,
         }
     }
 
