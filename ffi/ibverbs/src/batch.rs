@@ -12,8 +12,8 @@ use crate::{AddressHandle, Local, VerbsError};
 pub const BATCH: usize = 32;
 /// Parts that a request can have.
 pub const MAX_PARTS: usize = 16;
-/// Parts that a batch holds: one for each request and two long lists besides.
-const PARTS: usize = BATCH + 2 * MAX_PARTS;
+/// Parts that a batch holds: enough for a long list in each request.
+const PARTS: usize = BATCH * MAX_PARTS;
 
 /// What a request does (ibv_post_send(3)).
 #[derive(Debug, Clone, Copy)]
@@ -105,7 +105,7 @@ pub struct PostError {
     pub error: VerbsError,
 }
 
-/// Up to [`BATCH`] requests. About 5 KiB that are written once here and then only where requests are put: keep it and use
+/// Up to [`BATCH`] requests. About 12 KiB that are written once here and then only where requests are put: keep it and use
 /// it again.
 pub struct Batch {
     requests: [sys::ibv_send_wr; BATCH],

@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub mod hostile;
+pub mod lists;
 pub mod messages;
 pub mod sleeping;
 pub mod transfers;
@@ -52,6 +53,7 @@ macro_rules! conformance_tests {
             round_trips_to_allocated_memory, round_trips_to_user_memory, complete_means_visible, many_outstanding,
             two_threads_put, sixty_four_mebibytes, nothing_to_transfer
         );
+        $crate::conformance_tests!($subject; lists: lists_arrive, wrong_lists_are_refused);
         $crate::conformance_tests!($subject; sleeping:
             wakes_for_messages, wakes_for_transfers, wakes_while_others_send, idle_is_quiet,
             a_first_message_finds_a_sleeper

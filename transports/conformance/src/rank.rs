@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use parking_lot::Mutex;
-use transom_transport::{Armed, Event, Posted, Region, Remote, Span, Transport, TransportResult};
+use transom_transport::{Armed, Event, Part, Posted, Region, Remote, Span, Transport, TransportResult};
 
 /// One rank.
 #[derive(Debug)]
@@ -101,6 +101,40 @@ impl Rank {
         let context = self.context();
         // SAFETY: the caller's promise.
         let posted = unsafe { self.transport.get(remote, offset, data.as_mut_ptr(), data.len(), context)? };
+        Ok(started(posted, context))
+    }
+
+    /// As [`Rank::try_put`], for parts of `data`.
+    ///
+    /// # Safety
+    /// `data` stays until the end.
+    pub unsafe fn try_put_list(
+        &self,
+        remote: &Remote,
+        offset: usize,
+        data: &[u8],
+        parts: &[Part],
+    ) -> TransportResult<Option<Option<u64>>> {
+        let context = self.context();
+        // SAFETY: the caller's promise; the callers here keep parts inside the data.
+        let posted = unsafe { self.transport.put_list(remote, offset, data.as_ptr(), parts, context)? };
+        Ok(started(posted, context))
+    }
+
+    /// As [`Rank::try_get`], for parts of `data`.
+    ///
+    /// # Safety
+    /// `data` stays until the end, and is not used before.
+    pub unsafe fn try_get_list(
+        &self,
+        remote: &Remote,
+        offset: usize,
+        data: &mut [u8],
+        parts: &[Part],
+    ) -> TransportResult<Option<Option<u64>>> {
+        let context = self.context();
+        // SAFETY: as above.
+        let posted = unsafe { self.transport.get_list(remote, offset, data.as_mut_ptr(), parts, context)? };
         Ok(started(posted, context))
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use transom_transport::{Remote, TransportResult};
+use transom_transport::{Part, Remote, TransportResult};
 
 use crate::{Rank, Subject};
 
@@ -83,6 +83,53 @@ impl Ranks {
         let started = unsafe { self.start_get(from, remote, offset, data)? };
         self.until("the end of a get", || {
             result = self[from].ended(started);
+            result.is_some()
+        });
+        result.unwrap()
+    }
+
+    /// Puts parts of `data` and waits; polls all.
+    pub fn put_list(
+        &self,
+        from: usize,
+        remote: &Remote,
+        offset: usize,
+        data: &[u8],
+        parts: &[Part],
+    ) -> TransportResult<()> {
+        assert!(Part::measure(parts).1 <= data.len());
+        // SAFETY: `data` outlives the wait, which ends with the operation.
+        self.finish(from, || unsafe { self[from].try_put_list(remote, offset, data, parts) })
+    }
+
+    /// Gets to parts of `data` and waits; polls all.
+    pub fn get_list(
+        &self,
+        from: usize,
+        remote: &Remote,
+        offset: usize,
+        data: &mut [u8],
+        parts: &[Part],
+    ) -> TransportResult<()> {
+        assert!(Part::measure(parts).1 <= data.len());
+        // SAFETY: as above; it is not used in the wait.
+        self.finish(from, || unsafe { self[from].try_get_list(remote, offset, data, parts) })
+    }
+
+    /// Begins an operation when there is room, and waits for its end; polls all.
+    fn finish(
+        &self,
+        from: usize,
+        mut begin: impl FnMut() -> TransportResult<Option<Option<u64>>>,
+    ) -> TransportResult<()> {
+        let mut begun = Ok(None);
+        self.until("room for a list", || {
+            begun = begin();
+            !matches!(begun, Ok(None))
+        });
+        let (begun, mut result) = (begun?.flatten(), None);
+        self.until("the end of a list", || {
+            result = self[from].ended(begun);
             result.is_some()
         });
         result.unwrap()

@@ -77,6 +77,7 @@ impl Confirm {
             inline: false,
             slot: None,
             _region: None,
+            list: None,
         })
     }
 
@@ -140,7 +141,15 @@ mod tests {
 
     fn works(verbs: &[Verb]) -> VecDeque<Work> {
         let local = Local { address: 0, len: 8, key: 0 };
-        let work = |verb| Work { verb, then: Then::Nothing, local, inline: true, slot: None, _region: None };
+        let work = |verb| Work {
+            verb,
+            then: Then::Nothing,
+            local,
+            inline: true,
+            slot: None,
+            _region: None,
+            list: None,
+        };
         verbs.iter().copied().map(work).collect()
     }
 

@@ -73,7 +73,7 @@ pub(crate) fn queue_pair(port: &Port, receives: u32) -> Result<QueuePair, VerbsE
             sends: port.bounds.depth as u32,
             // Some devices make no empty queue.
             receives: receives.max(1),
-            parts: 1,
+            parts: port.bounds.put_parts as u32,
             inline: port.bounds.inline,
             signal_all: false,
         },

@@ -18,6 +18,7 @@ mod datagrams;
 mod device;
 mod inbound;
 mod link;
+mod list;
 mod local;
 mod mailboxes;
 mod manager;

@@ -211,6 +211,17 @@ fn succeeded(work: &Work, buffer: Option<(&Pool, u32)>) -> Option<Found> {
             unsafe { std::ptr::copy_nonoverlapping(pool.at(index), to as *mut u8, len) };
             Some(Found::Complete { context, value: 0 })
         }
+        (Then::Scatter(context), Some((pool, index))) => {
+            let mut from = pool.at(index).cast_const();
+            for part in work.list.iter().flat_map(|list| &list.parts) {
+                // SAFETY: as above; the parts are as long together as what arrived, which the buffer holds (`Port::copied_list`).
+                unsafe {
+                    std::ptr::copy_nonoverlapping(from, part.address as *mut u8, part.len as usize);
+                    from = from.add(part.len as usize);
+                }
+            }
+            Some(Found::Complete { context, value: 0 })
+        }
         _ => None,
     }
 }

@@ -34,6 +34,9 @@ pub(crate) struct Bounds {
     pub inline: u32,
     /// Longest message of one work request.
     pub piece: usize,
+    /// Parts of this process's memory in one put, and in one get.
+    pub put_parts: usize,
+    pub get_parts: usize,
     /// Reads and atomics under way that this device answers, and asks, at a time.
     pub answers: u8,
     pub questions: u8,

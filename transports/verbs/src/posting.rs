@@ -32,12 +32,12 @@ impl Access<'_> {
 }
 
 /// The device's key in a key of ours.
-fn key_of(remote: &Remote) -> TransportResult<u32> {
+pub(crate) fn key_of(remote: &Remote) -> TransportResult<u32> {
     let no_key = |_| TransportError::Malformed { peer: remote.peer, what: "region key" };
     u32::try_from(remote.key).map_err(no_key)
 }
 
-fn in_range(remote: &Remote, offset: usize, len: usize) -> TransportResult<()> {
+pub(crate) fn in_range(remote: &Remote, offset: usize, len: usize) -> TransportResult<()> {
     if offset > remote.len || len > remote.len - offset {
         return Err(TransportError::Range { offset, bytes: len, len: remote.len });
     }
@@ -56,7 +56,7 @@ impl Port {
     }
 
     /// Whether a peer takes so many more work requests; an error if it is lost.
-    fn has_room(&mut self, peer: usize, works: usize) -> TransportResult<bool> {
+    pub fn has_room(&mut self, peer: usize, works: usize) -> TransportResult<bool> {
         self.check_open()?;
         let most = self.most_waiting();
         let link = self.link(peer)?;
@@ -88,7 +88,11 @@ impl Port {
             let local = Local { address: access.local as u64, len: access.len as u32, key: 0 };
             let then = Then::Report(access.context);
             let verb = access.verb(key, 0);
-            self.submit(peer, [Work { verb, then, local, inline: true, slot: None, _region: None }], false)?;
+            self.submit(
+                peer,
+                [Work { verb, then, local, inline: true, slot: None, _region: None, list: None }],
+                false,
+            )?;
             return Ok(Posted::Pending);
         }
         if access.len <= COPIED.min(self.bounds.piece) {
@@ -111,6 +115,7 @@ impl Port {
                 inline: false,
                 slot: None,
                 _region: Some(region.clone()),
+                list: None,
             }
         });
         self.submit(peer, works, false)?;
@@ -132,8 +137,15 @@ impl Port {
         } else {
             Then::Copy { context: access.context, to: access.local as usize }
         };
-        let work =
-            Work { verb: access.verb(key, 0), then, local, inline: false, slot: Some(slot), _region: None };
+        let work = Work {
+            verb: access.verb(key, 0),
+            then,
+            local,
+            inline: false,
+            slot: Some(slot),
+            _region: None,
+            list: None,
+        };
         self.submit(access.remote.peer, [work], false)?;
         Ok(Posted::Pending)
     }
@@ -165,7 +177,7 @@ impl Port {
         let then = Then::Value(context);
         self.submit(
             peer,
-            [Work { verb, then, local, inline: false, slot: Some(slot), _region: None }],
+            [Work { verb, then, local, inline: false, slot: Some(slot), _region: None, list: None }],
             false,
         )?;
         Ok(Posted::Pending)
@@ -183,8 +195,15 @@ impl Port {
         let Some(slot) = self.take_slot(len) else { return Ok(Posted::Again) };
         let inline = len <= self.bounds.inline as usize;
         let local = self.fill(slot, header, payload);
-        let work =
-            Work { verb: Verb::Send, then: Then::Nothing, local, inline, slot: Some(slot), _region: None };
+        let work = Work {
+            verb: Verb::Send,
+            then: Then::Nothing,
+            local,
+            inline,
+            slot: Some(slot),
+            _region: None,
+            list: None,
+        };
         self.submit(peer, [work], true)?;
         Ok(Posted::Complete)
     }

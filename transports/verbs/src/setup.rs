@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use ibverbs::{
-    Access, Atomics, Batch, CompletionChannel, CompletionQueue, ProtectionDomain, QueuePair,
+    Access, Atomics, Batch, CompletionChannel, CompletionQueue, MAX_PARTS, ProtectionDomain, QueuePair,
     QueuePairOptions, SharedReceiveQueue, VerbsError, WorkCompletion,
 };
 use slab::Slab;
@@ -97,6 +97,8 @@ pub(crate) fn open(options: &Options, device: Device) -> TransportResult<Port> {
         depth: limits.depth.clamp(2, attributes.max_qp_wr.max(2) as usize),
         inline: INLINE,
         piece: device.max_message.min(1 << 30),
+        put_parts: (attributes.max_sge as usize).clamp(1, MAX_PARTS),
+        get_parts: (attributes.max_sge_rd.min(attributes.max_sge) as usize).clamp(1, MAX_PARTS),
         answers: attributes.max_qp_rd_atom.clamp(1, READS) as u8,
         questions: attributes.max_qp_init_rd_atom.clamp(1, READS) as u8,
     };

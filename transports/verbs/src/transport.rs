@@ -2,12 +2,13 @@
 
 use arrayvec::ArrayVec;
 use transom_transport::{
-    Armed, Capabilities, Completion, Event, NativeAtomic, Posted, Region, RegionKey, Remote, Span, Transport,
-    TransportError, TransportResult, WaitFd,
+    Armed, Capabilities, Completion, Event, NativeAtomic, Part, Posted, Region, RegionKey, Remote, Span,
+    Transport, TransportError, TransportResult, WaitFd,
 };
 use zerocopy::FromBytes;
 
 use crate::link::Link;
+use crate::list::ListAccess;
 use crate::poll::Found;
 use crate::port::BATCH;
 use crate::posting::Access;
@@ -88,6 +89,32 @@ impl Transport for Verbs {
         let access = Access { write: false, remote, offset, local, len, context };
         // SAFETY: as in `put`.
         unsafe { self.shared.port.lock().access(&access) }
+    }
+
+    unsafe fn put_list(
+        &self,
+        remote: &Remote,
+        offset: usize,
+        local: *const u8,
+        parts: &[Part],
+        context: u64,
+    ) -> TransportResult<Posted> {
+        let access = ListAccess { write: true, remote, offset, local: local.cast_mut(), parts, context };
+        // SAFETY: the promise of this method's caller is that of `list`.
+        unsafe { self.shared.port.lock().list(&access) }
+    }
+
+    unsafe fn get_list(
+        &self,
+        remote: &Remote,
+        offset: usize,
+        local: *mut u8,
+        parts: &[Part],
+        context: u64,
+    ) -> TransportResult<Posted> {
+        let access = ListAccess { write: false, remote, offset, local, parts, context };
+        // SAFETY: as in `put_list`.
+        unsafe { self.shared.port.lock().list(&access) }
     }
 
     fn atomic(

@@ -76,7 +76,11 @@ impl Verbs {
                 rma: true,
                 immediate: false,
                 registration_is_free: false,
-                moves: Some(Moves { inline: port.bounds.inline as usize, copied: COPIED, lists: None }),
+                moves: Some(Moves {
+                    inline: port.bounds.inline as usize,
+                    copied: COPIED,
+                    lists: Some(port.lists()),
+                }),
                 atomics,
                 provider,
             },

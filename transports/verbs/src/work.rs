@@ -30,6 +30,8 @@ pub(crate) enum Then {
     Continue(u64),
     /// The bytes in the buffer are the caller's, at this address; then its operation has ended.
     Copy { context: u64, to: usize },
+    /// The bytes in the buffer are the caller's, for the parts of the list; then its operation has ended.
+    Scatter(u64),
     /// The 8 bytes in the buffer are the caller's.
     Value(u64),
     /// Everything before has arrived (`confirm`); where that was read to.
@@ -50,6 +52,16 @@ pub(crate) struct Work {
     pub slot: Option<Slot>,
     /// Keeps `local` registered, if it is the caller's memory.
     pub _region: Option<Arc<MemoryRegion>>,
+    /// In place of `local`, of which only the length counts: parts of the caller's memory. With [`Then::Scatter`] those that
+    /// get the bytes that arrive in `local`.
+    pub list: Option<Box<List>>,
+}
+
+/// Parts of the caller's memory, and what keeps them registered.
+#[derive(Debug, Clone)]
+pub(crate) struct List {
+    pub parts: Box<[Local]>,
+    pub _regions: Vec<Arc<MemoryRegion>>,
 }
 
 impl Work {
@@ -57,7 +69,7 @@ impl Work {
     pub fn context(&self) -> Option<u64> {
         match self.then {
             Then::Report(context) | Then::Continue(context) | Then::Value(context) => Some(context),
-            Then::Copy { context, .. } => Some(context),
+            Then::Copy { context, .. } | Then::Scatter(context) => Some(context),
             Then::Confirm(_) | Then::Nothing => None,
         }
     }
@@ -81,7 +93,11 @@ impl Work {
             }
             Verb::Send => Operation::Send,
         };
-        let parts = if self.local.len == 0 { &[][..] } else { std::slice::from_ref(&self.local) };
+        let parts = match &self.list {
+            Some(list) if !matches!(self.then, Then::Scatter(_)) => &list.parts[..],
+            _ if self.local.len == 0 => &[],
+            _ => std::slice::from_ref(&self.local),
+        };
         Request { id, operation, parts, signalled, inline: self.inline, fence: false, solicited: false }
     }
 }

@@ -90,7 +90,7 @@ pub fn pair(defect: Defect, atomics: AtomicScope) -> Pair {
         max_message: 4096,
         max_transfer: 1 << 30,
         rma: true,
-        immediate: true,
+        immediate: false,
         registration_is_free: true,
         moves: None,
         atomics,
