@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use transom::explain::{Kind, Path, Reason};
-use transom::{Job, Max, Result, Sum, WindowOptions};
+use transom::{Datatype, Job, Layout, Max, Result, Sum, WindowOptions};
 
 use crate::child;
 
@@ -30,12 +30,22 @@ fn counted(job: &Job) -> Result<()> {
         epoch.compare_and_swap(other, 2, 0, 1).map(drop)?;
         epoch.accumulate(other, 3, Max, &[5; 10])
     })?;
+    let number = Datatype::of::<i64>();
+    let (column, scattered) = (Datatype::vector(100, 1, 3, &number)?, Datatype::vector(100, 1, 2, &number)?);
+    let (data, dense) = ([4i64; 300], Layout::new(100, &number));
+    words.lock_all(|epoch| {
+        // One run there, a hundred pieces here; and a hundred runs there.
+        epoch.put_as(other, 0, &data, Layout::new(1, &column), dense)?;
+        epoch.put_as(other, 200, &data[..100], dense, Layout::new(1, &scattered))
+    })?;
     halves.lock_all(|epoch| epoch.accumulate(other, 0, Sum, &[1]))?;
     let counted = words.explain();
     for (kind, path, operations) in [
         (Kind::Put, Path::Inline, 1),
         (Kind::Put, Path::Bounce, 1),
         (Kind::Put, Path::ZeroCopy, 1),
+        (Kind::Put, Path::List, 1),
+        (Kind::Put, Path::Packed, 1),
         (Kind::FetchAndOp, Path::Hardware, 2),
         (Kind::CompareAndSwap, Path::Hardware, 1),
         (Kind::Accumulate, Path::Assisted, 1),

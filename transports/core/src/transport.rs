@@ -227,7 +227,7 @@ pub trait Transport: Send + Sync + fmt::Debug {
     /// [`Moves::lists`].
     ///
     /// # Safety
-    /// As [`Transport::put`], for the buffer up to the end of its last part.
+    /// As [`Transport::put`], for the parts.
     unsafe fn put_list(
         &self,
         _remote: &Remote,
@@ -243,7 +243,7 @@ pub trait Transport: Send + Sync + fmt::Debug {
     /// [`Moves::lists`].
     ///
     /// # Safety
-    /// As [`Transport::get`], for the buffer up to the end of its last part.
+    /// As [`Transport::get`], for the parts.
     unsafe fn get_list(
         &self,
         _remote: &Remote,

@@ -137,11 +137,14 @@ impl Port {
             // SAFETY: inside the buffer, which is the device's.
             unsafe { self.registrations.cover(&self.domain, start, range.len(), !access.write) }
         };
-        let regions = if end - start <= SPARSE * bytes {
-            vec![cover(start..end)?]
-        } else {
-            let each = access.parts.iter().map(|part| cover(part.offset..part.offset + part.len));
-            each.collect::<TransportResult<Vec<_>>>()?
+        // What is between them need not even be memory.
+        let whole = if end - start <= SPARSE * bytes { cover(start..end).ok() } else { None };
+        let regions = match whole {
+            Some(region) => vec![region],
+            None => {
+                let each = access.parts.iter().map(|part| cover(part.offset..part.offset + part.len));
+                each.collect::<TransportResult<Vec<_>>>()?
+            }
         };
         let parts = access.locals(|i| regions.get(i).unwrap_or(&regions[0]).local_key());
         Ok(List { parts, _regions: regions })
