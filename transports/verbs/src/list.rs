@@ -110,7 +110,8 @@ impl Port {
                 // SAFETY: the caller's bytes are valid and unchanged (`Transport::put_list`); the buffer is free, so nobody is
                 // at it, and holds the sum of all parts.
                 unsafe {
-                    std::ptr::copy_nonoverlapping(access.local.add(part.offset).cast_const(), to, part.len);
+                    let from = access.local.wrapping_add(part.offset).cast_const();
+                    std::ptr::copy_nonoverlapping(from, to, part.len);
                     to = to.add(part.len);
                 }
             }
@@ -134,7 +135,7 @@ impl Port {
         let end = Part::measure(access.parts).1;
         let mut cover = |range: Range<usize>| -> TransportResult<Arc<MemoryRegion>> {
             let start = access.local.wrapping_add(range.start);
-            // SAFETY: inside the buffer, which is the device's.
+            // SAFETY: the device is named the parts only, which are valid; registering what is no memory fails (ibv_reg_mr(3)).
             unsafe { self.registrations.cover(&self.domain, start, range.len(), !access.write) }
         };
         // What is between them need not even be memory.
