@@ -55,6 +55,12 @@ impl Device {
         }
     }
 
+    /// Linux' soft-iWARP, `siw`.
+    pub fn is_soft_iwarp(&self) -> bool {
+        const VENDOR: u32 = 0x62_6d74;
+        self.network == Network::Iwarp && self.attributes.vendor == VENDOR
+    }
+
     /// The device named, or of several with commas this rank's; else the first that can be used.
     pub fn choose(wanted: Option<&str>, rank: usize) -> TransportResult<Self> {
         let names = devices()?;

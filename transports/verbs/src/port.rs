@@ -37,6 +37,8 @@ pub(crate) struct Bounds {
     /// Parts of this process's memory in one put, and in one get.
     pub put_parts: usize,
     pub get_parts: usize,
+    /// Reads of a few bytes must not cross a page of the target.
+    pub short_reads_stay: bool,
     /// Reads and atomics under way that this device answers, and asks, at a time.
     pub answers: u8,
     pub questions: u8,

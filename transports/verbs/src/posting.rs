@@ -80,7 +80,11 @@ impl Port {
             return Ok(Posted::Complete);
         }
         let (peer, key) = (access.remote.peer, key_of(access.remote)?);
-        let pieces = access.len.div_ceil(self.bounds.piece);
+        let piece = match self.bounds.short_reads_stay {
+            true => self.short_piece(access),
+            false => self.bounds.piece,
+        };
+        let pieces = access.len.div_ceil(piece);
         if !self.has_room(peer, pieces)? {
             return Ok(Posted::Again);
         }
@@ -95,13 +99,12 @@ impl Port {
             )?;
             return Ok(Posted::Pending);
         }
-        if access.len <= COPIED.min(self.bounds.piece) {
+        if access.len <= COPIED.min(piece) {
             return self.copied(access, key);
         }
         // SAFETY: the caller's promise; the works below keep the registration until they have ended.
         let region =
             unsafe { self.registrations.cover(&self.domain, access.local, access.len, !access.write)? };
-        let piece = self.bounds.piece;
         let works = (0..pieces).map(|i| {
             let (start, last) = (i * piece, i + 1 == pieces);
             let address = access.local as u64 + start as u64;
@@ -120,6 +123,17 @@ impl Port {
         });
         self.submit(peer, works, false)?;
         Ok(Posted::Pending)
+    }
+
+    /// Bytes of a work request for soft-iWARP, which answers short reads wrongly whose source crosses a page (`siw_try_1seg` in
+    /// Linux' siw_qp_tx.c copies as many bytes from the first page as are in the second): of such a read none does.
+    fn short_piece(&self, access: &Access<'_>) -> usize {
+        const SHORT: usize = 32;
+        const PAGE: u64 = 4096;
+        let start = access.remote.base.wrapping_add(access.offset as u64);
+        let left = (PAGE - start % PAGE) as usize;
+        let is_hit = !access.write && access.len <= SHORT && access.len > left;
+        if is_hit { left } else { self.bounds.piece }
     }
 
     /// A put or get through a buffer of ours.

@@ -99,6 +99,7 @@ pub(crate) fn open(options: &Options, device: Device) -> TransportResult<Port> {
         piece: device.max_message.min(1 << 30),
         put_parts: (attributes.max_sge as usize).clamp(1, MAX_PARTS),
         get_parts: (attributes.max_sge_rd.min(attributes.max_sge) as usize).clamp(1, MAX_PARTS),
+        short_reads_stay: device.is_soft_iwarp(),
         answers: attributes.max_qp_rd_atom.clamp(1, READS) as u8,
         questions: attributes.max_qp_init_rd_atom.clamp(1, READS) as u8,
     };
