@@ -9,6 +9,7 @@
 
 mod datagram;
 mod failures;
+mod managed;
 mod messages;
 mod one_sided;
 mod queues;
