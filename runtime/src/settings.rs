@@ -64,7 +64,7 @@ pub const SETTINGS: &[Setting] = &[
         name: "TRANSOM_VERBS_RECEIVES",
         kind: "number",
         default: "128",
-        meaning: "buffers of 16 KiB for messages that arrive",
+        meaning: "buffers of 16 KiB for messages that arrive; on iWARP an eighth of so many for each peer, 4 to 64",
     },
     Setting {
         name: "TRANSOM_OFI_PROVIDER",

@@ -47,7 +47,7 @@ pub(crate) fn unavailable(reason: String) -> TransportError {
 }
 
 impl Device {
-    /// What memory must allow that reads arrive in: on iWARP they come as the peer's writes (RFC 5040 §3.1).
+    /// What memory must allow that reads arrive in: on iWARP they come as the peer's writes (RFC 5040 §5.2).
     pub fn sink(&self) -> Access {
         match self.network {
             Network::Iwarp => Access::LOCAL_WRITE | Access::REMOTE_WRITE,

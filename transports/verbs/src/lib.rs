@@ -9,6 +9,8 @@
 //! - Small puts are written into the work request; up to 16 KiB bytes are copied through registered buffers; longer ones
 //!   are registered for as long as they are under way (`local`): nothing is remembered, so nothing can be stale.
 //! - A work request that the target refuses breaks its queue pair. What was behind it is posted again on a new one.
+//! - iWARP differs: there completions say less, and receives must be counted (`confirm`, `mailboxes`); a refusal ends all use
+//!   of the peer, since nothing tells what was refused.
 //!
 //! All of a rank's verbs objects are behind one lock. `unsafe` is what posts or registers memory.
 
@@ -21,6 +23,7 @@ mod link;
 mod list;
 mod local;
 mod mailboxes;
+mod managed;
 mod manager;
 mod poll;
 mod pool;
@@ -66,7 +69,8 @@ pub struct Limits {
     pub depth: usize,
     /// Completions that the queue has room for, at least 16 more than `receives`.
     pub completions: usize,
-    /// Messages that may arrive before the first is taken, at least 4.
+    /// Messages that may arrive before the first is taken, at least 4. On iWARP each peer has an eighth of so many for
+    /// itself, 4 to 64.
     pub receives: usize,
 }
 

@@ -7,6 +7,7 @@ use ibverbs::{Status, VerbsError, WorkCompletion};
 use transom_transport::{TransportError, TransportResult};
 
 use crate::link::State;
+use crate::manager::BROKEN;
 use crate::pool::Pool;
 use crate::port::Port;
 use crate::work::{Identity, Then, Work};
@@ -108,6 +109,7 @@ impl Port {
                 self.failed(peer, status);
             }
             (_, State::Breaking(_)) => self.flushed(peer, position),
+            (status, _) if status.is_flushed() && self.mailboxes.is_some() => self.lose(peer, BROKEN),
             (status, _) => self.lose(peer, &format!("the device ended its queue pair: {status}")),
         }
     }
