@@ -18,6 +18,7 @@ needs=(
     "cmd:xz xz-utils"
     "cmd:ibv_devinfo ibverbs-utils"
     "cmd:ib_write_lat perftest"
+    "lib:librdmacm.so.1 librdmacm1"
     "file:/etc/libibverbs.d/rxe.driver ibverbs-providers"
 )
 PATH=$PATH:/usr/sbin:/sbin

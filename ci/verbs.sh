@@ -1,5 +1,7 @@
 #!/bin/bash
 # verbs.sh: the tests over verbs, in a VM with soft-RoCE devices; with TRANSOM_HERE=1 on this machine's own devices.
+#
+# With TRANSOM_SIW_KO=/path/to/siw.ko also on soft-iWARP devices, see ci/vm/README.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -10,14 +12,20 @@ programs() { # package test-target names
     [ -n "$found" ] || { cargo test --no-run -p "$1" --test "$2" >&2; return 1; }
     echo "$PWD/$found${3:+:$3}"
 }
-tests=(
-    "$(programs transom-ibverbs device "")"
+# On any device.
+general=(
     "$(programs transom-verbs conformance "")"
     "$(programs transom-verbs tiny "")"
     "$(programs transom jobs suite_over_verbs)"
     "$(programs transom flags flags_over_verbs)"
     "$(programs transom oracle programs_over_verbs)"
     "$(programs transom atomicity updates_over_verbs)"
+)
+# On those that have atomics and datagrams.
+tests=(
+    "$(programs transom-ibverbs device "")"
+    "$(programs transom-verbs manager "")"
+    "${general[@]}"
     "$(programs transom complaints complaint_19_atomics_are_the_devices,complaint_31_gets_are_no_messages_over_verbs)"
     "$(programs transom explain explain_tells_what_the_device_does_over_verbs)"
     "$(programs transom-launcher verbs "")"
@@ -30,3 +38,9 @@ ci/vm/run.sh --net netns --timeout 2400 -- ci/vm/tests.sh target/release "${test
 # Devices are taken away: in a VM of its own.
 ci/vm/run.sh --timeout 300 --env TRANSOM_TEST_DEVICES_GO=1 --env TRANSOM_CI_REQUIRE_VERBS=1 -- \
     "$(programs transom-verbs faults "")" --test-threads=1
+if [ -z "${TRANSOM_SIW_KO:-}" ]; then
+    echo "skipped: the tests over soft-iWARP (TRANSOM_SIW_KO names no siw.ko, and Debian's kernel has none)"
+    exit
+fi
+ci/vm/run.sh --siw --timeout 2400 --env TRANSOM_VERBS_DEVICE=siw0,siw1 -- \
+    ci/vm/tests.sh target/release "${general[@]}"
