@@ -46,10 +46,11 @@ impl ListAccess<'_> {
 }
 
 impl Port {
-    /// What lists may be.
-    pub fn lists(&self) -> Lists {
+    /// What lists may be. None for soft-iWARP, of whose short reads each needs a look at where it is (`Port::short_piece`).
+    pub fn lists(&self) -> Option<Lists> {
         let bytes = LISTED.min(self.bounds.piece);
-        Lists { put: self.bounds.put_parts, get: self.bounds.get_parts, bytes }
+        let lists = Lists { put: self.bounds.put_parts, get: self.bounds.get_parts, bytes };
+        (!self.bounds.short_reads_stay).then_some(lists)
     }
 
     /// Most bytes that are copied.
@@ -74,10 +75,9 @@ impl Port {
         if bytes <= self.most_copied() {
             return self.copied_list(access, key, bytes);
         }
-        let lists = self.lists();
-        let most = if access.write { lists.put } else { lists.get };
-        if access.parts.len() > most || bytes > lists.bytes {
-            return Err(TransportError::Range { offset: 0, bytes, len: lists.bytes });
+        let most = if access.write { self.bounds.put_parts } else { self.bounds.get_parts };
+        if access.parts.len() > most || bytes > LISTED.min(self.bounds.piece) {
+            return Err(TransportError::Range { offset: 0, bytes, len: LISTED });
         }
         // SAFETY: the caller's promise; the work keeps the registrations until it has ended.
         let list = unsafe { self.registered(access, bytes)? };

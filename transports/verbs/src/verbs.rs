@@ -79,7 +79,7 @@ impl Verbs {
                 moves: Some(Moves {
                     inline: port.bounds.inline as usize,
                     copied: COPIED,
-                    lists: Some(port.lists()),
+                    lists: port.lists(),
                 }),
                 atomics,
                 provider,
