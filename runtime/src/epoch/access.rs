@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use transom_transport::Span;
 use transom_transport::memory::store_load_fence;
 
+use super::table::Epochs;
 use super::{active, lock};
 use crate::explain::{self, AtHand};
 use crate::operation::{self, Place};
@@ -86,7 +87,7 @@ impl<'w> Access<'w> {
         if core.hints.no_locks || assert != Assert::NONE {
             check_locks(core, "lock", assert)?;
         }
-        core.epochs.lock().open_lock(target, core.rank()).map_err(|e| core.name(e).with_target(target))?;
+        core.epochs.open_lock(target, core.rank()).map_err(|e| core.name(e).with_target(target))?;
         let access = Self::open(core, Covers::One(target), assert);
         if let Some(peer) = peer
             && access.checked
@@ -107,7 +108,7 @@ impl<'w> Access<'w> {
     /// Opens an epoch to all targets, with shared locks.
     pub fn lock_all(core: &'w Core, assert: Assert) -> Result<Self> {
         check_locks(core, "lock_all", assert)?;
-        core.epochs.lock().open_all().map_err(|e| core.name(e))?;
+        core.epochs.with(Epochs::open_all).map_err(|e| core.name(e))?;
         let access = Self::open(core, Covers::Locked, assert);
         core.refresh("lock_all")?;
         Ok(access)
@@ -115,7 +116,7 @@ impl<'w> Access<'w> {
 
     /// Opens an epoch to all targets between fences.
     pub fn fence(core: &'w Core) -> Result<Self> {
-        core.epochs.lock().open_fence().map_err(|e| core.name(e))?;
+        core.epochs.with(Epochs::open_fence).map_err(|e| core.name(e))?;
         Ok(Self::open(core, Covers::Fenced, Assert::NONE))
     }
 
@@ -123,7 +124,7 @@ impl<'w> Access<'w> {
     pub fn start(core: &'w Core, group: &[usize], assert: Assert) -> Result<Self> {
         assert.check("start").map_err(|e| core.name(e))?;
         let group = active::check_group(core, "start", group)?;
-        core.epochs.lock().open_start().map_err(|e| core.name(e))?;
+        core.epochs.with(Epochs::open_start).map_err(|e| core.name(e))?;
         Ok(Self::open(core, Covers::Started(group), assert))
     }
 
@@ -374,10 +375,11 @@ impl<'w> Access<'w> {
     /// The epoch is no longer open.
     fn forget(&self) {
         self.closed.set(true);
-        let mut epochs = self.core.epochs.lock();
         match &self.covers {
-            Covers::One(target) => epochs.close_lock(*target),
-            Covers::Locked | Covers::Fenced | Covers::Started(_) => epochs.close_access(),
+            Covers::One(target) => self.core.epochs.close_lock(*target),
+            Covers::Locked | Covers::Fenced | Covers::Started(_) => {
+                self.core.epochs.with(Epochs::close_access);
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 //! A post is one message to each origin, a complete one to each target. Nothing else is sent, and nothing is kept that
 //! grows with the job.
 
+use super::table::Epochs;
 use crate::protocol::wire::Kind;
 use crate::window::Core;
 use crate::{Assert, Class, Result};
@@ -53,7 +54,7 @@ fn origins(core: &Core, group: &[usize]) -> Vec<usize> {
 
 /// Opens an exposure epoch to the ranks of `group`.
 pub(super) fn post(core: &Core, group: &[usize], assert: Assert) -> Result<()> {
-    core.epochs.lock().open_post(core.rank()).map_err(|e| core.name(e))?;
+    core.epochs.with(|epochs| epochs.open_post(core.rank())).map_err(|e| core.name(e))?;
     let posted = (|| {
         if !assert.has(Assert::NOSTORE) {
             core.publish("post")?;
@@ -61,7 +62,7 @@ pub(super) fn post(core: &Core, group: &[usize], assert: Assert) -> Result<()> {
         if assert.has(Assert::NOCHECK) { Ok(()) } else { tell(core, "post", Kind::Post, group) }
     })();
     if posted.is_err() {
-        core.epochs.lock().close_post();
+        core.epochs.with(Epochs::close_post);
     }
     posted
 }
@@ -96,7 +97,7 @@ pub(super) fn test(core: &Core, group: &[usize]) -> Result<bool> {
 /// Closes the exposure epoch; completes that have not come are not awaited any more.
 pub(super) fn close_post(core: &Core, group: &[usize]) {
     core.exposure.matching.lock().consume_completes(&origins(core, group));
-    core.epochs.lock().close_post();
+    core.epochs.with(Epochs::close_post);
 }
 
 /// Waits until `target` has posted its window to this rank.

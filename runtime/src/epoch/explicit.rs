@@ -142,7 +142,7 @@ impl<'w, T: Element> Explicit<'w, T> {
             None => Ok(()),
         };
         self.used.set(false);
-        core.epochs.lock().check_none("fence").map_err(|e| core.name(e))?;
+        core.epochs.with(|epochs| epochs.check_none("fence")).map_err(|e| core.name(e))?;
         // Whatever happened here, the others come to their fence.
         let fenced = fence::synchronise(core, assert);
         ended.and(fenced)?;

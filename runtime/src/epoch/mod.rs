@@ -9,6 +9,7 @@ mod explicit;
 mod fence;
 mod layouts;
 mod lock;
+mod open;
 mod requested;
 mod scoped;
 mod scopes;
@@ -18,5 +19,5 @@ mod untyped;
 
 pub use assert::Assert;
 pub use explicit::Explicit;
+pub(crate) use open::OpenEpochs;
 pub use scoped::Epoch;
-pub(crate) use table::Epochs;

@@ -73,6 +73,17 @@ impl Epochs {
         Ok(())
     }
 
+    /// Notes a lock epoch that was opened when nothing was open.
+    pub(super) fn note_lock(&mut self, target: usize) {
+        self.access = Accessing::Locks;
+        self.locked.push(target);
+    }
+
+    /// Whether no epoch is open.
+    pub(super) fn is_empty(&self) -> bool {
+        self.access == Accessing::Nothing && !self.exposed
+    }
+
     /// Closes it.
     pub fn close_lock(&mut self, target: usize) {
         self.locked.retain(|t| *t != target);

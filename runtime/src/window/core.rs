@@ -15,7 +15,7 @@ use super::options::{Flavour, Hints, MemoryModel};
 use super::peer::Peer;
 use super::table::Peers;
 use crate::engine::{Exposure, LockWords};
-use crate::epoch::Epochs;
+use crate::epoch::OpenEpochs;
 use crate::explain::Counters;
 use crate::heap::Piece;
 use crate::job::Member;
@@ -39,7 +39,7 @@ pub(crate) struct Core {
     pub number: u32,
     pub exposure: Arc<Exposure>,
     pub peers: Peers,
-    pub epochs: Mutex<Epochs>,
+    pub epochs: OpenEpochs,
     pub flavour: Flavour,
     pub hints: Hints,
     /// Operations by path, if they are counted.

@@ -15,6 +15,7 @@ use super::table::{Parts, Peers};
 use super::{Core, WindowOptions, shared};
 use crate::collective::Kind;
 use crate::engine::Registered;
+use crate::epoch::OpenEpochs;
 use crate::explain::Counters;
 use crate::heap::Piece;
 use crate::job::Member;
@@ -92,7 +93,7 @@ impl Core {
             at_hand: !made.exposure.private && domain != Domain::Device,
             domain,
             exposure: made.exposure,
-            epochs: Mutex::default(),
+            epochs: OpenEpochs::default(),
             flavour,
             counters: Counters::new(hints.explain || comm.member().engine.settings.explain.is_some()),
             hints,

@@ -1,0 +1,124 @@
+//! The table of open epochs, with a short way for the most common state: one lock, and nothing else.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+
+use super::table::Epochs;
+use crate::Result;
+
+/// Nothing is open.
+const NOTHING: usize = 0;
+/// What is open is in the table.
+const TABLE: usize = usize::MAX;
+
+/// The open epochs of one window.
+#[derive(Debug, Default)]
+pub(crate) struct OpenEpochs {
+    /// [`NOTHING`], [`TABLE`], or one more than the target of the only lock that is open. Opening and closing that is one
+    /// atomic instruction each; the table is empty then.
+    alone: AtomicUsize,
+    table: Mutex<Epochs>,
+}
+
+/// What stands for the lock of a target, but for the last few numbers, which are in the table.
+fn alone(target: usize) -> Option<usize> {
+    target.checked_add(1).filter(|alone| *alone != TABLE)
+}
+
+impl OpenEpochs {
+    /// Opens a lock epoch to `target`, as [`Epochs::open_lock`].
+    #[inline]
+    pub fn open_lock(&self, target: usize, own: usize) -> Result<()> {
+        match alone(target) {
+            Some(alone) if self.replace(NOTHING, alone) => Ok(()),
+            _ => self.with(|epochs| epochs.open_lock(target, own)),
+        }
+    }
+
+    /// Closes it.
+    #[inline]
+    pub fn close_lock(&self, target: usize) {
+        match alone(target) {
+            Some(alone) if self.replace(alone, NOTHING) => {}
+            _ => self.with(|epochs| epochs.close_lock(target)),
+        }
+    }
+
+    #[inline]
+    fn replace(&self, old: usize, new: usize) -> bool {
+        self.alone.compare_exchange(old, new, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    /// Calls `use_it` with the table, in which everything is.
+    #[inline(never)]
+    pub fn with<R>(&self, use_it: impl FnOnce(&mut Epochs) -> R) -> R {
+        let mut epochs = self.table.lock();
+        // From here on nobody takes the short way.
+        match self.alone.swap(TABLE, Ordering::AcqRel) {
+            NOTHING | TABLE => {}
+            alone => epochs.note_lock(alone - 1),
+        }
+        let result = use_it(&mut epochs);
+        if epochs.is_empty() {
+            self.alone.store(NOTHING, Ordering::Release);
+        }
+        result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU64;
+
+    use super::*;
+
+    #[test]
+    fn a_lock_alone_is_seen_by_all_that_comes() {
+        let open = OpenEpochs::default();
+        open.open_lock(3, 0).unwrap();
+        assert_eq!(open.alone.load(Ordering::Relaxed), 4);
+        assert!(open.open_lock(3, 0).is_err() && open.with(Epochs::open_all).is_err());
+        open.open_lock(5, 0).unwrap();
+        open.close_lock(3);
+        assert!(open.with(|epochs| epochs.check_none("free")).is_err());
+        open.close_lock(5);
+        assert_eq!(open.alone.load(Ordering::Relaxed), NOTHING);
+        open.with(|epochs| epochs.check_none("free")).unwrap();
+        for strange in [usize::MAX, usize::MAX - 1] {
+            open.open_lock(strange, 0).unwrap();
+            assert!(open.with(|epochs| epochs.check_none("free")).is_err());
+            open.close_lock(strange);
+        }
+        open.with(Epochs::open_all).unwrap();
+        assert!(open.open_lock(1, 0).is_err());
+        open.with(Epochs::close_access);
+        open.open_lock(1, 0).unwrap();
+    }
+
+    /// Threads lock targets of their own and one that they share; nobody's is lost, and none is held twice.
+    #[test]
+    fn threads_meet_in_the_table() {
+        let (open, holders) = (OpenEpochs::default(), AtomicU64::new(0));
+        std::thread::scope(|scope| {
+            for thread in 1..=3 {
+                let (open, holders) = (&open, &holders);
+                scope.spawn(move || {
+                    for round in 0..20_000 {
+                        let target = if round % 2 == 0 { thread } else { 100 };
+                        let opened = open.open_lock(target, 0).is_ok();
+                        assert!(opened || target == 100);
+                        if opened && target == 100 {
+                            assert_eq!(holders.fetch_add(1, Ordering::AcqRel), 0);
+                            holders.fetch_sub(1, Ordering::AcqRel);
+                        }
+                        if opened {
+                            open.close_lock(target);
+                        }
+                    }
+                });
+            }
+        });
+        assert_eq!(open.alone.load(Ordering::Relaxed), NOTHING);
+    }
+}
