@@ -18,8 +18,9 @@ use crate::work::{Then, Verb, Work};
 
 /// Such reads under way at a peer at once.
 pub(crate) const READS: usize = 4;
-/// How long to wait before looking again whether the peer has given receives back.
+/// How long to wait before looking again whether the peer has given receives back: at first, and at most.
 const PAUSE: Duration = Duration::from_micros(200);
+const LONGEST_PAUSE: Duration = Duration::from_millis(5);
 
 /// What is known of the target of a connection.
 #[derive(Debug)]
@@ -36,6 +37,7 @@ pub(crate) struct Confirm {
     free: [bool; READS],
     /// When to look again for receives, if there were none.
     again: Option<Instant>,
+    pause: Duration,
 }
 
 impl Confirm {
@@ -49,6 +51,7 @@ impl Confirm {
             sinks: std::array::from_fn(|i| pool.local((first + i) as u32, size_of::<u32>())),
             free: [true; READS],
             again: None,
+            pause: PAUSE,
         })
     }
 
@@ -62,7 +65,7 @@ impl Confirm {
         self.count = count;
         self.free[sink] = true;
         if self.room > 0 {
-            self.again = None;
+            (self.again, self.pause) = (None, PAUSE);
         }
     }
 
@@ -86,7 +89,8 @@ impl Confirm {
         let now = Instant::now();
         let due = self.again.is_none_or(|again| now >= again);
         if due {
-            self.again = Some(now + PAUSE);
+            self.again = Some(now + self.pause);
+            self.pause = (self.pause * 2).min(LONGEST_PAUSE);
         }
         due
     }
@@ -136,7 +140,16 @@ mod tests {
     fn confirm(room: u32) -> Confirm {
         let local = Local { address: 0, len: 4, key: 7 };
         let free = [true; READS];
-        Confirm { address: 64, key: 9, count: 0, room, sinks: [local; READS], free, again: None }
+        Confirm {
+            address: 64,
+            key: 9,
+            count: 0,
+            room,
+            sinks: [local; READS],
+            free,
+            again: None,
+            pause: PAUSE,
+        }
     }
 
     fn works(verbs: &[Verb]) -> VecDeque<Work> {

@@ -19,7 +19,7 @@ use crate::wire::{Address, Hello, Kind};
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 /// How long to ask.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(20);
 /// Connections in a row that break at once before a peer is given up.
 const FAILURES: u32 = 1000;
 /// 4.096 µs · 2^15: 134 ms, 7 times: about a second until a peer that does not answer is lost, by the device's own timers.

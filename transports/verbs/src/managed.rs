@@ -1,13 +1,13 @@
 //! Connections by rdma_cm, from event to event: an address is found, then a route, then the peer answers; or a peer asks.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ibverbs::{
     Access, ConnectionEvent, ConnectionEventKind, ConnectionId, Parameters, QueuePair, VerbsError,
 };
 use zerocopy::{FromBytes, IntoBytes};
 
-use crate::connect::{Connector, FOR_EVER, MIN_NOT_READY, PATIENCE, RETRIES, TIMEOUT, queue_pair};
+use crate::connect::{Connector, FOR_EVER, MIN_NOT_READY, RETRIES, TIMEOUT, queue_pair};
 use crate::device::Network;
 use crate::inbound::Inbound;
 use crate::link::State;
@@ -15,6 +15,10 @@ use crate::mailboxes::Mailboxes;
 use crate::manager::{BROKEN, Manager, RESOLVE};
 use crate::port::Port;
 use crate::wire::{Address, Grant, Hello, Kind};
+
+/// How long to wait for an event of a request before it is made anew. Devices say themselves after 5 to 10 s that there is no
+/// answer.
+const SILENCE: Duration = Duration::from_secs(12);
 
 impl Port {
     fn manager(&mut self) -> Option<&mut Manager> {
@@ -26,12 +30,16 @@ impl Port {
 
     /// Asks a peer for a partner.
     pub fn request_by_manager(&mut self, peer: usize) -> Result<(), VerbsError> {
+        if self.manager().is_some_and(|manager| manager.outbound.contains_key(&peer)) {
+            tracing::debug!(peer, "no event of a request for a connection");
+            self.try_later(peer);
+            return Ok(());
+        }
         let Some(Some(link)) = self.links.get_mut(peer) else { return Ok(()) };
         let State::Connecting(attempt) = &mut link.state else { return Ok(()) };
         let Some(Connector::Manager(manager)) = &mut self.connector else { return Ok(()) };
         match manager.ask(peer, &link.address) {
-            // Not before there is an event, which is sure to come.
-            Ok(()) => attempt.again = attempt.began + PATIENCE,
+            Ok(()) => attempt.again = Instant::now() + SILENCE,
             Err(error) => tracing::debug!(peer, %error, "asking for a connection failed at once"),
         }
         Ok(())
