@@ -123,7 +123,7 @@ impl Side {
             shared: shared.as_ref(),
             sends: plan.sends,
             receives: 16,
-            parts: 16,
+            parts: context.attributes().unwrap().max_sge.min(16),
             inline: plan.inline,
             signal_all: false,
         };
