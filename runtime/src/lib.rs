@@ -62,14 +62,15 @@ mod window;
 
 pub use collective::raw;
 pub use comm::{
-    Communicator, Comparison, Group, RankRange, Request, test_all, test_any, test_some, wait_all, wait_any,
-    wait_some,
+    Communicator, Comparison, Group, RankRange, Request, await_any, test_all, test_any, test_some, wait_all,
+    wait_any, wait_some,
 };
 pub use datatype::Datatype;
 pub use epoch::{Assert, Epoch, Explicit};
 pub use error::{Class, Error, Result};
 pub use explain::Explanation;
 pub use job::{Job, init, local, run};
+pub use memory::Foreign;
 pub use message::{ANY_SOURCE, ANY_TAG, Message, Source, Status, Tag};
 pub use operation::{
     Band, Bor, Bxor, Element, Land, Layout, Lor, Lxor, Max, MaxLoc, Min, MinLoc, NoOp, Operation, Prod,

@@ -14,6 +14,63 @@ use zerocopy::{FromBytes, IntoBytes};
 
 use crate::engine::Routes;
 
+/// Memory that somebody else keeps, who has promised so: for doors to other languages, whose buffers and windows nobody
+/// borrows.
+#[derive(Debug, Clone, Copy)]
+pub struct Foreign {
+    start: *mut u8,
+    len: usize,
+}
+
+// SAFETY: an address and a length; who gives them to an operation has made the promise of `new`, for any thread.
+unsafe impl Send for Foreign {}
+// SAFETY: as above.
+unsafe impl Sync for Foreign {}
+
+impl Foreign {
+    /// `len` bytes from `start` on.
+    ///
+    /// # Safety
+    /// They are valid for reads, and for writes where something is to be written, until whatever they are given to has
+    /// ended: an operation by its flush or the end of its epoch, a window by its free, attached memory by its detach. Until
+    /// then nobody else writes them but as MPI-4.1 §12.7 lets programs access window memory.
+    pub unsafe fn new(start: *mut u8, len: usize) -> Self {
+        Self { start, len: if start.is_null() { 0 } else { len } }
+    }
+
+    /// Address of the first byte.
+    pub(crate) fn address(self) -> usize {
+        self.start as usize
+    }
+
+    /// The bytes as memory that peers may access.
+    pub(crate) fn span(self) -> Span {
+        // SAFETY: valid until the window has gone or the memory is detached, by the promise at `new`; accessed by
+        // Transom through the span only.
+        unsafe { Span::from_raw(self.start, self.len) }
+    }
+
+    /// The bytes as what an operation reads until its epoch ends.
+    #[inline]
+    pub(crate) fn bytes<'a>(self) -> &'a [u8] {
+        if self.len == 0 {
+            return &[];
+        }
+        // SAFETY: valid, and not written, until the operation is complete, by the promise at `new`.
+        unsafe { std::slice::from_raw_parts(self.start, self.len) }
+    }
+
+    /// The bytes as what an operation writes until its epoch ends.
+    #[inline]
+    pub(crate) fn bytes_mut<'a>(self) -> &'a mut [u8] {
+        if self.len == 0 {
+            return &mut [];
+        }
+        // SAFETY: valid, and accessed by nobody else, until the operation is complete, by the promise at `new`.
+        unsafe { std::slice::from_raw_parts_mut(self.start, self.len) }
+    }
+}
+
 /// A descriptor that a transport in `_owner` keeps open.
 pub(crate) fn borrow_fd(_owner: &Routes, fd: RawFd) -> BorrowedFd<'_> {
     // SAFETY: the transport that gave the descriptor lives in `_owner`, which is borrowed for as long (Transport::wait_fd

@@ -149,7 +149,8 @@ impl<T: 'static> Request<T> {
     }
 
     /// The same request with another result.
-    pub(crate) fn map<U: 'static>(self, map: impl FnOnce(T) -> Result<U> + Send + 'static) -> Request<U> {
+    /// `map` is called by whoever takes the result.
+    pub fn map<U: 'static>(self, map: impl FnOnce(T) -> Result<U> + Send + 'static) -> Request<U> {
         let Self { inner, operation, member, .. } = self;
         Request::new(&member, operation, Mapped { inner, map: Some(Box::new(map)) })
     }
@@ -298,10 +299,22 @@ fn progress<T: 'static>(requests: &[Request<T>]) -> Result<()> {
     first.engine().failure().cloned().map_or(Ok(()), Err)
 }
 
+/// Waits until one of some requests is done, and leaves them as they are. Of no requests, returns at once.
+///
+/// # Errors
+/// A peer is gone; the deadline passes.
+pub fn await_any<T: 'static>(requests: &[&Request<T>]) -> Result<()> {
+    await_first("wait_any", requests)
+}
+
 fn await_one<T: 'static>(operation: &'static str, requests: &[Request<T>]) -> Result<()> {
+    await_first(operation, &requests.iter().collect::<Vec<_>>())
+}
+
+fn await_first<T: 'static>(operation: &'static str, requests: &[&Request<T>]) -> Result<()> {
     let Some(first) = requests.first() else { return Ok(()) };
     let what =
         || format!("one of {} requests, the first of which awaits {}", requests.len(), first.inner.what());
-    let done = || requests.iter().any(Request::is_done).then_some(Ok(()));
+    let done = || requests.iter().any(|request| request.is_done()).then_some(Ok(()));
     first.engine().wait_until(operation, &what, None, done)
 }

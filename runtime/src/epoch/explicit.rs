@@ -219,6 +219,11 @@ impl<'w, T: Element> Explicit<'w, T> {
         self.core.error(Class::RmaSync, operation, message)
     }
 
+    /// The window.
+    pub(super) fn core(&self) -> &'w Core {
+        self.core
+    }
+
     /// Calls `use_it` with the epoch that covers `target`.
     pub(super) fn access<R>(
         &self,

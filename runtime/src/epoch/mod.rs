@@ -10,6 +10,7 @@ mod fence;
 mod layouts;
 mod lock;
 mod open;
+mod raw;
 mod requested;
 mod scoped;
 mod scopes;

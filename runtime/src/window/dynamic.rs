@@ -9,7 +9,7 @@ use transom_transport::{Region, Span};
 use super::copies::Copies;
 use super::{Local, Window, create};
 use crate::engine::{Attached, Regions};
-use crate::memory::ExposedVec;
+use crate::memory::{ExposedVec, Foreign};
 use crate::protocol::wire::Kind;
 use crate::{Class, Element, Error, Result};
 
@@ -24,6 +24,8 @@ pub(crate) struct Attachment {
     /// Calls of [`Window::with_attached`] that run.
     views: usize,
 }
+
+const ATTACH: &str = "attach";
 
 impl<T: Element> Window<T> {
     /// Attaches memory, and returns its address, by which all ranks access it (`MPI_Win_attach`). The window owns the memory
@@ -48,10 +50,28 @@ impl<T: Element> Window<T> {
     /// The window is not dynamic; the vector is empty; the memory cannot be registered ([`Class::RmaAttach`], with the
     /// reason).
     pub fn attach(&self, memory: Vec<T>) -> Result<usize> {
-        const NAME: &str = "attach";
+        self.regions(ATTACH)?;
+        let (memory, local) = ExposedVec::new(memory);
+        self.attach_span(local, Box::new(memory))
+    }
+
+    /// [`Window::attach`] of memory of a program in another language.
+    ///
+    /// # Errors
+    /// As [`Window::attach`]; memory that begins at the same address is attached already.
+    pub fn attach_foreign(&self, memory: Foreign) -> Result<usize> {
+        self.regions(ATTACH)?;
+        if self.core.attachments.lock().contains_key(&memory.address()) {
+            let message = "memory at this address is attached already: detach it first";
+            return Err(self.core.error(Class::RmaAttach, ATTACH, message));
+        }
+        self.attach_span(memory.span(), Box::new(memory))
+    }
+
+    fn attach_span(&self, local: Span, memory: Box<dyn Any + Send>) -> Result<usize> {
+        const NAME: &str = ATTACH;
         let core = &self.core;
         let regions = self.regions(NAME)?;
-        let (memory, local) = ExposedVec::new(memory);
         let refused = |e: Error| {
             let message = format!("{} bytes cannot be attached: {}", local.len(), e.message());
             core.error(Class::RmaAttach, NAME, message)
@@ -67,7 +87,7 @@ impl<T: Element> Window<T> {
         let (public, copies) = create::copies(&core.member, &core.hints, local.clone()).map_err(refused)?;
         let (registrations, keys) = create::register(&core.member, &public).map_err(refused)?;
         let region = Attached { address, memory: public, keys, known_to: Mutex::default() };
-        let attachment = Attachment { local, copies, registrations, memory: Box::new(memory), views: 0 };
+        let attachment = Attachment { local, copies, registrations, memory, views: 0 };
         core.attachments.lock().insert(address, attachment);
         regions.attach(region);
         Ok(address)
@@ -79,6 +99,19 @@ impl<T: Element> Window<T> {
     /// # Errors
     /// Nothing is attached at `address`, or a vector of other elements; it is being viewed.
     pub fn detach(&self, address: usize) -> Result<Vec<T>> {
+        let memory = self.detach_as::<ExposedVec<T>>(address)?;
+        Ok(memory.take())
+    }
+
+    /// [`Window::detach`] of memory of [`Window::attach_foreign`].
+    ///
+    /// # Errors
+    /// As [`Window::detach`].
+    pub fn detach_foreign(&self, address: usize) -> Result<()> {
+        self.detach_as::<Foreign>(address).map(drop)
+    }
+
+    fn detach_as<M: Any>(&self, address: usize) -> Result<Box<M>> {
         const NAME: &str = "detach";
         let core = &self.core;
         let regions = self.regions(NAME)?;
@@ -87,7 +120,7 @@ impl<T: Element> Window<T> {
         if attachment.views > 0 {
             return Err(core.error(Class::RmaAttach, NAME, "the memory is in use by with_attached"));
         }
-        if !attachment.memory.is::<ExposedVec<T>>() {
+        if !attachment.memory.is::<M>() {
             return Err(core.error(Class::RmaAttach, NAME, "the attached elements are of another type"));
         }
         let (Some(attachment), Some(mut region)) = (attachments.remove(&address), regions.detach(address))
@@ -108,10 +141,7 @@ impl<T: Element> Window<T> {
         if let Some(copies) = copies {
             copies.refresh().map_err(|e| core.name(Error::transport(NAME, &e)))?;
         }
-        match memory.downcast::<ExposedVec<T>>() {
-            Ok(memory) => Ok(memory.take()),
-            Err(_) => Err(self.nothing_at(NAME, address)),
-        }
+        memory.downcast::<M>().map_err(|_| self.nothing_at(NAME, address))
     }
 
     /// Calls `view` with memory that this rank has attached at `address`: as [`Window::local`] of other windows.

@@ -39,6 +39,11 @@ impl<'w, T: Element> Local<'w, T> {
         self.len() == 0
     }
 
+    /// Address of the first element in this process.
+    pub fn address(&self) -> usize {
+        self.memory.address()
+    }
+
     fn offset(&self, operation: &'static str, index: usize, count: usize) -> Result<usize> {
         if index > self.len() || count > self.len() - index {
             let message = format!("{count} elements from {index} on are outside this rank's {}", self.len());

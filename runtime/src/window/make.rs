@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::create::Memory;
 use super::plan::bytes_of;
 use super::{Core, Flavour, Window, WindowOptions};
-use crate::memory::ExposedVec;
+use crate::memory::{ExposedVec, Foreign};
 use crate::{Class, Communicator, Element, Result};
 
 impl Communicator {
@@ -95,6 +95,15 @@ impl Communicator {
         let (memory, span) = ExposedVec::new(memory);
         let core = Core::create::<T>(self, "create", Memory::User(span), options)?;
         Ok(Window { core, memory: Some(Arc::new(memory)), _elements: PhantomData })
+    }
+
+    /// A window over memory of a program in another language (`MPI_Win_create`, §12.2.1). Collective.
+    ///
+    /// # Errors
+    /// As [`Communicator::create_with`].
+    pub fn create_foreign(&self, memory: Foreign, options: &WindowOptions) -> Result<Window<u8>> {
+        let core = Core::create::<u8>(self, "create", Memory::User(memory.span()), options)?;
+        Ok(Window { core, memory: None, _elements: PhantomData })
     }
 
     /// A window over memory that the caller only lends, for as long as `body` runs (`MPI_Win_create`, §12.2.1).
