@@ -219,6 +219,13 @@ impl<'w, T: Element> Explicit<'w, T> {
         self.core.error(Class::RmaSync, operation, message)
     }
 
+    /// Whether no epoch is open but an unused one of a fence.
+    pub(super) fn is_closed(&self) -> bool {
+        let passive = self.all.borrow().is_some() || !self.locks.borrow().is_empty();
+        let active = self.started.borrow().is_some() || self.posted.borrow().is_some();
+        !passive && !active && !self.used.get()
+    }
+
     /// The window.
     pub(super) fn core(&self) -> &'w Core {
         self.core

@@ -176,6 +176,18 @@ impl<T: Element> Explicit<'_, T> {
         })
     }
 
+    /// Whether the window can be freed: no epoch is open, but for that of a fence after which nothing was done.
+    ///
+    /// # Errors
+    /// [`Class::RmaSync`]: one is.
+    pub fn check_closed(&self, operation: &'static str) -> Result<()> {
+        if self.is_closed() {
+            return Ok(());
+        }
+        let message = "an epoch is open: end it first";
+        Err(self.core().error(Class::RmaSync, operation, message))
+    }
+
     #[inline]
     fn check_op(&self, operation: &'static str, op: ReduceOp, ty: DataType) -> Result<()> {
         if reduce_valid(op, ty) {
