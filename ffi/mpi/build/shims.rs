@@ -1,0 +1,72 @@
+//! What the library exports: each function as `MPI_` and `PMPI_`, in its plain and its large form.
+
+use std::fmt::Write;
+
+use crate::functions::{Function, Line, State};
+
+pub fn rust(lines: &[Line]) -> String {
+    let mut text = String::new();
+    for line in lines {
+        if let Line::Function(function) = line {
+            export(&mut text, function, false);
+            if function.large {
+                export(&mut text, function, true);
+            }
+        }
+    }
+    text
+}
+
+/// The object whose error handler is called.
+fn site(function: &Function) -> String {
+    let of = |kind: &str| function.arguments.iter().find(|argument| argument.ty.is(kind));
+    if let Some(win) = of("win") {
+        format!("Site::Win({})", name(&win.name))
+    } else if let Some(comm) = of("comm") {
+        format!("Site::Comm({})", name(&comm.name))
+    } else if of("file").is_some() || function.name.starts_with("File_") {
+        "Site::File".into()
+    } else {
+        "Site::None".into()
+    }
+}
+
+/// No name of an argument is a keyword, or one of ours.
+fn name(name: &str) -> String {
+    format!("{name}_")
+}
+
+fn export(text: &mut String, function: &Function, large: bool) {
+    let full = format!("{}{}", function.name, if large { "_c" } else { "" });
+    let named = || function.arguments.iter().filter(|argument| !argument.ty.is("..."));
+    let arguments: Vec<String> =
+        named().map(|a| format!("{}: {}", name(&a.name), a.ty.rust(large))).collect();
+    let arguments = arguments.join(", ");
+    let given: Vec<String> = named().map(|a| name(&a.name)).collect();
+    let given = given.join(", ");
+    let passed: Vec<String> = named().map(|a| a.ty.pass(&name(&a.name), large)).collect();
+    let passed = passed.join(", ");
+    let returns = function.returns.as_ref().map_or("c_int".into(), |ty| ty.rust(false));
+    let own = function.name.to_lowercase();
+    let site = site(function);
+    let body = match function.state {
+        State::Missing if function.name.starts_with("T_") => "tool_unsupported()".into(),
+        State::Missing if function.returns.is_some() => "Default::default()".into(),
+        State::Missing => format!("call(\"MPI_{full}\", When::Always, {site}, unsupported)"),
+        State::Value => format!("unsafe {{ calls::{own}({passed}) }}"),
+        State::Initialised | State::Always => {
+            let when = if function.state == State::Always { "Always" } else { "Initialised" };
+            format!("call(\"MPI_{full}\", When::{when}, {site}, || unsafe {{ calls::{own}({passed}) }})")
+        }
+    };
+    let inner = format!("mpi_{}", full.to_lowercase());
+    let _ = writeln!(text, "#[inline(always)]\nunsafe fn {inner}({arguments}) -> {returns} {{ {body} }}");
+    for prefix in ["MPI", "PMPI"] {
+        let exported = format!("export_{}_{}", prefix.to_lowercase(), full.to_lowercase());
+        let _ = writeln!(
+            text,
+            "#[unsafe(export_name = \"{prefix}_{full}\")]\n\
+             unsafe extern \"C\" fn {exported}({arguments}) -> {returns} {{ unsafe {{ {inner}({given}) }} }}"
+        );
+    }
+}

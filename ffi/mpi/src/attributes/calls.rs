@@ -1,0 +1,160 @@
+//! The calls for attributes and their keys (MPI-4.1 §7.7).
+
+use std::ffi::{c_int, c_void};
+
+use super::{Of, create, free};
+use crate::abi::{
+    self, ANY_SOURCE, APPNUM, Comm, Datatype, ERR_KEYVAL, HOST, IO, LASTUSEDCODE, PROC_NULL, TAG_UB,
+    UNIVERSE_SIZE, WIN_BASE, WIN_MODEL, WTIME_IS_GLOBAL, Win,
+};
+use crate::environment::store_pointer;
+use crate::failure::{Result, fail};
+use crate::place::{Place, flag};
+use crate::{errors, types, win, world};
+
+macro_rules! keys {
+    ($($(#[$doc:meta])* $create:ident, $free:ident: $of:ident;)*) => {$(
+        $(#[$doc])*
+        pub fn $create(
+            copy: *const c_void,
+            delete: *const c_void,
+            keyval: Place<c_int>,
+            extra_state: *mut c_void,
+        ) -> Result<()> {
+            keyval.set(create(Of::$of, copy, delete, extra_state))
+        }
+
+        /// Frees such a key.
+        pub fn $free(keyval: Place<c_int>) -> Result<()> {
+            keyval.set(free(Of::$of, keyval.get()?)?)
+        }
+    )*};
+}
+
+keys! {
+    /// `MPI_Comm_create_keyval`.
+    comm_create_keyval, comm_free_keyval: Comm;
+    /// `MPI_Win_create_keyval`.
+    win_create_keyval, win_free_keyval: Win;
+    /// `MPI_Type_create_keyval`.
+    type_create_keyval, type_free_keyval: Type;
+    /// `MPI_Keyval_create`, deprecated.
+    keyval_create, keyval_free: Comm;
+}
+
+/// Gives the program an attribute: its value, stored where it wants it.
+fn give(value: Option<usize>, place: *mut c_void, found: Place<c_int>) -> Result<()> {
+    if let Some(value) = value {
+        store_pointer(place, value as *mut c_void)?;
+    }
+    found.set(flag(value.is_some()))
+}
+
+fn check_not_predefined(keyval: c_int) -> Result<()> {
+    if (TAG_UB..=WIN_MODEL).contains(&keyval) {
+        return fail(ERR_KEYVAL, "predefined attributes cannot be changed");
+    }
+    Ok(())
+}
+
+/// The address of the value of a predefined attribute (§9.1.2); values do not change.
+fn predefined(keyval: c_int) -> Option<usize> {
+    use std::sync::OnceLock;
+    static VALUES: [OnceLock<c_int>; 7] = [const { OnceLock::new() }; 7];
+    let value = match keyval {
+        TAG_UB => c_int::MAX,
+        IO => ANY_SOURCE,
+        HOST => PROC_NULL,
+        WTIME_IS_GLOBAL => 0,
+        APPNUM => 0,
+        UNIVERSE_SIZE => {
+            world::comm(abi::COMM_WORLD).ok().and_then(|comm| c_int::try_from(comm.comm.size()).ok())?
+        }
+        _ => return None,
+    };
+    let place = usize::try_from(keyval - TAG_UB).ok()?;
+    Some(std::ptr::from_ref(VALUES.get(place)?.get_or_init(|| value)) as usize)
+}
+
+/// The address of `MPI_LASTUSEDCODE`'s value, which grows.
+fn last_used_code() -> usize {
+    use std::sync::atomic::{AtomicI32, Ordering};
+    static VALUE: AtomicI32 = AtomicI32::new(0);
+    VALUE.store(errors::last_used(), Ordering::Relaxed);
+    VALUE.as_ptr() as usize
+}
+
+/// `MPI_Comm_get_attr`.
+pub fn comm_get_attr(comm: Comm, keyval: c_int, value: *mut c_void, found: Place<c_int>) -> Result<()> {
+    let object = world::comm(comm)?;
+    if keyval == LASTUSEDCODE {
+        return give(Some(last_used_code()), value, found);
+    }
+    match predefined(keyval) {
+        Some(address) => give(Some(address), value, found),
+        None => give(object.attributes.get(Of::Comm, keyval)?, value, found),
+    }
+}
+
+/// `MPI_Comm_set_attr`.
+pub fn comm_set_attr(comm: Comm, keyval: c_int, value: *mut c_void) -> Result<()> {
+    check_not_predefined(keyval)?;
+    world::comm(comm)?.attributes.set(Of::Comm, comm.0, keyval, value)
+}
+
+/// `MPI_Comm_delete_attr`.
+pub fn comm_delete_attr(comm: Comm, keyval: c_int) -> Result<()> {
+    check_not_predefined(keyval)?;
+    world::comm(comm)?.attributes.delete(Of::Comm, comm.0, keyval)
+}
+
+/// `MPI_Attr_get`, deprecated.
+pub fn attr_get(comm: Comm, keyval: c_int, value: *mut c_void, found: Place<c_int>) -> Result<()> {
+    comm_get_attr(comm, keyval, value, found)
+}
+
+/// `MPI_Attr_put`, deprecated.
+pub fn attr_put(comm: Comm, keyval: c_int, value: *mut c_void) -> Result<()> {
+    comm_set_attr(comm, keyval, value)
+}
+
+/// `MPI_Attr_delete`, deprecated.
+pub fn attr_delete(comm: Comm, keyval: c_int) -> Result<()> {
+    comm_delete_attr(comm, keyval)
+}
+
+/// `MPI_Win_get_attr`.
+pub fn win_get_attr(win: Win, keyval: c_int, value: *mut c_void, found: Place<c_int>) -> Result<()> {
+    let object = win::get(win)?;
+    match keyval {
+        WIN_BASE..=WIN_MODEL => give(Some(object.predefined(keyval)), value, found),
+        _ => give(object.attributes.get(Of::Win, keyval)?, value, found),
+    }
+}
+
+/// `MPI_Win_set_attr`.
+pub fn win_set_attr(win: Win, keyval: c_int, value: *mut c_void) -> Result<()> {
+    check_not_predefined(keyval)?;
+    win::get(win)?.attributes.set(Of::Win, win.0, keyval, value)
+}
+
+/// `MPI_Win_delete_attr`.
+pub fn win_delete_attr(win: Win, keyval: c_int) -> Result<()> {
+    check_not_predefined(keyval)?;
+    win::get(win)?.attributes.delete(Of::Win, win.0, keyval)
+}
+
+/// `MPI_Type_get_attr`.
+pub fn type_get_attr(ty: Datatype, keyval: c_int, value: *mut c_void, found: Place<c_int>) -> Result<()> {
+    give(types::get(ty)?.attributes.get(Of::Type, keyval)?, value, found)
+}
+
+/// `MPI_Type_set_attr`.
+pub fn type_set_attr(ty: Datatype, keyval: c_int, value: *mut c_void) -> Result<()> {
+    types::get(ty)?.attributes.set(Of::Type, ty.0, keyval, value)
+}
+
+/// `MPI_Type_delete_attr`.
+pub fn type_delete_attr(ty: Datatype, keyval: c_int) -> Result<()> {
+    types::get(ty)?.attributes.delete(Of::Type, ty.0, keyval)
+}

@@ -1,0 +1,176 @@
+//! The program's buffers: an address, a count and a datatype, as bytes.
+
+use std::borrow::Cow;
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use transom::{Foreign, Layout};
+
+use crate::abi::{Datatype, ERR_BUFFER, ERR_COUNT, ERR_TRUNCATE};
+use crate::failure::{Result, fail};
+use crate::types::{self, TypeObject};
+
+/// Bytes of the program's memory that a call reads.
+pub fn bytes<'a>(address: *const c_void, len: usize) -> Result<&'a [u8]> {
+    check(address, len)?;
+    // SAFETY: not null, and readable as long as the call's arguments say (MPI-4.1 §2.5.1); the program does not change
+    // the buffer of a call before it is complete (§3.7.2).
+    Ok(if len == 0 { &[] } else { unsafe { std::slice::from_raw_parts(address.cast(), len) } })
+}
+
+/// Bytes of the program's memory that a call writes.
+pub fn bytes_mut<'a>(address: *mut c_void, len: usize) -> Result<&'a mut [u8]> {
+    check(address, len)?;
+    // SAFETY: not null, and writable as long as the call's arguments say (MPI-4.1 §2.5.1); the program does not access
+    // the buffer of a call before it is complete (§3.7.2).
+    Ok(if len == 0 { &mut [] } else { unsafe { std::slice::from_raw_parts_mut(address.cast(), len) } })
+}
+
+/// Bytes of the program's memory that an operation accesses until it is complete.
+#[inline]
+pub fn foreign(address: *mut c_void, len: usize) -> Result<Foreign> {
+    check(address, len)?;
+    // SAFETY: not null; the program keeps the buffer of a one-sided operation until that is complete, and window memory
+    // until the window is freed (MPI-4.1 §12.3, §12.2.1).
+    Ok(unsafe { Foreign::new(address.cast(), len) })
+}
+
+#[inline]
+fn check(address: *const c_void, len: usize) -> Result<()> {
+    // MPI_BOTTOM is null, and its bytes are elsewhere; MPI_IN_PLACE and its like are no addresses either.
+    if len > 0 && (address as usize) < 4096 {
+        return fail(ERR_BUFFER, format!("{len} bytes at address {address:p}"));
+    }
+    if isize::try_from(len).is_err() {
+        return fail(ERR_COUNT, format!("{len} bytes are more than an address space holds"));
+    }
+    Ok(())
+}
+
+/// A count that a caller gives.
+#[inline]
+pub fn count(count: i64) -> Result<usize> {
+    usize::try_from(count).or_else(|_| fail(ERR_COUNT, format!("a count of {count}")))
+}
+
+/// A buffer whose layout begins with its first byte of data, at or behind the address.
+#[derive(Debug)]
+pub struct Shaped<'a> {
+    /// The address from which the layout counts.
+    pub address: *mut c_void,
+    /// Bytes from there to the end of the data.
+    pub len: usize,
+    pub count: usize,
+    pub datatype: Cow<'a, transom::Datatype>,
+}
+
+impl<'a> Shaped<'a> {
+    /// `count` instances at `address`. Where data lies before the address, or the address is `MPI_BOTTOM`, the layout is
+    /// moved to the first byte of data.
+    pub fn new(address: *const c_void, count: usize, datatype: &'a transom::Datatype) -> Result<Self> {
+        let address = address.cast_mut();
+        let Some((low, high)) = datatype.element_span(count)? else {
+            return Ok(Self { address, len: 0, count, datatype: Cow::Borrowed(datatype) });
+        };
+        if low >= 0 && !address.is_null() {
+            return Ok(Self { address, len: high as usize, count, datatype: Cow::Borrowed(datatype) });
+        }
+        let moved = transom::Datatype::hindexed(&[(count, low.wrapping_neg())], datatype)?;
+        let address = address.wrapping_byte_offset(low as isize);
+        Ok(Self { address, len: high.abs_diff(low) as usize, count: 1, datatype: Cow::Owned(moved) })
+    }
+
+    /// The layout.
+    pub fn layout(&self) -> Layout<'_> {
+        Layout::new(self.count, &self.datatype)
+    }
+}
+
+/// Whether instances are bytes one after the other, from the address on.
+fn is_plain(datatype: &transom::Datatype) -> bool {
+    datatype.is_contiguous() && datatype.true_lower_bound() == 0
+}
+
+/// A buffer of the program's with its datatype, kept as long as something is under way with it.
+#[derive(Debug, Clone)]
+pub struct Buffer {
+    address: usize,
+    count: usize,
+    ty: Arc<TypeObject>,
+}
+
+impl Buffer {
+    /// `count` instances at an address.
+    pub fn new(address: *const c_void, n: i64, ty: Datatype) -> Result<Self> {
+        Ok(Self { address: address as usize, count: count(n)?, ty: types::committed(ty)? })
+    }
+
+    /// The same kind of buffer elsewhere: `instances` further, `n` of them.
+    pub fn part(&self, instances: i64, n: i64) -> Result<Self> {
+        let Some(distance) = self.ty.datatype.extent().checked_mul(instances) else {
+            return fail(ERR_COUNT, "displacements go beyond 64 bits");
+        };
+        let address = self.address.wrapping_add_signed(distance as isize);
+        Ok(Self { address, count: count(n)?, ty: self.ty.clone() })
+    }
+
+    /// Its address.
+    pub fn place(&self) -> *mut c_void {
+        self.address as *mut c_void
+    }
+
+    /// The datatype.
+    pub fn ty(&self) -> &Arc<TypeObject> {
+        &self.ty
+    }
+
+    /// Instances.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Bytes of data that it has room for.
+    pub fn room(&self) -> Result<usize> {
+        Ok(self.ty.datatype.pack_size(self.count)?)
+    }
+
+    /// Its data, one after the other.
+    pub fn pack(&self) -> Result<Vec<u8>> {
+        let datatype = &self.ty.datatype;
+        if is_plain(datatype) {
+            return Ok(bytes(self.place(), self.room()?)?.to_vec());
+        }
+        let shaped = Shaped::new(self.place(), self.count, datatype)?;
+        let mut packed = Vec::new();
+        shaped.datatype.pack(shaped.count, bytes(shaped.address, shaped.len)?, 0, &mut packed)?;
+        Ok(packed)
+    }
+
+    /// Puts data where the buffer has it; less than it has room for is no error (MPI-4.1 §3.2.4).
+    pub fn unpack(&self, data: &[u8]) -> Result<()> {
+        let datatype = &self.ty.datatype;
+        if data.len() > self.room()? {
+            let message = format!("{} bytes came, there is room for {}", data.len(), self.room()?);
+            return fail(ERR_TRUNCATE, message);
+        }
+        if is_plain(datatype) {
+            bytes_mut(self.place(), data.len())?.copy_from_slice(data);
+            return Ok(());
+        }
+        let shaped = Shaped::new(self.place(), self.count, datatype)?;
+        shaped.datatype.unpack_part(shaped.count, 0, data, bytes_mut(shaped.address, shaped.len)?, 0)?;
+        Ok(())
+    }
+
+    /// Its bytes, if they are its data, one after the other.
+    pub fn plain(&self) -> Result<Option<&[u8]>> {
+        let plain = is_plain(&self.ty.datatype);
+        if plain { bytes(self.place(), self.room()?).map(Some) } else { Ok(None) }
+    }
+
+    /// As [`Buffer::plain`], to be written.
+    pub fn plain_mut(&mut self) -> Result<Option<&mut [u8]>> {
+        let plain = is_plain(&self.ty.datatype);
+        if plain { bytes_mut(self.place(), self.room()?).map(Some) } else { Ok(None) }
+    }
+}

@@ -1,0 +1,175 @@
+//! Collectives (MPI-4.1 chapter 6): each is a plan made of the arguments, which its three forms carry out: at once, with a
+//! request, or whenever a persistent request is started.
+
+pub mod gathering;
+pub mod local;
+pub mod reducing;
+mod reduction;
+pub mod scattering;
+
+use std::ffi::{c_int, c_void};
+use std::sync::Arc;
+
+use crate::abi::{Comm, Datatype, ERR_ROOT, IN_PLACE, Request, Status};
+use crate::buffer::Buffer;
+use crate::comm::CommObject;
+use crate::failure::{Result, fail};
+use crate::handlers::Site;
+use crate::place::{Counts, Place};
+use crate::request::{self, Pending, filled};
+
+/// Which form is carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    Now,
+    Later,
+}
+
+/// A collective with its arguments. Gives a request if it is carried out later.
+pub struct Plan(Box<dyn Fn(How) -> Result<Option<Pending>> + Send + Sync>);
+
+impl Plan {
+    /// A plan that `carry_out` carries out.
+    pub fn new(carry_out: impl Fn(How) -> Result<Option<Pending>> + Send + Sync + 'static) -> Self {
+        Self(Box::new(carry_out))
+    }
+
+    /// The blocking form.
+    pub fn block(&self) -> Result<()> {
+        (self.0)(How::Now).map(drop)
+    }
+
+    fn start(&self) -> Result<Pending> {
+        match (self.0)(How::Later)? {
+            Some(pending) => Ok(pending),
+            None => fail(crate::abi::ERR_INTERN, "a collective that should go on was complete"),
+        }
+    }
+
+    /// The nonblocking form.
+    pub fn begin(&self, comm: Comm, request: Place<Request>) -> Result<()> {
+        request.set(request::running(self.start()?, Site::Comm(comm))?)
+    }
+
+    /// The persistent form.
+    pub fn keep(self, comm: Comm, request: Place<Request>) -> Result<()> {
+        request.set(request::persistent(Box::new(move || self.start()), Site::Comm(comm))?)
+    }
+}
+
+/// The request of a collective whose result goes to the program's buffers.
+pub fn later<R: 'static>(
+    request: transom::Request<R>,
+    fill: impl FnOnce(R) -> Result<()> + Send + 'static,
+) -> Pending {
+    filled(request, |result| fill(result).map(|()| Status::EMPTY))
+}
+
+/// Carries out a collective of the runtime's in the form that is wanted: `run!(how, now, later, (arguments), fill)`.
+macro_rules! run {
+    ($how:expr, $now:ident, $later:ident, ($($arg:expr),*), $fill:expr) => {
+        match $how {
+            $crate::collective::How::Now => {
+                ($fill)(transom::raw::$now($($arg),*)?)?;
+                Ok(None)
+            }
+            $crate::collective::How::Later => {
+                Ok(Some($crate::collective::later(transom::raw::$later($($arg),*), $fill)))
+            }
+        }
+    };
+}
+pub(crate) use run;
+
+/// The three forms of a collective, of one plan: `now, nonblocking, persistent: (arguments) |communicator| plan;`.
+macro_rules! collectives {
+    ($($(#[$doc:meta])* $now:ident, $later:ident, $init:ident:
+        ($($arg:ident: $ty:ty),*) |$comm:ident| $plan:expr;)*) => {$(
+        $(#[$doc])*
+        #[allow(clippy::too_many_arguments, reason = "the standard's")]
+        pub fn $now($($arg: $ty,)* comm: Comm) -> Result<()> {
+            let $comm = $crate::world::comm(comm)?;
+            $plan.block()
+        }
+
+        /// The same, nonblocking.
+        #[allow(clippy::too_many_arguments, reason = "the standard's")]
+        pub fn $later($($arg: $ty,)* comm: Comm, request: Place<Request>) -> Result<()> {
+            let $comm = $crate::world::comm(comm)?;
+            $plan.begin(comm, request)
+        }
+
+        /// The same, persistent.
+        #[allow(clippy::too_many_arguments, reason = "the standard's")]
+        pub fn $init($($arg: $ty,)* comm: Comm, info: Info, request: Place<Request>) -> Result<()> {
+            $crate::info::hints(info)?;
+            let $comm = $crate::world::comm(comm)?;
+            $plan.keep(comm, request)
+        }
+    )*};
+}
+pub(crate) use collectives;
+
+/// A root, if it is a rank.
+pub fn root(comm: &CommObject, root: c_int) -> Result<usize> {
+    match usize::try_from(root) {
+        Ok(rank) if rank < comm.comm.size() => Ok(rank),
+        _ => fail(ERR_ROOT, format!("rank {root} as a root: there are {} ranks", comm.comm.size())),
+    }
+}
+
+/// Whether a buffer is `MPI_IN_PLACE`.
+pub fn in_place(address: *const c_void) -> bool {
+    address as usize == IN_PLACE
+}
+
+/// A buffer's parts, one for each rank.
+pub type Parts = Arc<[Buffer]>;
+
+/// As many parts of `n` instances each as there are ranks, one behind the other.
+pub fn equal(comm: &CommObject, address: *const c_void, n: i64, ty: Datatype) -> Result<Parts> {
+    let all = Buffer::new(address, n, ty)?;
+    let ranks = i64::try_from(comm.comm.size()).unwrap_or(i64::MAX);
+    (0..ranks).map(|rank| all.part(rank.saturating_mul(n), n)).collect()
+}
+
+/// Parts of so many instances at displacements of so many extents.
+pub fn listed(
+    comm: &CommObject,
+    address: *const c_void,
+    counts: Counts,
+    displacements: Counts,
+    ty: Datatype,
+) -> Result<Parts> {
+    let all = Buffer::new(address, 0, ty)?;
+    (0..comm.comm.size()).map(|rank| all.part(displacements.at(rank)?, counts.at(rank)?)).collect()
+}
+
+/// Parts with a datatype and a displacement in bytes each.
+pub fn typed(
+    comm: &CommObject,
+    address: *const c_void,
+    counts: Counts,
+    displacements: Counts,
+    types: Place<Datatype>,
+) -> Result<Parts> {
+    let part = |rank| {
+        let address = address.wrapping_byte_offset(displacements.at(rank)? as isize);
+        Buffer::new(address, counts.at(rank)?, types.at(rank)?)
+    };
+    (0..comm.comm.size()).map(part).collect()
+}
+
+/// Puts everybody's data where it belongs.
+pub fn unpack_all(parts: &Parts, all: &[Vec<u8>]) -> Result<()> {
+    parts.iter().zip(all).try_for_each(|(part, data)| part.unpack(data))
+}
+
+/// The parts of a buffer that only the root has.
+pub fn at_root(
+    comm: &CommObject,
+    root: usize,
+    parts: impl FnOnce() -> Result<Parts>,
+) -> Result<Option<Parts>> {
+    if comm.comm.rank() == root { parts().map(Some) } else { Ok(None) }
+}

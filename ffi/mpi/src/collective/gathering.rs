@@ -1,0 +1,91 @@
+//! Barrier, and collectives that bring data together (MPI-4.1 §6.3, §6.5, §6.7).
+
+use std::ffi::{c_int, c_void};
+use std::sync::Arc;
+
+use super::{Parts, Plan, at_root, collectives, equal, in_place, listed, root, run, unpack_all};
+use crate::abi::{Comm, Datatype, Info, Request};
+use crate::buffer::Buffer;
+use crate::comm::CommObject;
+use crate::failure::Result;
+use crate::place::{Counts, Place};
+
+fn barrier_plan(comm: Arc<CommObject>) -> Plan {
+    Plan::new(move |how| run!(how, barrier, ibarrier, (&comm.comm), |()| -> Result<()> { Ok(()) }))
+}
+
+/// What a rank sends, and, where it receives, the parts of its buffer.
+type Moves = (Option<Buffer>, Option<Parts>);
+
+/// What this rank contributes: its buffer, or with `MPI_IN_PLACE` its part of the buffer that receives.
+fn own(from: *const c_void, n: i64, ty: Datatype) -> Result<Option<Buffer>> {
+    if in_place(from) { Ok(None) } else { Buffer::new(from, n, ty).map(Some) }
+}
+
+/// The bytes of the contribution.
+fn contribution(comm: &CommObject, (own, parts): &Moves) -> Result<Vec<u8>> {
+    match (own, parts) {
+        (Some(own), _) => own.pack(),
+        (None, Some(parts)) => parts[comm.comm.rank()].pack(),
+        (None, None) => Ok(Vec::new()),
+    }
+}
+
+fn gather_plan(comm: Arc<CommObject>, at: usize, moves: Moves) -> Plan {
+    Plan::new(move |how| {
+        let data = contribution(&comm, &moves)?;
+        let parts = moves.1.clone();
+        let fill = move |all: Option<Vec<Vec<u8>>>| match (parts, all) {
+            (Some(parts), Some(all)) => unpack_all(&parts, &all),
+            _ => Ok(()),
+        };
+        run!(how, gather, igather, (&comm.comm, at, data), fill)
+    })
+}
+
+fn allgather_plan(comm: Arc<CommObject>, own: Option<Buffer>, parts: Parts) -> Plan {
+    let moves = (own, Some(parts.clone()));
+    Plan::new(move |how| {
+        let data = contribution(&comm, &moves)?;
+        let parts = parts.clone();
+        let fill = move |all: Vec<Vec<u8>>| unpack_all(&parts, &all);
+        run!(how, allgather, iallgather, (&comm.comm, data), fill)
+    })
+}
+
+collectives! {
+    /// `MPI_Barrier`.
+    barrier, ibarrier, barrier_init: () |object| barrier_plan(object);
+
+    /// `MPI_Gather`.
+    gather, igather, gather_init:
+    (from: *const c_void, n: i64, ty: Datatype, to: *mut c_void, to_n: i64, to_ty: Datatype, at: c_int) |object| {
+        let at = root(&object, at)?;
+        let parts = at_root(&object, at, || equal(&object, to, to_n, to_ty))?;
+        gather_plan(object, at, (own(from, n, ty)?, parts))
+    };
+
+    /// `MPI_Gatherv`.
+    gatherv, igatherv, gatherv_init:
+    (from: *const c_void, n: i64, ty: Datatype, to: *mut c_void, counts: Counts, at_each: Counts, to_ty: Datatype,
+        at: c_int) |object| {
+        let at = root(&object, at)?;
+        let parts = at_root(&object, at, || listed(&object, to, counts, at_each, to_ty))?;
+        gather_plan(object, at, (own(from, n, ty)?, parts))
+    };
+
+    /// `MPI_Allgather`.
+    allgather, iallgather, allgather_init:
+    (from: *const c_void, n: i64, ty: Datatype, to: *mut c_void, to_n: i64, to_ty: Datatype) |object| {
+        let parts = equal(&object, to, to_n, to_ty)?;
+        allgather_plan(object, own(from, n, ty)?, parts)
+    };
+
+    /// `MPI_Allgatherv`.
+    allgatherv, iallgatherv, allgatherv_init:
+    (from: *const c_void, n: i64, ty: Datatype, to: *mut c_void, counts: Counts, at_each: Counts, to_ty: Datatype)
+    |object| {
+        let parts = listed(&object, to, counts, at_each, to_ty)?;
+        allgather_plan(object, own(from, n, ty)?, parts)
+    };
+}

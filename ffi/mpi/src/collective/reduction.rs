@@ -1,0 +1,118 @@
+//! What a reduction computes: elements as they are in memory, combined by a predefined operation or the program's.
+
+use std::sync::Arc;
+
+use transom::raw::Combine;
+use transom::{Basic, DataType, ReduceOp, reduce_valid};
+use transom_transport::with_basic;
+
+use crate::abi::{Datatype, ERR_OP, Op};
+use crate::buffer::{Buffer, Shaped, bytes, bytes_mut};
+use crate::failure::{Result, fail};
+use crate::op::{self, Operation, UserOp};
+
+/// An operation on instances of a datatype.
+#[derive(Clone)]
+pub struct Reduction {
+    pub combine: Combine,
+    /// The predefined datatype, whose padding travels with it; others travel packed.
+    basic: Option<DataType>,
+}
+
+impl Reduction {
+    /// The reduction of buffers like this one.
+    pub fn new(op: Op, ty: Datatype, buffer: &Buffer) -> Result<Self> {
+        let basic = crate::types::basic(ty).or_else(|| single(buffer));
+        let combine = match (op::operation(op)?, basic) {
+            (Operation::Predefined(op), Some(basic)) if reduce_valid(op, basic) => predefined(op, basic),
+            (Operation::Predefined(op), _) => {
+                return fail(
+                    ERR_OP,
+                    format!("{op:?} is not defined on {} (MPI-4.1 §6.9.2)", buffer.ty().datatype),
+                );
+            }
+            (Operation::User(user), _) => of_program(user, ty, buffer.clone(), basic),
+        };
+        Ok(Self { combine, basic })
+    }
+
+    /// A buffer's elements.
+    pub fn load(&self, buffer: &Buffer) -> Result<Vec<u8>> {
+        match self.basic {
+            Some(basic) => Ok(bytes(buffer.place(), buffer.count().saturating_mul(basic.size()))?.to_vec()),
+            None => buffer.pack(),
+        }
+    }
+
+    /// Stores elements where the buffer has them.
+    pub fn store(&self, buffer: &Buffer, data: &[u8]) -> Result<()> {
+        match self.basic {
+            Some(_) => {
+                bytes_mut(buffer.place(), data.len())?.copy_from_slice(data);
+                Ok(())
+            }
+            None => buffer.unpack(data),
+        }
+    }
+
+    /// Bytes of so many instances.
+    pub fn bytes(&self, buffer: &Buffer, n: usize) -> usize {
+        n.saturating_mul(self.basic.map_or(buffer.ty().datatype.size(), DataType::size))
+    }
+}
+
+/// The one element that an instance is, as of a copy of a predefined datatype.
+fn single(buffer: &Buffer) -> Option<DataType> {
+    let datatype = &buffer.ty().datatype;
+    let alone = datatype.basic_count() == 1 && datatype.true_lower_bound() == 0;
+    datatype.element().filter(|ty| alone && i64::try_from(ty.size()) == Ok(datatype.extent()))
+}
+
+fn predefined(op: ReduceOp, ty: DataType) -> Combine {
+    with_basic!(ty, T => Arc::new(move |left: &[u8], right: &mut [u8]| reduce::<T>(op, left, right)))
+}
+
+fn reduce<T: Basic>(op: ReduceOp, left: &[u8], right: &mut [u8]) {
+    let size = size_of::<T>();
+    for (left, right) in left.chunks_exact(size).zip(right.chunks_exact_mut(size)) {
+        if let (Ok(a), Ok(b)) = (T::read_from_bytes(left), T::read_from_bytes(right)) {
+            right.copy_from_slice(T::reduce(op, a, b).as_bytes());
+        }
+    }
+}
+
+/// The program's function, which gets elements as the datatype has them in memory.
+fn of_program(user: Arc<UserOp>, ty: Datatype, buffer: Buffer, basic: Option<DataType>) -> Combine {
+    Arc::new(move |left: &[u8], right: &mut [u8]| {
+        let size = basic.map_or(buffer.ty().datatype.size(), DataType::size).max(1);
+        let count = right.len() / size;
+        if basic.is_some() || matches!(buffer.plain(), Ok(Some(_))) {
+            user.call(left, right, 0, count, ty);
+        } else if let Err(failure) = unpacked(&user, ty, &buffer, left, right, count) {
+            // The packed elements were made by this datatype, so that they fit it.
+            eprintln!("transom: a reduction was left out: {}", failure.message());
+        }
+    })
+}
+
+/// Elements that travel packed, in memory as the function expects them.
+fn unpacked(
+    user: &UserOp,
+    ty: Datatype,
+    buffer: &Buffer,
+    left: &[u8],
+    right: &mut [u8],
+    count: usize,
+) -> Result<()> {
+    let datatype = &buffer.ty().datatype;
+    let Some((low, high)) = datatype.element_span(count)? else { return Ok(()) };
+    // As if the buffer began at an address, so that displacements below 0 are moved.
+    let shaped = Shaped::new(std::ptr::null(), count, datatype)?;
+    let room = usize::try_from(high - low).unwrap_or(0);
+    let (mut a, mut b) = (vec![0; room], vec![0; room]);
+    shaped.datatype.unpack_part(shaped.count, 0, left, &mut a, 0)?;
+    shaped.datatype.unpack_part(shaped.count, 0, right, &mut b, 0)?;
+    user.call(&a, &mut b, low, count, ty);
+    shaped.datatype.pack_at(shaped.count, &b, 0, right, &mut 0)?;
+    Ok(())
+}

@@ -1,0 +1,108 @@
+//! Collectives that deal data out (MPI-4.1 §6.4, §6.6, §6.8).
+
+use std::ffi::{c_int, c_void};
+use std::sync::Arc;
+
+use super::{Parts, Plan, at_root, collectives, equal, in_place, listed, root, run, typed, unpack_all};
+use crate::abi::{Comm, Datatype, Info, Request};
+use crate::buffer::Buffer;
+use crate::comm::CommObject;
+use crate::failure::Result;
+use crate::place::{Counts, Place};
+
+fn broadcast_plan(comm: Arc<CommObject>, at: usize, buffer: Buffer) -> Plan {
+    Plan::new(move |how| {
+        let is_root = comm.comm.rank() == at;
+        let data = if is_root { buffer.pack()? } else { Vec::new() };
+        let buffer = buffer.clone();
+        let fill = move |data: Vec<u8>| if is_root { Ok(()) } else { buffer.unpack(&data) };
+        run!(how, broadcast, ibroadcast, (&comm.comm, at, data), fill)
+    })
+}
+
+/// `to` is nothing where the root's part stays in place.
+fn scatter_plan(comm: Arc<CommObject>, at: usize, parts: Option<Parts>, to: Option<Buffer>) -> Plan {
+    Plan::new(move |how| {
+        let blocks = match &parts {
+            Some(parts) => Some(pack_all(parts)?),
+            None => None,
+        };
+        let to = to.clone();
+        let fill = move |data: Vec<u8>| to.map_or(Ok(()), |to| to.unpack(&data));
+        run!(how, scatter, iscatter, (&comm.comm, at, blocks), fill)
+    })
+}
+
+fn alltoall_plan(comm: Arc<CommObject>, from: Parts, to: Parts) -> Plan {
+    Plan::new(move |how| {
+        let blocks = pack_all(&from)?;
+        let to = to.clone();
+        let fill = move |all: Vec<Vec<u8>>| unpack_all(&to, &all);
+        run!(how, alltoall, ialltoall, (&comm.comm, blocks), fill)
+    })
+}
+
+fn pack_all(parts: &Parts) -> Result<Vec<Vec<u8>>> {
+    parts.iter().map(Buffer::pack).collect()
+}
+
+/// Where a rank's part goes; nowhere with `MPI_IN_PLACE`.
+fn room(to: *const c_void, n: i64, ty: Datatype) -> Result<Option<Buffer>> {
+    if in_place(to) { Ok(None) } else { Buffer::new(to, n, ty).map(Some) }
+}
+
+/// What is sent: with `MPI_IN_PLACE`, what is in the buffer that receives.
+fn sent(from: *const c_void, to: &Parts, parts: impl FnOnce() -> Result<Parts>) -> Result<Parts> {
+    if in_place(from) { Ok(to.clone()) } else { parts() }
+}
+
+collectives! {
+    /// `MPI_Bcast`.
+    bcast, ibcast, bcast_init: (buffer: *mut c_void, n: i64, ty: Datatype, at: c_int) |object| {
+        let at = root(&object, at)?;
+        broadcast_plan(object, at, Buffer::new(buffer, n, ty)?)
+    };
+
+    /// `MPI_Scatter`.
+    scatter, iscatter, scatter_init:
+    (from: *const c_void, n: i64, ty: Datatype, to: *mut c_void, to_n: i64, to_ty: Datatype, at: c_int) |object| {
+        let at = root(&object, at)?;
+        let parts = at_root(&object, at, || equal(&object, from, n, ty))?;
+        scatter_plan(object, at, parts, room(to, to_n, to_ty)?)
+    };
+
+    /// `MPI_Scatterv`.
+    scatterv, iscatterv, scatterv_init:
+    (from: *const c_void, counts: Counts, at_each: Counts, ty: Datatype, to: *mut c_void, to_n: i64, to_ty: Datatype,
+        at: c_int) |object| {
+        let at = root(&object, at)?;
+        let parts = at_root(&object, at, || listed(&object, from, counts, at_each, ty))?;
+        scatter_plan(object, at, parts, room(to, to_n, to_ty)?)
+    };
+
+    /// `MPI_Alltoall`.
+    alltoall, ialltoall, alltoall_init:
+    (from: *const c_void, n: i64, ty: Datatype, to: *mut c_void, to_n: i64, to_ty: Datatype) |object| {
+        let to = equal(&object, to, to_n, to_ty)?;
+        let from = sent(from, &to, || equal(&object, from, n, ty))?;
+        alltoall_plan(object, from, to)
+    };
+
+    /// `MPI_Alltoallv`.
+    alltoallv, ialltoallv, alltoallv_init:
+    (from: *const c_void, counts: Counts, at_each: Counts, ty: Datatype, to: *mut c_void, to_counts: Counts,
+        to_each: Counts, to_ty: Datatype) |object| {
+        let to = listed(&object, to, to_counts, to_each, to_ty)?;
+        let from = sent(from, &to, || listed(&object, from, counts, at_each, ty))?;
+        alltoall_plan(object, from, to)
+    };
+
+    /// `MPI_Alltoallw`.
+    alltoallw, ialltoallw, alltoallw_init:
+    (from: *const c_void, counts: Counts, at_each: Counts, types: Place<Datatype>, to: *mut c_void, to_counts: Counts,
+        to_each: Counts, to_types: Place<Datatype>) |object| {
+        let to = typed(&object, to, to_counts, to_each, to_types)?;
+        let from = sent(from, &to, || typed(&object, from, counts, at_each, types))?;
+        alltoall_plan(object, from, to)
+    };
+}

@@ -1,0 +1,59 @@
+//! Communicators (MPI-4.1 chapter 7).
+
+pub mod calls;
+
+use std::sync::Arc;
+
+use parking_lot::{Mutex, RwLock};
+use transom::Communicator;
+
+use crate::abi::{COMM_NULL, Comm, ERR_COMM};
+use crate::attributes::Attributes;
+use crate::failure::Result;
+use crate::handlers::{Handler, HandlerSlot};
+use crate::table::Table;
+
+/// A communicator, with what C programs keep at it.
+#[derive(Debug)]
+pub struct CommObject {
+    pub comm: Communicator,
+    pub handler: HandlerSlot,
+    pub attributes: Attributes,
+    name: RwLock<String>,
+    hints: Mutex<transom::Info>,
+}
+
+pub static COMMS: Table<CommObject> = Table::new(1, "communicator", ERR_COMM);
+
+impl CommObject {
+    /// A communicator with another's error handler (§7.4.2).
+    pub fn new(comm: Communicator, handler: Handler) -> Self {
+        Self {
+            comm,
+            handler: HandlerSlot::new(handler),
+            attributes: Attributes::default(),
+            name: RwLock::default(),
+            hints: Mutex::default(),
+        }
+    }
+}
+
+/// A communicator that is there from the start.
+pub fn predefined(comm: Communicator, name: &str) -> Arc<CommObject> {
+    let object = CommObject::new(comm, Handler::Fatal);
+    *object.name.write() = name.into();
+    Arc::new(object)
+}
+
+/// A handle of a new communicator, whose handler is the parent's; `MPI_COMM_NULL` of none.
+pub fn handle(comm: Option<Communicator>, parent: &CommObject) -> Result<Comm> {
+    match comm {
+        Some(comm) => add(CommObject::new(comm, parent.handler.read().clone())),
+        None => Ok(COMM_NULL),
+    }
+}
+
+/// A handle of a new object.
+pub fn add(object: CommObject) -> Result<Comm> {
+    COMMS.insert(Arc::new(object)).map(Comm)
+}

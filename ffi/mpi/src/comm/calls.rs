@@ -1,0 +1,177 @@
+//! The calls for communicators (MPI-4.1 §7.4, §7.8).
+
+use std::ffi::c_int;
+
+use super::{COMMS, CommObject, add, handle};
+use crate::abi::{
+    self, COMM_NULL, COMM_SELF, COMM_TYPE_HW_GUIDED, COMM_TYPE_HW_UNGUIDED, COMM_TYPE_RESOURCE_GUIDED,
+    COMM_TYPE_SHARED, COMM_WORLD, Comm, ERR_ARG, ERR_COMM, Errhandler, Group, Info, UNDEFINED,
+};
+use crate::failure::{Result, fail};
+use crate::handlers::{Handler, Of};
+use crate::place::{Place, Text, flag};
+use crate::world::comm as get;
+use crate::{group, info};
+
+fn int(n: usize) -> c_int {
+    c_int::try_from(n).unwrap_or(c_int::MAX)
+}
+
+/// `MPI_Comm_rank`.
+pub fn comm_rank(comm: Comm, rank: Place<c_int>) -> Result<()> {
+    rank.set(int(get(comm)?.comm.rank()))
+}
+
+/// `MPI_Comm_size`.
+pub fn comm_size(comm: Comm, size: Place<c_int>) -> Result<()> {
+    size.set(int(get(comm)?.comm.size()))
+}
+
+/// `MPI_Comm_group`.
+pub fn comm_group(comm: Comm, members: Place<Group>) -> Result<()> {
+    members.set(group::handle(get(comm)?.comm.group())?)
+}
+
+/// `MPI_Comm_compare`.
+pub fn comm_compare(one: Comm, other: Comm, result: Place<c_int>) -> Result<()> {
+    result.set(group::comparison(get(one)?.comm.compare(&get(other)?.comm)))
+}
+
+/// `MPI_Comm_dup`.
+pub fn comm_dup(comm: Comm, new: Place<Comm>) -> Result<()> {
+    let old = get(comm)?;
+    let mut copy = CommObject::new(old.comm.dup()?, old.handler.read().clone());
+    copy.attributes = old.attributes.copied(comm.0)?;
+    *copy.hints.lock() = old.hints.lock().clone();
+    new.set(add(copy)?)
+}
+
+/// `MPI_Comm_dup_with_info`.
+pub fn comm_dup_with_info(comm: Comm, info: Info, new: Place<Comm>) -> Result<()> {
+    let hints = info::hints(info)?;
+    comm_dup(comm, new)?;
+    *get(new.get()?)?.hints.lock() = hints;
+    Ok(())
+}
+
+/// `MPI_Comm_create`.
+pub fn comm_create(comm: Comm, members: Group, new: Place<Comm>) -> Result<()> {
+    let parent = get(comm)?;
+    let made = parent.comm.create_communicator(&group::members(members)?)?;
+    new.set(handle(made, &parent)?)
+}
+
+/// `MPI_Comm_create_group`.
+pub fn comm_create_group(comm: Comm, members: Group, tag: c_int, new: Place<Comm>) -> Result<()> {
+    let parent = get(comm)?;
+    let members = group::members(members)?;
+    if members.rank().is_none() {
+        return new.set(COMM_NULL);
+    }
+    let made = parent.comm.create_from_group(&members, &format!("{tag} of {}", parent.comm.context()))?;
+    new.set(handle(Some(made), &parent)?)
+}
+
+/// `MPI_Comm_create_from_group`.
+pub fn comm_create_from_group(
+    members: Group,
+    tag: Text,
+    info: Info,
+    handler: Errhandler,
+    new: Place<Comm>,
+) -> Result<()> {
+    info::hints(info)?;
+    let (members, tag) = (group::members(members)?, tag.get()?);
+    let handler = Handler::of(handler, Of::Comm)?;
+    if members.size() == 0 {
+        return new.set(COMM_NULL);
+    }
+    let made = get(COMM_WORLD)?.comm.create_from_group(&members, &tag)?;
+    new.set(add(CommObject::new(made, handler))?)
+}
+
+fn color(color: c_int) -> Result<Option<u32>> {
+    match u32::try_from(color) {
+        Ok(color) => Ok(Some(color)),
+        Err(_) if color == UNDEFINED => Ok(None),
+        Err(_) => fail(ERR_ARG, format!("colour {color}: use one from 0 on, or MPI_UNDEFINED")),
+    }
+}
+
+/// `MPI_Comm_split`.
+pub fn comm_split(comm: Comm, colour: c_int, key: c_int, new: Place<Comm>) -> Result<()> {
+    let parent = get(comm)?;
+    let made = parent.comm.split(color(colour)?, i64::from(key))?;
+    new.set(handle(made, &parent)?)
+}
+
+/// `MPI_Comm_split_type`: hardware is not told apart below hosts, so such a split gives nothing (§7.4.2).
+pub fn comm_split_type(comm: Comm, kind: c_int, key: c_int, info: Info, new: Place<Comm>) -> Result<()> {
+    info::hints(info)?;
+    let parent = get(comm)?;
+    match kind {
+        COMM_TYPE_SHARED => {
+            let near = parent.comm.split_shared()?;
+            let made = near.split(Some(0), i64::from(key))?;
+            new.set(handle(made, &parent)?)
+        }
+        UNDEFINED | COMM_TYPE_HW_GUIDED | COMM_TYPE_HW_UNGUIDED | COMM_TYPE_RESOURCE_GUIDED => {
+            parent.comm.split(None, 0)?;
+            new.set(COMM_NULL)
+        }
+        _ => fail(ERR_ARG, format!("{kind} is no type of split")),
+    }
+}
+
+/// `MPI_Comm_free`.
+pub fn comm_free(comm: Place<Comm>) -> Result<()> {
+    let handle = comm.get()?;
+    if matches!(handle, COMM_WORLD | COMM_SELF) {
+        return fail(ERR_COMM, "a predefined communicator cannot be freed");
+    }
+    get(handle)?.attributes.delete_all(handle.0)?;
+    COMMS.remove(handle.0)?;
+    comm.set(COMM_NULL)
+}
+
+/// `MPI_Comm_disconnect`: messages under way are not waited for by the last handle here.
+pub fn comm_disconnect(comm: Place<Comm>) -> Result<()> {
+    let handle = comm.get()?;
+    if !matches!(handle, COMM_WORLD | COMM_SELF) {
+        get(handle)?.comm.barrier()?;
+    }
+    comm_free(comm)
+}
+
+/// `MPI_Comm_test_inter`: there are no intercommunicators yet.
+pub fn comm_test_inter(comm: Comm, inter: Place<c_int>) -> Result<()> {
+    get(comm)?;
+    inter.set(flag(false))
+}
+
+/// `MPI_Comm_set_name`.
+pub fn comm_set_name(comm: Comm, name: Text) -> Result<()> {
+    *get(comm)?.name.write() = name.get()?;
+    Ok(())
+}
+
+/// `MPI_Comm_get_name`.
+pub fn comm_get_name(comm: Comm, name: Text, len: Place<c_int>) -> Result<()> {
+    let text = if comm == COMM_NULL { "MPI_COMM_NULL".into() } else { get(comm)?.name.read().clone() };
+    name.set_with_length(&text, abi::MAX_OBJECT_NAME, len)
+}
+
+/// `MPI_Comm_set_info`.
+pub fn comm_set_info(comm: Comm, info: Info) -> Result<()> {
+    let hints = info::hints(info)?;
+    let object = get(comm)?;
+    let mut known = object.hints.lock();
+    hints.iter().for_each(|(key, value)| known.set(key, value));
+    Ok(())
+}
+
+/// `MPI_Comm_get_info`.
+pub fn comm_get_info(comm: Comm, info: Place<Info>) -> Result<()> {
+    let hints = get(comm)?.hints.lock().clone();
+    info.set(info::of_hints(&hints)?)
+}

@@ -1,0 +1,61 @@
+//! Handles as integers: they are the same number (MPI-5.0 §20.3), and `MPI_Fint` is an int.
+
+use std::ffi::c_int;
+
+use crate::abi::{Comm, Datatype, Errhandler, File, Group, Info, Message, Op, Request, Session, Status, Win};
+use crate::failure::Result;
+use crate::place::Place;
+
+macro_rules! conversions {
+    ($($ty:ident: $toint:ident, $fromint:ident, $c2f:ident, $f2c:ident;)*) => {$(
+        /// The handle as an integer.
+        pub fn $toint(handle: $ty) -> c_int {
+            handle.0 as c_int
+        }
+
+        /// The handle of an integer.
+        pub fn $fromint(int: c_int) -> $ty {
+            $ty(int as usize)
+        }
+
+        /// The handle as a Fortran integer.
+        pub fn $c2f(handle: $ty) -> c_int {
+            handle.0 as c_int
+        }
+
+        /// The handle of a Fortran integer.
+        pub fn $f2c(int: c_int) -> $ty {
+            $ty(int as usize)
+        }
+    )*};
+}
+
+conversions! {
+    Comm: comm_toint, comm_fromint, comm_c2f, comm_f2c;
+    Errhandler: errhandler_toint, errhandler_fromint, errhandler_c2f, errhandler_f2c;
+    File: file_toint, file_fromint, file_c2f, file_f2c;
+    Group: group_toint, group_fromint, group_c2f, group_f2c;
+    Info: info_toint, info_fromint, info_c2f, info_f2c;
+    Message: message_toint, message_fromint, message_c2f, message_f2c;
+    Op: op_toint, op_fromint, op_c2f, op_f2c;
+    Request: request_toint, request_fromint, request_c2f, request_f2c;
+    Session: session_toint, session_fromint, session_c2f, session_f2c;
+    Datatype: type_toint, type_fromint, type_c2f, type_f2c;
+    Win: win_toint, win_fromint, win_c2f, win_f2c;
+}
+
+/// `MPI_Status_c2f`: eight integers (MPI-4.1 §19.3.5).
+pub fn status_c2f(c: Place<Status>, fortran: Place<c_int>) -> Result<()> {
+    let Status { source, tag, error, internal } = c.get()?;
+    for (index, word) in [source, tag, error].into_iter().chain(internal).enumerate() {
+        fortran.set_at(index, word)?;
+    }
+    Ok(())
+}
+
+/// `MPI_Status_f2c`.
+pub fn status_f2c(fortran: Place<c_int>, c: Place<Status>) -> Result<()> {
+    let word = |index| fortran.at(index);
+    let internal = [word(3)?, word(4)?, word(5)?, word(6)?, word(7)?];
+    c.set(Status { source: word(0)?, tag: word(1)?, error: word(2)?, internal })
+}

@@ -1,0 +1,95 @@
+//! What a call returns if it fails: the standard's error class, and words.
+
+use std::ffi::c_int;
+
+use transom::Class;
+
+use crate::abi;
+use crate::handlers::Site;
+
+/// An error on its way to an error handler. One word, so that the way without errors stays short.
+#[derive(Debug)]
+pub struct Failure(Box<Details>);
+
+#[derive(Debug)]
+struct Details {
+    code: c_int,
+    message: String,
+    site: Option<Site>,
+}
+
+/// The result of what stands behind an exported function.
+pub type Result<T> = std::result::Result<T, Failure>;
+
+impl Failure {
+    /// An error of a class or code of the program's.
+    #[cold]
+    pub fn new(code: c_int, message: impl Into<String>) -> Self {
+        Self(Box::new(Details { code, message: message.into(), site: None }))
+    }
+
+    /// The same, for the handler of another object than the call's first one.
+    #[must_use]
+    pub fn at(mut self, site: Site) -> Self {
+        self.0.site = Some(site);
+        self
+    }
+
+    /// The error code.
+    pub fn code(&self) -> c_int {
+        self.0.code
+    }
+
+    /// What is wrong.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// Whose handler is to be called, if not the first argument's.
+    pub fn site(&self) -> Option<Site> {
+        self.0.site
+    }
+}
+
+/// An error of `code`.
+#[cold]
+pub fn fail<T>(code: c_int, message: impl Into<String>) -> Result<T> {
+    Err(Failure::new(code, message))
+}
+
+impl From<transom::Error> for Failure {
+    #[cold]
+    fn from(error: transom::Error) -> Self {
+        Self::new(class(error.class()), error.to_string())
+    }
+}
+
+/// The standard's class.
+pub fn class(class: Class) -> c_int {
+    match class {
+        Class::Rank => abi::ERR_RANK,
+        Class::Group => abi::ERR_GROUP,
+        Class::Displacement => abi::ERR_DISP,
+        Class::RmaRange => abi::ERR_RMA_RANGE,
+        Class::RmaSync => abi::ERR_RMA_SYNC,
+        Class::Size => abi::ERR_SIZE,
+        Class::NoMemory => abi::ERR_NO_MEM,
+        Class::Type => abi::ERR_TYPE,
+        Class::Count => abi::ERR_COUNT,
+        Class::Window => abi::ERR_WIN,
+        Class::Base => abi::ERR_BASE,
+        Class::LockType => abi::ERR_LOCKTYPE,
+        Class::Assert => abi::ERR_ASSERT,
+        Class::RmaConflict => abi::ERR_RMA_CONFLICT,
+        Class::RmaAttach => abi::ERR_RMA_ATTACH,
+        Class::RmaShared => abi::ERR_RMA_SHARED,
+        Class::RmaFlavour => abi::ERR_RMA_FLAVOR,
+        Class::Op => abi::ERR_OP,
+        Class::Info => abi::ERR_INFO_VALUE,
+        Class::Argument => abi::ERR_ARG,
+        Class::Tag => abi::ERR_TAG,
+        Class::Truncate => abi::ERR_TRUNCATE,
+        Class::Peer => abi::ERR_PROC_ABORTED,
+        _ => abi::ERR_OTHER,
+    }
+}

@@ -1,0 +1,71 @@
+//! The calls for error handlers (MPI-4.1 §9.3).
+
+use std::ffi::{c_int, c_void};
+
+use super::{Handler, Of, Site, UserHandler, called};
+use crate::abi::{Comm, ERRHANDLER_NULL, Errhandler, Win};
+use crate::failure::Result;
+use crate::place::Place;
+use crate::world;
+
+/// `MPI_Comm_create_errhandler`.
+pub fn comm_create_errhandler(function: *const c_void, handler: Place<Errhandler>) -> Result<()> {
+    handler.set(UserHandler::create(Of::Comm, function)?)
+}
+
+/// `MPI_Win_create_errhandler`.
+pub fn win_create_errhandler(function: *const c_void, handler: Place<Errhandler>) -> Result<()> {
+    handler.set(UserHandler::create(Of::Win, function)?)
+}
+
+/// `MPI_File_create_errhandler`.
+pub fn file_create_errhandler(function: *const c_void, handler: Place<Errhandler>) -> Result<()> {
+    handler.set(UserHandler::create(Of::File, function)?)
+}
+
+/// `MPI_Session_create_errhandler`.
+pub fn session_create_errhandler(function: *const c_void, handler: Place<Errhandler>) -> Result<()> {
+    handler.set(UserHandler::create(Of::Session, function)?)
+}
+
+/// `MPI_Errhandler_free`.
+pub fn errhandler_free(handler: Place<Errhandler>) -> Result<()> {
+    UserHandler::release(handler.get()?)?;
+    handler.set(ERRHANDLER_NULL)
+}
+
+/// `MPI_Comm_set_errhandler`.
+pub fn comm_set_errhandler(comm: Comm, handler: Errhandler) -> Result<()> {
+    *world::comm(comm)?.handler.write() = Handler::of(handler, Of::Comm)?;
+    Ok(())
+}
+
+/// `MPI_Comm_get_errhandler`.
+pub fn comm_get_errhandler(comm: Comm, handler: Place<Errhandler>) -> Result<()> {
+    let current = world::comm(comm)?.handler.read().clone();
+    handler.set(current.handle()?)
+}
+
+/// `MPI_Comm_call_errhandler`.
+pub fn comm_call_errhandler(comm: Comm, code: c_int) -> Result<()> {
+    world::comm(comm)?;
+    called(Site::Comm(comm), code)
+}
+
+/// `MPI_Win_set_errhandler`.
+pub fn win_set_errhandler(win: Win, handler: Errhandler) -> Result<()> {
+    *crate::win::get(win)?.handler.write() = Handler::of(handler, Of::Win)?;
+    Ok(())
+}
+
+/// `MPI_Win_get_errhandler`.
+pub fn win_get_errhandler(win: Win, handler: Place<Errhandler>) -> Result<()> {
+    let current = crate::win::get(win)?.handler.read().clone();
+    handler.set(current.handle()?)
+}
+
+/// `MPI_Win_call_errhandler`.
+pub fn win_call_errhandler(win: Win, code: c_int) -> Result<()> {
+    crate::win::get(win)?;
+    called(Site::Win(win), code)
+}

@@ -1,0 +1,93 @@
+//! `libmpi_abi.so.1`: the C interface of MPI-5.0 with its standard ABI, over the runtime.
+//!
+//! The tables in `abi/` say which functions, constants and types there are; the build makes mpi.h and the exported
+//! functions of them. An exported function finds out whether it may be called, calls the function of the same name in
+//! [`calls`], and takes an error to the handler of the object it was for ([`call`]).
+//!
+//! What is here translates handles, constants and memory, and decides nothing.
+
+#![allow(
+    clippy::missing_safety_doc,
+    reason = "exported functions have the standard's conditions, which mpi.h's users know"
+)]
+
+#[cfg(not(all(unix, target_pointer_width = "64")))]
+compile_error!("the ABI is written down here for 64-bit Unix");
+
+mod abi;
+mod attributes;
+mod buffer;
+mod call;
+mod collective;
+mod comm;
+mod conversions;
+mod environment;
+mod errors;
+mod failure;
+mod group;
+mod handlers;
+mod info;
+mod message;
+mod op;
+mod place;
+mod request;
+mod table;
+mod types;
+mod win;
+mod world;
+
+/// What exported functions call: for `MPI_Win_lock` it is `win_lock`.
+mod calls {
+    pub use crate::attributes::calls::*;
+    pub use crate::collective::gathering::*;
+    pub use crate::collective::local::*;
+    pub use crate::collective::reducing::*;
+    pub use crate::collective::scattering::*;
+    pub use crate::comm::calls::*;
+    pub use crate::conversions::*;
+    pub use crate::environment::*;
+    pub use crate::errors::*;
+    pub use crate::group::*;
+    pub use crate::handlers::calls::*;
+    pub use crate::info::calls::*;
+    pub use crate::message::buffered::*;
+    pub use crate::message::matched::*;
+    pub use crate::message::persistent::*;
+    pub use crate::message::receive::*;
+    pub use crate::message::send::*;
+    pub use crate::op::*;
+    pub use crate::request::calls::*;
+    pub use crate::request::some::*;
+    pub use crate::request::status::*;
+    pub use crate::types::arrays::*;
+    pub use crate::types::construct::*;
+    pub use crate::types::contents::*;
+    pub use crate::types::pack::*;
+    pub use crate::types::query::*;
+    pub use crate::win::access::*;
+    pub use crate::win::create::*;
+    pub use crate::win::query::*;
+    pub use crate::win::requested::*;
+    pub use crate::win::sync::*;
+}
+
+/// The exported functions.
+#[allow(
+    unused_variables,
+    unused_unsafe,
+    clippy::too_many_arguments,
+    clippy::undocumented_unsafe_blocks,
+    clippy::unnecessary_cast,
+    reason = "made by the build; pointers become values of `place` here, by the promise that every caller makes (see there)"
+)]
+mod exports {
+    use std::ffi::{c_char, c_double, c_int, c_void};
+
+    use crate::abi::*;
+    use crate::call::{When, call, tool_unsupported, unsupported};
+    use crate::calls;
+    use crate::handlers::Site;
+    use crate::place::{Counts, Place, Text};
+
+    include!(concat!(env!("OUT_DIR"), "/shims.rs"));
+}

@@ -1,0 +1,51 @@
+//! Messages (MPI-4.1 chapter 3).
+
+pub mod buffered;
+pub mod matched;
+pub mod persistent;
+pub mod receive;
+pub mod send;
+
+use std::ffi::c_int;
+
+use transom::{NULL_RANK, Source, Tag};
+
+use crate::abi::{ANY_SOURCE, ANY_TAG, ERR_RANK, PROC_NULL, Status};
+use crate::failure::{Result, fail};
+
+/// A rank to send to.
+fn dest(rank: c_int) -> Result<usize> {
+    match usize::try_from(rank) {
+        Ok(rank) => Ok(rank),
+        Err(_) if rank == PROC_NULL => Ok(NULL_RANK),
+        Err(_) => fail(ERR_RANK, format!("rank {rank} as a destination")),
+    }
+}
+
+/// From whom to receive.
+fn source(rank: c_int) -> Result<Source> {
+    match usize::try_from(rank) {
+        Ok(rank) => Ok(Source::Rank(rank)),
+        Err(_) if rank == ANY_SOURCE => Ok(Source::Any),
+        Err(_) if rank == PROC_NULL => Ok(Source::Rank(NULL_RANK)),
+        Err(_) => fail(ERR_RANK, format!("rank {rank} as a source")),
+    }
+}
+
+/// Which tags to receive.
+fn tag(tag: c_int) -> Tag {
+    if tag == ANY_TAG { Tag::Any } else { Tag::Is(tag) }
+}
+
+/// The program's status of a message.
+fn status(of: transom::Status) -> Status {
+    let mut status = Status::EMPTY;
+    if of.source == NULL_RANK {
+        status.source = PROC_NULL;
+    } else {
+        status.source = c_int::try_from(of.source).unwrap_or(PROC_NULL);
+        status.tag = of.tag;
+    }
+    status.set_bytes(of.bytes as u64);
+    status
+}

@@ -1,0 +1,105 @@
+//! Messages that are taken before they are received (MPI-4.1 §3.8.2, §3.8.3).
+
+use std::ffi::{c_int, c_void};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use transom::{Message as Taken, NULL_RANK};
+
+use super::receive::give;
+use super::{source, status as of, tag};
+use crate::abi::{
+    Comm, Datatype, ERR_REQUEST, MESSAGE_NO_PROC, MESSAGE_NULL, Message, PROC_NULL, Request, Status,
+};
+use crate::buffer::Buffer;
+use crate::failure::Result;
+use crate::handlers::Site;
+use crate::place::{Place, flag};
+use crate::request::{self, filled};
+use crate::table::Table;
+use crate::world;
+
+static MESSAGES: Table<Mutex<Option<Taken>>> = Table::new(5, "message", ERR_REQUEST);
+
+fn handle(message: Taken) -> Result<Message> {
+    if message.status().source == NULL_RANK {
+        return Ok(MESSAGE_NO_PROC);
+    }
+    MESSAGES.insert(Arc::new(Mutex::new(Some(message)))).map(Message)
+}
+
+/// Takes the message of a handle; nothing of the null process's.
+fn take(message: Place<Message>) -> Result<Option<Taken>> {
+    let handle = message.get()?;
+    let taken = if handle == MESSAGE_NO_PROC { None } else { MESSAGES.remove(handle.0)?.lock().take() };
+    message.set(MESSAGE_NULL)?;
+    Ok(taken)
+}
+
+/// Of a receive from the null process.
+fn of_nobody() -> Status {
+    Status { source: PROC_NULL, ..Status::EMPTY }
+}
+
+/// `MPI_Mprobe`.
+pub fn mprobe(
+    from: c_int,
+    with: c_int,
+    comm: Comm,
+    message: Place<Message>,
+    status: Place<Status>,
+) -> Result<()> {
+    let taken = world::comm(comm)?.comm.mprobe(source(from)?, tag(with))?;
+    give(of(taken.status()), status)?;
+    message.set(handle(taken)?)
+}
+
+/// `MPI_Improbe`.
+pub fn improbe(
+    from: c_int,
+    with: c_int,
+    comm: Comm,
+    found: Place<c_int>,
+    message: Place<Message>,
+    status: Place<Status>,
+) -> Result<()> {
+    let taken = world::comm(comm)?.comm.improbe(source(from)?, tag(with))?;
+    found.set(flag(taken.is_some()))?;
+    let Some(taken) = taken else { return Ok(()) };
+    give(of(taken.status()), status)?;
+    message.set(handle(taken)?)
+}
+
+/// `MPI_Mrecv`.
+pub fn mrecv(
+    room: *mut c_void,
+    n: i64,
+    ty: Datatype,
+    message: Place<Message>,
+    status: Place<Status>,
+) -> Result<()> {
+    let room = Buffer::new(room, n, ty)?;
+    let Some(taken) = take(message)? else { return give(of_nobody(), status) };
+    let (data, received) = taken.recv::<u8>()?;
+    room.unpack(&data)?;
+    give(of(received), status)
+}
+
+/// `MPI_Imrecv`.
+pub fn imrecv(
+    room: *mut c_void,
+    n: i64,
+    ty: Datatype,
+    message: Place<Message>,
+    request: Place<Request>,
+) -> Result<()> {
+    let room = Buffer::new(room, n, ty)?;
+    let Some(taken) = take(message)? else {
+        return request.set(request::done_with(of_nobody())?);
+    };
+    let pending = filled(taken.irecv::<u8>(room.room()?), move |(data, status)| {
+        room.unpack(&data)?;
+        Ok(of(status))
+    });
+    request.set(request::running(pending, Site::None)?)
+}

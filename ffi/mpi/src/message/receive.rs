@@ -1,0 +1,145 @@
+//! Receives and probes (MPI-4.1 §3.2.4, §3.7.2, §3.8.1, §3.11).
+
+use std::ffi::{c_int, c_void};
+
+use transom::raw;
+
+use super::{dest, source, status as of, tag};
+use crate::abi::{Comm, Datatype, Request, Status};
+use crate::buffer::Buffer;
+use crate::comm::CommObject;
+use crate::failure::Result;
+use crate::handlers::Site;
+use crate::place::{Place, flag};
+use crate::request::calls::store;
+use crate::request::{self, Pending, filled};
+use crate::world;
+
+/// Gives a program a status, unless it does not want it.
+pub(super) fn give(new: Status, place: Place<Status>) -> Result<()> {
+    if place.is_null() { Ok(()) } else { store(new, place, 0) }
+}
+
+/// Starts a receive.
+pub fn begin(comm: &CommObject, room: Buffer, from: c_int, with: c_int) -> Result<Pending> {
+    let max = room.room()?;
+    let received = raw::irecv(&comm.comm, source(from)?, tag(with), max);
+    Ok(filled(received, move |(data, status)| {
+        room.unpack(&data)?;
+        Ok(of(status))
+    }))
+}
+
+/// `MPI_Recv`.
+pub fn recv(
+    room: *mut c_void,
+    n: i64,
+    ty: Datatype,
+    from: c_int,
+    with: c_int,
+    comm: Comm,
+    status: Place<Status>,
+) -> Result<()> {
+    let comm = world::comm(comm)?;
+    let mut room = Buffer::new(room, n, ty)?;
+    let received = match room.plain_mut()? {
+        Some(bytes) => raw::recv_into(&comm.comm, source(from)?, tag(with), bytes)?,
+        None => {
+            let (data, received) = raw::recv(&comm.comm, source(from)?, tag(with))?;
+            room.unpack(&data)?;
+            received
+        }
+    };
+    give(of(received), status)
+}
+
+/// `MPI_Irecv`.
+pub fn irecv(
+    room: *mut c_void,
+    n: i64,
+    ty: Datatype,
+    from: c_int,
+    with: c_int,
+    comm: Comm,
+    request: Place<Request>,
+) -> Result<()> {
+    let object = world::comm(comm)?;
+    let pending = begin(&object, Buffer::new(room, n, ty)?, from, with)?;
+    request.set(request::running(pending, Site::Comm(comm))?)
+}
+
+/// `MPI_Sendrecv`.
+#[expect(clippy::too_many_arguments, reason = "the standard's")]
+pub fn sendrecv(
+    data: *const c_void,
+    n: i64,
+    ty: Datatype,
+    to: c_int,
+    send_tag: c_int,
+    room: *mut c_void,
+    room_n: i64,
+    room_ty: Datatype,
+    from: c_int,
+    with: c_int,
+    comm: Comm,
+    status: Place<Status>,
+) -> Result<()> {
+    let object = world::comm(comm)?;
+    let (data, room) = (Buffer::new(data, n, ty)?, Buffer::new(room, room_n, room_ty)?);
+    exchange(&object, data.pack()?, to, send_tag, room, from, with, status)
+}
+
+/// `MPI_Sendrecv_replace`.
+#[expect(clippy::too_many_arguments, reason = "the standard's")]
+pub fn sendrecv_replace(
+    room: *mut c_void,
+    n: i64,
+    ty: Datatype,
+    to: c_int,
+    send_tag: c_int,
+    from: c_int,
+    with: c_int,
+    comm: Comm,
+    status: Place<Status>,
+) -> Result<()> {
+    let object = world::comm(comm)?;
+    let room = Buffer::new(room, n, ty)?;
+    exchange(&object, room.pack()?, to, send_tag, room, from, with, status)
+}
+
+#[expect(clippy::too_many_arguments, reason = "the standard's")]
+fn exchange(
+    comm: &CommObject,
+    data: Vec<u8>,
+    to: c_int,
+    send_tag: c_int,
+    room: Buffer,
+    from: c_int,
+    with: c_int,
+    status: Place<Status>,
+) -> Result<()> {
+    let to = dest(to)?;
+    let received = begin(comm, room, from, with)?;
+    let sent = raw::isend(&comm.comm, to, send_tag, data, false);
+    let received = request::outcome(received.wait())?;
+    sent.wait()?;
+    give(received, status)
+}
+
+/// `MPI_Probe`.
+pub fn probe(from: c_int, with: c_int, comm: Comm, status: Place<Status>) -> Result<()> {
+    give(of(world::comm(comm)?.comm.probe(source(from)?, tag(with))?), status)
+}
+
+/// `MPI_Iprobe`.
+pub fn iprobe(
+    from: c_int,
+    with: c_int,
+    comm: Comm,
+    found: Place<c_int>,
+    status: Place<Status>,
+) -> Result<()> {
+    let there = world::comm(comm)?.comm.iprobe(source(from)?, tag(with))?;
+    found.set(flag(there.is_some()))?;
+    there.map_or(Ok(()), |there| give(of(there), status))
+}

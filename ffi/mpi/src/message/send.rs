@@ -1,0 +1,107 @@
+//! Sends (MPI-4.1 §3.2.1, §3.4, §3.7.2).
+
+use std::ffi::{c_int, c_void};
+
+use transom::raw;
+
+use super::{buffered, dest};
+use crate::abi::{Comm, Datatype, Request, Status};
+use crate::buffer::Buffer;
+use crate::comm::CommObject;
+use crate::failure::Result;
+use crate::handlers::Site;
+use crate::place::Place;
+use crate::request::{self, Pending, filled};
+use crate::world;
+
+/// When a send is complete. A ready send is a standard one: that the receive is there helps nobody here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    Standard,
+    Synchronous,
+    Buffered,
+}
+
+/// Starts a send.
+pub fn begin(comm: &CommObject, data: &Buffer, to: c_int, tag: c_int, mode: Mode) -> Result<Pending> {
+    let packed = data.pack()?;
+    let bytes = packed.len();
+    let room = if mode == Mode::Buffered { Some(buffered::take(bytes)?) } else { None };
+    let sent = raw::isend(&comm.comm, dest(to)?, tag, packed, mode == Mode::Synchronous);
+    match room {
+        Some(room) => {
+            buffered::keep(room, sent);
+            let done = raw::isend(&comm.comm, transom::NULL_RANK, 0, Vec::new(), false);
+            Ok(filled(done, |_| Ok(Status::EMPTY)))
+        }
+        None => Ok(filled(sent, |_| Ok(Status::EMPTY))),
+    }
+}
+
+fn send_as(
+    mode: Mode,
+    data: *const c_void,
+    n: i64,
+    ty: Datatype,
+    to: c_int,
+    tag: c_int,
+    comm: Comm,
+) -> Result<()> {
+    let comm = world::comm(comm)?;
+    let data = Buffer::new(data, n, ty)?;
+    if mode == Mode::Buffered {
+        return Ok(begin(&comm, &data, to, tag, mode)?.wait().map(drop)?);
+    }
+    let (to, synchronous) = (dest(to)?, mode == Mode::Synchronous);
+    match data.plain()? {
+        Some(bytes) => raw::send(&comm.comm, to, tag, bytes, synchronous)?,
+        None => raw::send(&comm.comm, to, tag, &data.pack()?, synchronous)?,
+    }
+    Ok(())
+}
+
+#[expect(clippy::too_many_arguments, reason = "the standard's, and the mode")]
+fn isend_as(
+    mode: Mode,
+    data: *const c_void,
+    n: i64,
+    ty: Datatype,
+    to: c_int,
+    tag: c_int,
+    comm: Comm,
+    request: Place<Request>,
+) -> Result<()> {
+    let object = world::comm(comm)?;
+    let pending = begin(&object, &Buffer::new(data, n, ty)?, to, tag, mode)?;
+    request.set(request::running(pending, Site::Comm(comm))?)
+}
+
+macro_rules! sends {
+    ($($(#[$doc:meta])* $send:ident, $isend:ident: $mode:ident;)*) => {$(
+        $(#[$doc])*
+        pub fn $send(
+            data: *const c_void, n: i64, ty: Datatype, to: c_int, tag: c_int, comm: Comm,
+        ) -> Result<()> {
+            send_as(Mode::$mode, data, n, ty, to, tag, comm)
+        }
+
+        /// The same, nonblocking.
+        pub fn $isend(
+            data: *const c_void, n: i64, ty: Datatype, to: c_int, tag: c_int, comm: Comm,
+            request: Place<Request>,
+        ) -> Result<()> {
+            isend_as(Mode::$mode, data, n, ty, to, tag, comm, request)
+        }
+    )*};
+}
+
+sends! {
+    /// `MPI_Send`.
+    send, isend: Standard;
+    /// `MPI_Ssend`.
+    ssend, issend: Synchronous;
+    /// `MPI_Rsend`.
+    rsend, irsend: Standard;
+    /// `MPI_Bsend`.
+    bsend, ibsend: Buffered;
+}

@@ -1,0 +1,156 @@
+//! Pointers of C callers. Whoever calls an MPI function promises that its arguments are what the standard says (MPI-4.1
+//! §2.5); the promise is made once, where the exported functions make these values, so that everything behind them is safe.
+
+use std::ffi::{CStr, c_char, c_int};
+
+use crate::abi::{ERR_ARG, UNDEFINED};
+use crate::failure::{Result, fail};
+
+/// Where one `T` is, or several.
+#[derive(Debug)]
+pub struct Place<T>(*mut T);
+
+impl<T> Clone for Place<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Place<T> {}
+
+impl<T: Copy> Place<T> {
+    /// The place that a caller names.
+    ///
+    /// # Safety
+    /// Null, a constant with a meaning of its own, or valid for what the call does with it.
+    pub unsafe fn new(place: *mut T) -> Self {
+        Self(place)
+    }
+
+    /// Whether there is none.
+    pub fn is_null(self) -> bool {
+        self.0.is_null()
+    }
+
+    fn check(self) -> Result<()> {
+        if self.0.is_null() { fail(ERR_ARG, "an argument is a null pointer") } else { Ok(()) }
+    }
+
+    /// What is there.
+    pub fn get(self) -> Result<T> {
+        self.at(0)
+    }
+
+    /// Stores a value.
+    pub fn set(self, value: T) -> Result<()> {
+        self.set_at(0, value)
+    }
+
+    /// What is at `index`.
+    pub fn at(self, index: usize) -> Result<T> {
+        self.check()?;
+        // SAFETY: valid for reads, and as long as the call's arguments say, by the promise at `new`.
+        Ok(unsafe { self.0.add(index).read_unaligned() })
+    }
+
+    /// Stores a value at `index`.
+    pub fn set_at(self, index: usize, value: T) -> Result<()> {
+        self.check()?;
+        // SAFETY: valid for writes, and as long as the call's arguments say, by the promise at `new`.
+        unsafe { self.0.add(index).write_unaligned(value) };
+        Ok(())
+    }
+
+    /// The first `len`.
+    pub fn list(self, len: usize) -> Result<Vec<T>> {
+        (0..len).map(|index| self.at(index)).collect()
+    }
+}
+
+/// One count or several, as the plain and the large forms of functions have them.
+#[derive(Debug, Clone, Copy)]
+pub enum Counts {
+    /// `int`.
+    Int(Place<c_int>),
+    /// `MPI_Count` or `MPI_Aint`.
+    Long(Place<i64>),
+}
+
+impl Counts {
+    /// What is at `index`.
+    pub fn at(self, index: usize) -> Result<i64> {
+        match self {
+            Self::Int(place) => place.at(index).map(i64::from),
+            Self::Long(place) => place.at(index),
+        }
+    }
+
+    /// The first `len`.
+    pub fn list(self, len: usize) -> Result<Vec<i64>> {
+        (0..len).map(|index| self.at(index)).collect()
+    }
+
+    /// Stores a value; `MPI_UNDEFINED` where it does not fit (§2.5.8).
+    pub fn set(self, value: i64) -> Result<()> {
+        self.set_at(0, value)
+    }
+
+    /// Stores a value at `index`.
+    pub fn set_at(self, index: usize, value: i64) -> Result<()> {
+        match self {
+            Self::Int(place) => place.set_at(index, c_int::try_from(value).unwrap_or(UNDEFINED)),
+            Self::Long(place) => place.set_at(index, value),
+        }
+    }
+}
+
+/// A string of the caller's, or room for one.
+#[derive(Debug, Clone, Copy)]
+pub struct Text(*mut c_char);
+
+impl Text {
+    /// The string or room that a caller names.
+    ///
+    /// # Safety
+    /// Null, or a string, or room for as much as the call writes.
+    pub unsafe fn new(place: *mut c_char) -> Self {
+        Self(place)
+    }
+
+    /// The string.
+    pub fn get(self) -> Result<String> {
+        if self.0.is_null() {
+            return fail(ERR_ARG, "a string is a null pointer");
+        }
+        // SAFETY: a string that ends with a null character, by the promise at `new`.
+        Ok(unsafe { CStr::from_ptr(self.0) }.to_string_lossy().into_owned())
+    }
+
+    /// Writes a string, cut to `room` bytes with the null character behind it. Returns its length without that.
+    pub fn set(self, text: &str, room: usize) -> Result<usize> {
+        if self.0.is_null() {
+            return fail(ERR_ARG, "room for a string is a null pointer");
+        }
+        let mut len = text.len().min(room.saturating_sub(1));
+        while !text.is_char_boundary(len) {
+            len -= 1;
+        }
+        // SAFETY: room for `room` bytes, by the promise at `new`; the caller's strings do not overlap ours.
+        unsafe {
+            std::ptr::copy_nonoverlapping(text.as_ptr(), self.0.cast(), len);
+            self.0.add(len).write(0);
+        }
+        Ok(len)
+    }
+
+    /// Writes a string of the standard's length, and its length to `len`.
+    pub fn set_with_length(self, text: &str, most: c_int, len: Place<c_int>) -> Result<()> {
+        let written = self.set(text, usize::try_from(most).unwrap_or(0))?;
+        len.set(c_int::try_from(written).unwrap_or(0))
+    }
+}
+
+/// A flag for C.
+pub fn flag(value: bool) -> c_int {
+    c_int::from(value)
+}

@@ -1,0 +1,176 @@
+//! Requests (MPI-4.1 §3.7, §3.9): what is under way, and later what came of it.
+
+pub mod calls;
+mod many;
+pub mod some;
+pub mod status;
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use transom::Class;
+
+use crate::abi::{ERR_REQUEST, Request, SUCCESS, Status};
+use crate::failure::{Failure, Result, fail};
+use crate::handlers::Site;
+use crate::table::Table;
+
+/// Something under way whose result is the status for the program; buffers are filled by whoever takes the result, and the
+/// status says if that fails.
+pub type Pending = transom::Request<Status>;
+
+/// Fills the program's buffers with a result, and says how it went.
+pub fn filled<R: 'static>(
+    request: transom::Request<R>,
+    fill: impl FnOnce(R) -> Outcome + Send + 'static,
+) -> Pending {
+    request.map(|result| {
+        Ok(fill(result).unwrap_or_else(|failure| Status { error: failure.code(), ..Status::EMPTY }))
+    })
+}
+
+/// Starts a persistent request once more.
+pub type Start = Box<dyn Fn() -> Result<Pending> + Send + Sync>;
+
+/// What a request is doing.
+enum State {
+    /// A persistent one that is not started.
+    Inactive,
+    Running(Pending),
+    Ended(Outcome),
+}
+
+/// What came of it.
+pub type Outcome = Result<Status>;
+
+/// A request.
+pub struct RequestObject {
+    state: Mutex<State>,
+    /// Of persistent ones.
+    start: Option<Start>,
+    /// Whose error handler is called.
+    site: Site,
+}
+
+static REQUESTS: Table<RequestObject> = Table::new(4, "request", ERR_REQUEST);
+
+/// Freed while they were under way: they go on.
+static ORPHANS: Mutex<Vec<Pending>> = Mutex::new(Vec::new());
+
+fn add(state: State, start: Option<Start>, site: Site) -> Result<Request> {
+    REQUESTS.insert(Arc::new(RequestObject { state: Mutex::new(state), start, site })).map(Request)
+}
+
+/// A handle of something under way.
+pub fn running(pending: Pending, site: Site) -> Result<Request> {
+    add(State::Running(pending), None, site)
+}
+
+/// A handle of something that is complete, without a message.
+pub fn done() -> Result<Request> {
+    done_with(Status::EMPTY)
+}
+
+/// A handle of something that is complete.
+pub fn done_with(status: Status) -> Result<Request> {
+    add(State::Ended(Ok(status)), None, Site::None)
+}
+
+/// A handle of a persistent request, not started.
+pub fn persistent(start: Start, site: Site) -> Result<Request> {
+    add(State::Inactive, Some(start), site)
+}
+
+/// The object of a handle.
+fn get(request: Request) -> Result<Arc<RequestObject>> {
+    REQUESTS.get(request.0)
+}
+
+/// What a runtime's request came to: one that was taken back is no error (§3.8.4).
+pub fn outcome(result: transom::Result<Status>) -> Outcome {
+    match result {
+        Ok(status) if status.error == SUCCESS => Ok(status),
+        Ok(status) => fail(status.error, "the data that came could not be stored"),
+        Err(error) if error.class() == Class::Cancelled => {
+            let mut status = Status::EMPTY;
+            status.set_cancelled(true);
+            Ok(status)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+impl RequestObject {
+    /// Whether it is there, and not an inactive persistent one.
+    fn is_active(&self) -> bool {
+        !matches!(*self.state.lock(), State::Inactive)
+    }
+
+    /// Makes progress; whether the outcome is there, which inactive requests have, too: nothing.
+    fn poll(&self) -> bool {
+        let mut state = self.state.lock();
+        if let State::Running(pending) = &mut *state {
+            match pending.test() {
+                Some(result) => *state = State::Ended(outcome(result)),
+                None => return false,
+            }
+        }
+        true
+    }
+
+    /// Waits for the outcome.
+    fn wait(&self) {
+        let mut state = self.state.lock();
+        if let State::Running(_) = *state
+            && let State::Running(pending) = std::mem::replace(&mut *state, State::Inactive)
+        {
+            *state = State::Ended(outcome(pending.wait()));
+        }
+    }
+
+    /// The outcome, once: a persistent request is inactive then.
+    fn take(&self) -> Outcome {
+        match std::mem::replace(&mut *self.state.lock(), State::Inactive) {
+            State::Inactive => Ok(Status::EMPTY),
+            State::Ended(outcome) => outcome.map_err(|failure| failure.at(self.site)),
+            State::Running(pending) => outcome(pending.wait()).map_err(|failure| failure.at(self.site)),
+        }
+    }
+
+    /// The status, without taking it (`MPI_Request_get_status`).
+    fn peek(&self) -> Outcome {
+        match &*self.state.lock() {
+            State::Ended(Ok(status)) => Ok(*status),
+            State::Ended(Err(failure)) => Err(Failure::new(failure.code(), failure.message()).at(self.site)),
+            _ => Ok(Status::EMPTY),
+        }
+    }
+
+    fn start(&self) -> Result<()> {
+        let Some(start) = &self.start else {
+            return fail(ERR_REQUEST, "the request is not persistent");
+        };
+        let mut state = self.state.lock();
+        if !matches!(*state, State::Inactive) {
+            return fail(ERR_REQUEST, "the request is active: complete it before it is started again");
+        }
+        *state = State::Running(start()?);
+        Ok(())
+    }
+
+    /// Takes back what can be taken back (§3.8.4).
+    fn cancel(&self) {
+        if let State::Running(pending) = &*self.state.lock() {
+            pending.cancel();
+        }
+    }
+
+    /// Lets it go on by itself.
+    fn abandon(&self) {
+        let mut orphans = ORPHANS.lock();
+        orphans.retain(|pending| !pending.is_done());
+        if let State::Running(pending) = std::mem::replace(&mut *self.state.lock(), State::Inactive) {
+            orphans.push(pending);
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The calls for one request (MPI-4.1 §3.7.3, §3.7.6, §3.8.4, §3.9).
+
+use std::ffi::c_int;
+
+use super::{Outcome, REQUESTS, RequestObject, get};
+use crate::abi::{REQUEST_NULL, Request, Status};
+use crate::failure::Result;
+use crate::place::{Place, flag};
+
+/// Gives a program the status of a request that has ended, unless it does not want it. Its error field is for calls of
+/// several requests.
+pub(super) fn give(outcome: Outcome, status: Place<Status>) -> Result<()> {
+    let ended = outcome?;
+    if status.is_null() { Ok(()) } else { store(ended, status, 0) }
+}
+
+/// Stores a status but for its error field (§3.2.5).
+pub fn store(new: Status, status: Place<Status>, index: usize) -> Result<()> {
+    let error = status.at(index)?.error;
+    status.set_at(index, Status { error, ..new })
+}
+
+/// The request of a handle; nothing of `MPI_REQUEST_NULL`.
+pub(super) fn object(request: Request) -> Result<Option<std::sync::Arc<RequestObject>>> {
+    if request == REQUEST_NULL { Ok(None) } else { get(request).map(Some) }
+}
+
+/// Takes the outcome of a request that has ended, whose handle is gone unless it is persistent.
+pub(super) fn end(request: Place<Request>, index: usize, object: &RequestObject) -> Result<Outcome> {
+    let outcome = object.take();
+    if object.start.is_none() {
+        REQUESTS.remove(request.at(index)?.0)?;
+        request.set_at(index, REQUEST_NULL)?;
+    }
+    Ok(outcome)
+}
+
+/// `MPI_Wait`.
+pub fn wait(request: Place<Request>, status: Place<Status>) -> Result<()> {
+    match object(request.get()?)? {
+        None => give(Ok(Status::EMPTY), status),
+        Some(object) => {
+            object.wait();
+            give(end(request, 0, &object)?, status)
+        }
+    }
+}
+
+/// `MPI_Test`.
+pub fn test(request: Place<Request>, ended: Place<c_int>, status: Place<Status>) -> Result<()> {
+    match object(request.get()?)? {
+        None => {
+            ended.set(flag(true))?;
+            give(Ok(Status::EMPTY), status)
+        }
+        Some(object) if object.poll() => {
+            ended.set(flag(true))?;
+            give(end(request, 0, &object)?, status)
+        }
+        Some(_) => ended.set(flag(false)),
+    }
+}
+
+/// `MPI_Request_get_status`.
+pub fn request_get_status(request: Request, ended: Place<c_int>, status: Place<Status>) -> Result<()> {
+    match object(request)? {
+        Some(object) if !object.poll() => ended.set(flag(false)),
+        object => {
+            ended.set(flag(true))?;
+            give(object.map_or(Ok(Status::EMPTY), |object| object.peek()), status)
+        }
+    }
+}
+
+/// `MPI_Request_free`.
+pub fn request_free(request: Place<Request>) -> Result<()> {
+    let object = get(request.get()?)?;
+    object.abandon();
+    REQUESTS.remove(request.get()?.0)?;
+    request.set(REQUEST_NULL)
+}
+
+/// `MPI_Cancel`.
+pub fn cancel(request: Place<Request>) -> Result<()> {
+    get(request.get()?)?.cancel();
+    Ok(())
+}
+
+/// `MPI_Start`.
+pub fn start(request: Place<Request>) -> Result<()> {
+    get(request.get()?)?.start()
+}
+
+/// `MPI_Startall`.
+pub fn startall(n: c_int, requests: Place<Request>) -> Result<()> {
+    for request in requests.list(crate::group::count(n)?)? {
+        get(request)?.start()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,123 @@
+//! Several requests at once: what waiting for one, some or all of them has in common.
+
+use std::ffi::c_int;
+use std::sync::Arc;
+
+use super::calls::{end, object, store};
+use super::{Outcome, RequestObject, State};
+use crate::abi::{ERR_IN_STATUS, Request, SUCCESS, Status};
+use crate::failure::{Failure, Result};
+use crate::group::count;
+use crate::place::Place;
+
+/// A list of requests of the program's.
+pub struct Many {
+    handles: Place<Request>,
+    objects: Vec<Option<Arc<RequestObject>>>,
+}
+
+impl Many {
+    /// The first `n` requests of a list.
+    pub fn new(n: c_int, handles: Place<Request>) -> Result<Self> {
+        let n = count(n)?;
+        let listed = if n == 0 { Vec::new() } else { handles.list(n)? };
+        let objects = listed.into_iter().map(object).collect::<Result<_>>()?;
+        Ok(Self { handles, objects })
+    }
+
+    /// The requests that are neither null nor inactive, with their places.
+    pub fn active(&self) -> Vec<(usize, &RequestObject)> {
+        let there = |(place, object): (usize, &'_ Option<Arc<RequestObject>>)| {
+            object.as_ref().filter(|object| object.is_active()).map(|_| place)
+        };
+        let places: Vec<usize> = self.objects.iter().enumerate().filter_map(there).collect();
+        places.into_iter().filter_map(|place| Some((place, self.objects[place].as_deref()?))).collect()
+    }
+
+    /// The request at a place.
+    pub fn at(&self, place: usize) -> Option<&RequestObject> {
+        self.objects.get(place).and_then(|object| object.as_deref())
+    }
+
+    /// Number of requests, null ones included.
+    pub fn len(&self) -> usize {
+        self.objects.len()
+    }
+
+    /// Takes the outcome of a request that has ended; nothing of null ones.
+    pub fn end(&self, place: usize) -> Result<Outcome> {
+        match self.at(place) {
+            Some(object) => end(self.handles, place, object),
+            None => Ok(Ok(Status::EMPTY)),
+        }
+    }
+
+    /// Waits until one of some active requests has ended, and says which.
+    pub fn await_one(active: &[(usize, &RequestObject)]) -> Result<Option<usize>> {
+        if active.is_empty() {
+            return Ok(None);
+        }
+        loop {
+            if let Some((place, _)) = active.iter().find(|(_, object)| object.poll()) {
+                return Ok(Some(*place));
+            }
+            let states: Vec<_> = active.iter().map(|(_, object)| object.state.lock()).collect();
+            let running: Vec<_> = states
+                .iter()
+                .filter_map(|state| if let State::Running(pending) = &**state { Some(pending) } else { None })
+                .collect();
+            if running.len() == states.len() {
+                transom::await_any(&running)?;
+            }
+        }
+    }
+}
+
+/// Collects the statuses of several requests, and what they come to (§3.7.5): if one has failed, the error field of
+/// each says how it is.
+pub struct Statuses {
+    place: Place<Status>,
+    failed: Option<Failure>,
+    codes: Vec<c_int>,
+}
+
+impl Statuses {
+    /// For a list of the program's, or for none.
+    pub fn new(place: Place<Status>) -> Self {
+        Self { place, failed: None, codes: Vec::new() }
+    }
+
+    /// One more outcome.
+    pub fn push(&mut self, outcome: Outcome) -> Result<()> {
+        let index = self.codes.len();
+        let status = match outcome {
+            Ok(status) => {
+                self.codes.push(SUCCESS);
+                status
+            }
+            Err(failure) => {
+                self.codes.push(failure.code());
+                self.failed.get_or_insert(failure);
+                Status::EMPTY
+            }
+        };
+        if self.place.is_null() { Ok(()) } else { store(status, self.place, index) }
+    }
+
+    /// What all come to.
+    pub fn finish(self) -> Result<()> {
+        let Some(failed) = self.failed else { return Ok(()) };
+        if !self.place.is_null() {
+            for (index, code) in self.codes.into_iter().enumerate() {
+                let status = self.place.at(index)?;
+                self.place.set_at(index, Status { error: code, ..status })?;
+            }
+        }
+        let site = failed.site();
+        let failure = Failure::new(ERR_IN_STATUS, failed.message());
+        Err(match site {
+            Some(site) => failure.at(site),
+            None => failure,
+        })
+    }
+}

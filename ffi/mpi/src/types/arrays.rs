@@ -1,0 +1,168 @@
+//! Datatypes that are parts of arrays (MPI-4.1 §5.1.3, §5.1.4), and those of Fortran's kinds (§19.1.9).
+
+use std::ffi::c_int;
+
+use parking_lot::Mutex;
+use transom::Datatype as Layout;
+use transom::datatype::{Distribution, Order};
+
+use super::{Envelope, TYPES, TypeObject, add, get, part};
+use crate::abi::{
+    self, DISTRIBUTE_BLOCK, DISTRIBUTE_CYCLIC, DISTRIBUTE_DFLT_DARG, DISTRIBUTE_NONE, Datatype, ERR_ARG,
+    ORDER_C, ORDER_FORTRAN,
+};
+use crate::buffer::count as checked;
+use crate::failure::{Result, fail};
+use crate::place::{Counts, Place};
+
+fn order_of(order: c_int) -> Result<Order> {
+    match order {
+        ORDER_C => Ok(Order::C),
+        ORDER_FORTRAN => Ok(Order::Fortran),
+        _ => fail(ERR_ARG, format!("{order} is no order: use MPI_ORDER_C or MPI_ORDER_FORTRAN")),
+    }
+}
+
+fn sizes(n: usize, list: Counts) -> Result<Vec<usize>> {
+    let checked = |size: i64| usize::try_from(size).or_else(|_| fail(ERR_ARG, format!("a size of {size}")));
+    list.list(n)?.into_iter().map(checked).collect()
+}
+
+/// `MPI_Type_create_subarray`.
+pub fn type_create_subarray(
+    ndims: c_int,
+    whole: Counts,
+    subsizes: Counts,
+    starts: Counts,
+    order: c_int,
+    oldtype: Datatype,
+    new: Place<Datatype>,
+) -> Result<()> {
+    let n = usize::try_from(ndims).or_else(|_| fail(ERR_ARG, format!("{ndims} dimensions")))?;
+    let object = get(oldtype)?;
+    let layout = Layout::subarray(
+        &sizes(n, whole)?,
+        &sizes(n, subsizes)?,
+        &sizes(n, starts)?,
+        order_of(order)?,
+        &object.datatype,
+    )?;
+    let mut ints = vec![i64::from(ndims)];
+    for list in [whole, subsizes, starts] {
+        ints.extend(list.list(n)?);
+    }
+    ints.push(i64::from(order));
+    let combiner = abi::COMBINER_SUBARRAY;
+    new.set(add(layout, Envelope { combiner, ints, types: vec![part(oldtype)?], ..Envelope::default() })?)
+}
+
+fn distribution(kind: c_int, argument: c_int) -> Result<Distribution> {
+    let argument = match argument {
+        DISTRIBUTE_DFLT_DARG => None,
+        argument => Some(
+            usize::try_from(argument).or_else(|_| fail(ERR_ARG, format!("blocks of {argument} elements")))?,
+        ),
+    };
+    match kind {
+        DISTRIBUTE_NONE => Ok(Distribution::None),
+        DISTRIBUTE_BLOCK => Ok(Distribution::Block(argument)),
+        DISTRIBUTE_CYCLIC => Ok(Distribution::Cyclic(argument)),
+        _ => fail(ERR_ARG, format!("{kind} is no distribution")),
+    }
+}
+
+/// `MPI_Type_create_darray`.
+#[expect(clippy::too_many_arguments, reason = "the standard's")]
+pub fn type_create_darray(
+    size: c_int,
+    rank: c_int,
+    ndims: c_int,
+    gsizes: Counts,
+    distributions: Place<c_int>,
+    arguments: Place<c_int>,
+    psizes: Place<c_int>,
+    order: c_int,
+    oldtype: Datatype,
+    new: Place<Datatype>,
+) -> Result<()> {
+    let n = usize::try_from(ndims).or_else(|_| fail(ERR_ARG, format!("{ndims} dimensions")))?;
+    let object = get(oldtype)?;
+    let (kinds, blocks, grid) = (distributions.list(n)?, arguments.list(n)?, psizes.list(n)?);
+    let dealt: Vec<_> =
+        kinds.iter().zip(&blocks).map(|(kind, block)| distribution(*kind, *block)).collect::<Result<_>>()?;
+    let place = |n: c_int| checked(i64::from(n)).or_else(|_| fail(ERR_ARG, format!("process {n}")));
+    let widths: Vec<usize> = grid.iter().map(|width| place(*width)).collect::<Result<_>>()?;
+    let layout = Layout::darray(
+        place(size)?,
+        place(rank)?,
+        &sizes(n, gsizes)?,
+        &dealt,
+        &widths,
+        order_of(order)?,
+        &object.datatype,
+    )?;
+    let mut ints = vec![i64::from(size), i64::from(rank), i64::from(ndims)];
+    ints.extend(gsizes.list(n)?);
+    ints.extend([kinds, blocks, grid].concat().into_iter().map(i64::from));
+    ints.push(i64::from(order));
+    let combiner = abi::COMBINER_DARRAY;
+    new.set(add(layout, Envelope { combiner, ints, types: vec![part(oldtype)?], ..Envelope::default() })?)
+}
+
+/// Those of Fortran's kinds that were asked for: the same arguments give the same datatype (§19.1.9).
+static KINDS: Mutex<Vec<(Asked, Datatype)>> = Mutex::new(Vec::new());
+
+/// Combiner and arguments.
+type Asked = (c_int, Vec<i64>);
+
+fn kind(combiner: c_int, arguments: Vec<i64>, is: Datatype, new: Place<Datatype>) -> Result<()> {
+    let mut kinds = KINDS.lock();
+    let key = (combiner, arguments);
+    if let Some((_, known)) = kinds.iter().find(|(known, _)| *known == key) {
+        return new.set(*known);
+    }
+    let envelope = Envelope { combiner, ints: key.1.clone(), ..Envelope::default() };
+    let object = TypeObject::new(get(is)?.datatype.clone(), Some(envelope), "");
+    object.committed.store(true, std::sync::atomic::Ordering::Relaxed);
+    let made = Datatype(TYPES.insert(object.into())?);
+    kinds.push((key, made));
+    new.set(made)
+}
+
+/// The first of some widths, each with its decimal digits and exponent, that holds as many as are asked for.
+fn real(p: c_int, r: c_int, widths: [Datatype; 2]) -> Result<Datatype> {
+    let holds = |digits: c_int, exponent: c_int| {
+        (p == abi::UNDEFINED || p <= digits) && (r == abi::UNDEFINED || r <= exponent)
+    };
+    if holds(6, 37) {
+        Ok(widths[0])
+    } else if holds(15, 307) {
+        Ok(widths[1])
+    } else {
+        fail(ERR_ARG, format!("no kind has {p} digits and an exponent of {r}"))
+    }
+}
+
+/// `MPI_Type_create_f90_integer`.
+pub fn type_create_f90_integer(range: c_int, new: Place<Datatype>) -> Result<()> {
+    let is = match range {
+        ..=2 => abi::INTEGER1,
+        3..=4 => abi::INTEGER2,
+        5..=9 => abi::INTEGER4,
+        10..=18 => abi::INTEGER8,
+        _ => return fail(ERR_ARG, format!("no kind has {range} digits")),
+    };
+    kind(abi::COMBINER_F90_INTEGER, vec![range.into()], is, new)
+}
+
+/// `MPI_Type_create_f90_real`.
+pub fn type_create_f90_real(p: c_int, r: c_int, new: Place<Datatype>) -> Result<()> {
+    let is = real(p, r, [abi::REAL4, abi::REAL8])?;
+    kind(abi::COMBINER_F90_REAL, vec![p.into(), r.into()], is, new)
+}
+
+/// `MPI_Type_create_f90_complex`.
+pub fn type_create_f90_complex(p: c_int, r: c_int, new: Place<Datatype>) -> Result<()> {
+    let is = real(p, r, [abi::COMPLEX8, abi::COMPLEX16])?;
+    kind(abi::COMBINER_F90_COMPLEX, vec![p.into(), r.into()], is, new)
+}

@@ -1,0 +1,116 @@
+//! Packing (MPI-4.1 §5.2, §5.3).
+
+use std::ffi::c_void;
+
+use super::get;
+use crate::abi::{Comm, Datatype, ERR_ARG};
+use crate::buffer::{Shaped, bytes, bytes_mut, count as checked};
+use crate::failure::{Result, fail};
+use crate::place::{Counts, Text};
+use crate::world;
+
+/// A position in packed bytes.
+fn at(position: Counts) -> Result<usize> {
+    let position = position.at(0)?;
+    usize::try_from(position).or_else(|_| fail(ERR_ARG, format!("position {position}")))
+}
+
+/// `MPI_Pack_size`.
+pub fn pack_size(n: i64, ty: Datatype, comm: Comm, size: Counts) -> Result<()> {
+    world::comm(comm)?;
+    size.set(get(ty)?.datatype.pack_size(checked(n)?)? as i64)
+}
+
+/// `MPI_Pack`.
+pub fn pack(
+    from: *const c_void,
+    n: i64,
+    ty: Datatype,
+    to: *mut c_void,
+    room: i64,
+    position: Counts,
+    comm: Comm,
+) -> Result<()> {
+    world::comm(comm)?;
+    let object = get(ty)?;
+    let shaped = Shaped::new(from, checked(n)?, &object.datatype)?;
+    let source = bytes(shaped.address, shaped.len)?;
+    let mut at = at(position)?;
+    shaped.datatype.pack_at(shaped.count, source, 0, bytes_mut(to, checked(room)?)?, &mut at)?;
+    position.set(at as i64)
+}
+
+/// `MPI_Unpack`.
+pub fn unpack(
+    from: *const c_void,
+    size: i64,
+    position: Counts,
+    to: *mut c_void,
+    n: i64,
+    ty: Datatype,
+    comm: Comm,
+) -> Result<()> {
+    world::comm(comm)?;
+    let object = get(ty)?;
+    let shaped = Shaped::new(to, checked(n)?, &object.datatype)?;
+    let target = bytes_mut(shaped.address, shaped.len)?;
+    let mut at = at(position)?;
+    shaped.datatype.unpack(shaped.count, bytes(from, checked(size)?)?, &mut at, target, 0)?;
+    position.set(at as i64)
+}
+
+fn check_representation(name: Text) -> Result<()> {
+    match &name.get()?[..] {
+        "external32" => Ok(()),
+        other => fail(ERR_ARG, format!("{other} is no representation: use external32")),
+    }
+}
+
+/// `MPI_Pack_external_size`.
+pub fn pack_external_size(name: Text, n: i64, ty: Datatype, size: Counts) -> Result<()> {
+    check_representation(name)?;
+    size.set(get(ty)?.datatype.pack_external_size(checked(n)?)? as i64)
+}
+
+/// `MPI_Pack_external`.
+pub fn pack_external(
+    name: Text,
+    from: *const c_void,
+    n: i64,
+    ty: Datatype,
+    to: *mut c_void,
+    room: i64,
+    position: Counts,
+) -> Result<()> {
+    check_representation(name)?;
+    let object = get(ty)?;
+    let shaped = Shaped::new(from, checked(n)?, &object.datatype)?;
+    let mut packed = Vec::new();
+    shaped.datatype.pack_external(shaped.count, bytes(shaped.address, shaped.len)?, 0, &mut packed)?;
+    let at = at(position)?;
+    let end = at + packed.len();
+    match bytes_mut(to, checked(room)?)?.get_mut(at..end) {
+        Some(place) => place.copy_from_slice(&packed),
+        None => return fail(ERR_ARG, format!("{} packed bytes at {at} of {room}", packed.len())),
+    }
+    position.set(end as i64)
+}
+
+/// `MPI_Unpack_external`.
+pub fn unpack_external(
+    name: Text,
+    from: *const c_void,
+    size: i64,
+    position: Counts,
+    to: *mut c_void,
+    n: i64,
+    ty: Datatype,
+) -> Result<()> {
+    check_representation(name)?;
+    let object = get(ty)?;
+    let shaped = Shaped::new(to, checked(n)?, &object.datatype)?;
+    let target = bytes_mut(shaped.address, shaped.len)?;
+    let mut at = at(position)?;
+    shaped.datatype.unpack_external(shaped.count, bytes(from, checked(size)?)?, &mut at, target, 0)?;
+    position.set(at as i64)
+}

@@ -1,0 +1,94 @@
+//! The predefined datatypes: which element of the runtime's each one is.
+
+use std::sync::{Arc, OnceLock};
+
+use transom::DataType;
+
+use super::TypeObject;
+use crate::abi::{self, DATATYPES, Datatype};
+
+/// Predefined datatypes are numbered from here on.
+const FIRST: usize = abi::DATATYPE_NULL.0;
+const COUNT: usize = 256;
+
+/// The element that a predefined datatype is, as this platform's C and Fortran compilers have it (MPI-4.1 §3.2.2).
+#[inline]
+pub fn basic(handle: Datatype) -> Option<DataType> {
+    use DataType::*;
+    Some(match handle {
+        abi::CHAR | abi::CHARACTER => Char,
+        abi::SIGNED_CHAR | abi::INT8_T | abi::INTEGER1 | abi::LOGICAL1 => I8,
+        abi::UNSIGNED_CHAR | abi::UINT8_T => U8,
+        abi::BYTE | abi::PACKED => Byte,
+        abi::SHORT | abi::INT16_T | abi::INTEGER2 | abi::LOGICAL2 => I16,
+        abi::UNSIGNED_SHORT | abi::UINT16_T => U16,
+        abi::INT | abi::INT32_T | abi::INTEGER | abi::INTEGER4 | abi::LOGICAL | abi::LOGICAL4 => I32,
+        abi::UNSIGNED | abi::UINT32_T => U32,
+        abi::LONG | abi::LONG_LONG | abi::INT64_T | abi::INTEGER8 | abi::LOGICAL8 => I64,
+        abi::AINT | abi::COUNT | abi::OFFSET => I64,
+        abi::UNSIGNED_LONG | abi::UNSIGNED_LONG_LONG | abi::UINT64_T => U64,
+        abi::FLOAT | abi::REAL | abi::REAL4 => F32,
+        abi::DOUBLE | abi::DOUBLE_PRECISION | abi::REAL8 => F64,
+        abi::LONG_DOUBLE => F80,
+        abi::C_BOOL | abi::CXX_BOOL => Bool,
+        abi::WCHAR => WideChar,
+        abi::C_FLOAT_COMPLEX | abi::CXX_FLOAT_COMPLEX | abi::COMPLEX | abi::COMPLEX8 => C32,
+        abi::C_DOUBLE_COMPLEX | abi::CXX_DOUBLE_COMPLEX | abi::DOUBLE_COMPLEX | abi::COMPLEX16 => C64,
+        abi::C_LONG_DOUBLE_COMPLEX | abi::CXX_LONG_DOUBLE_COMPLEX => C80,
+        abi::FLOAT_INT => F32I32,
+        abi::DOUBLE_INT => F64I32,
+        abi::LONG_INT => I64I32,
+        abi::_2INT | abi::_2INTEGER => I32I32,
+        abi::SHORT_INT => I16I32,
+        abi::LONG_DOUBLE_INT => F80I32,
+        _ => return None,
+    })
+}
+
+/// Bytes of a predefined datatype without padding, which is most of them.
+#[inline]
+pub fn plain_size(handle: Datatype) -> Option<usize> {
+    let ty = basic(handle)?;
+    (ty.size() == ty.packed_size()).then_some(ty.size())
+}
+
+/// Those that no element is: pairs for Fortran's MAXLOC, and widths that this platform's C has no type for. They can be
+/// moved, and not be computed with.
+fn opaque(handle: Datatype) -> Option<transom::Datatype> {
+    let of = |count, ty| transom::Datatype::contiguous(count, &transom::Datatype::basic(ty)).ok();
+    match handle {
+        abi::_2REAL => of(2, DataType::F32),
+        abi::_2DOUBLE_PRECISION => of(2, DataType::F64),
+        abi::REAL2 => of(2, DataType::Byte),
+        abi::COMPLEX4 => of(4, DataType::Byte),
+        abi::LOGICAL16 | abi::INTEGER16 | abi::REAL16 => of(16, DataType::Byte),
+        abi::COMPLEX32 => of(32, DataType::Byte),
+        _ => None,
+    }
+}
+
+/// The object of a predefined datatype.
+pub fn object(handle: Datatype) -> Option<&'static Arc<TypeObject>> {
+    static OBJECTS: [OnceLock<Option<Arc<TypeObject>>>; COUNT] = [const { OnceLock::new() }; COUNT];
+    let place = handle.0.checked_sub(FIRST)?;
+    let make = || {
+        let datatype = basic(handle).map(transom::Datatype::basic).or_else(|| opaque(handle))?;
+        let name = DATATYPES.iter().find(|(known, _)| *known == handle).map_or("", |(_, name)| *name);
+        Some(Arc::new(TypeObject::new(datatype, None, name)))
+    };
+    OBJECTS.get(place)?.get_or_init(make).as_ref()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_predefined_datatype_but_the_null_one_is_there() {
+        for (handle, name) in DATATYPES {
+            assert_eq!(object(*handle).is_some(), *name != "MPI_DATATYPE_NULL", "{name}");
+        }
+        assert_eq!(plain_size(abi::LONG), Some(8));
+        assert_eq!((plain_size(abi::DOUBLE_INT), plain_size(abi::DATATYPE_NULL)), (None, None));
+    }
+}

@@ -1,0 +1,122 @@
+//! Making and freeing windows (MPI-4.1 §12.2).
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use transom::{Window, WindowOptions};
+
+use super::{WINS, WinObject, get};
+use crate::abi::{Aint, Comm, ERR_ARG, ERR_BASE, ERR_DISP, ERR_SIZE, ERR_WIN, Info, WIN_NULL, Win};
+use crate::environment::store_pointer;
+use crate::failure::{Result, fail};
+use crate::handlers::Site;
+use crate::place::Place;
+use crate::{buffer, info, world};
+
+/// A size in bytes.
+fn bytes(size: Aint) -> Result<usize> {
+    usize::try_from(size).or_else(|_| fail(ERR_SIZE, format!("a window of {size} bytes")))
+}
+
+fn options(unit: i64, info: Info) -> Result<WindowOptions> {
+    match usize::try_from(unit) {
+        Ok(unit) if unit > 0 => Ok(WindowOptions { displacement_unit: Some(unit), info: info::hints(info)? }),
+        _ => fail(ERR_DISP, format!("a displacement unit of {unit} bytes: it is 1 or more")),
+    }
+}
+
+fn add(window: Window<u8>, base: usize, win: Place<Win>) -> Result<()> {
+    win.set(Win(WINS.insert(Arc::new(WinObject::new(window, base)))?))
+}
+
+/// `MPI_Win_create`.
+pub fn win_create(
+    base: *mut c_void,
+    size: Aint,
+    unit: i64,
+    info: Info,
+    comm: Comm,
+    win: Place<Win>,
+) -> Result<()> {
+    let comm = world::comm(comm)?;
+    let (size, options) = (bytes(size)?, options(unit, info)?);
+    if size > 0 && (base as usize) < 4096 {
+        return fail(ERR_BASE, format!("{size} bytes at address {base:p}"));
+    }
+    let window = comm.comm.create_foreign(buffer::foreign(base, size)?, &options)?;
+    add(window, base as usize, win)
+}
+
+/// `MPI_Win_allocate`.
+pub fn win_allocate(
+    size: Aint,
+    unit: i64,
+    info: Info,
+    comm: Comm,
+    base: *mut c_void,
+    win: Place<Win>,
+) -> Result<()> {
+    let comm = world::comm(comm)?;
+    let window = comm.comm.allocate_with::<u8>(bytes(size)?, &options(unit, info)?)?;
+    let address = window.base();
+    add(window, address, win)?;
+    store_pointer(base, address as *mut c_void)
+}
+
+/// `MPI_Win_allocate_shared`.
+pub fn win_allocate_shared(
+    size: Aint,
+    unit: i64,
+    info: Info,
+    comm: Comm,
+    base: *mut c_void,
+    win: Place<Win>,
+) -> Result<()> {
+    let comm = world::comm(comm)?;
+    let window = comm.comm.allocate_shared_with::<u8>(bytes(size)?, &options(unit, info)?)?;
+    let address = window.local().address();
+    add(window, address, win)?;
+    store_pointer(base, address as *mut c_void)
+}
+
+/// `MPI_Win_create_dynamic`.
+pub fn win_create_dynamic(info: Info, comm: Comm, win: Place<Win>) -> Result<()> {
+    let comm = world::comm(comm)?;
+    let window = comm.comm.dynamic_with::<u8>(&options(1, info)?)?;
+    add(window, 0, win)
+}
+
+/// `MPI_Win_attach`.
+pub fn win_attach(win: Win, base: *mut c_void, size: Aint) -> Result<()> {
+    let object = get(win)?;
+    let size = bytes(size)?;
+    if size == 0 {
+        return Ok(());
+    }
+    if (base as usize) < 4096 {
+        return fail(ERR_ARG, format!("{size} bytes at address {base:p}"));
+    }
+    object.window().attach_foreign(buffer::foreign(base, size)?)?;
+    Ok(())
+}
+
+/// `MPI_Win_detach`.
+pub fn win_detach(win: Win, base: *const c_void) -> Result<()> {
+    Ok(get(win)?.window().detach_foreign(base as usize)?)
+}
+
+/// `MPI_Win_free`.
+pub fn win_free(win: Place<Win>) -> Result<()> {
+    let handle = win.get()?;
+    let at = |failure: crate::failure::Failure| failure.at(Site::Win(handle));
+    let object = get(handle)?;
+    object.epochs(|epochs| epochs.check_closed("free")).map_err(|e| at(e.into()))?;
+    object.attributes.delete_all(handle.0).map_err(at)?;
+    drop(object);
+    let object = WINS.remove(handle.0)?;
+    win.set(WIN_NULL)?;
+    match Arc::into_inner(object) {
+        Some(object) => Ok(object.free()?),
+        None => fail(ERR_WIN, "another thread is in a call with this window"),
+    }
+}

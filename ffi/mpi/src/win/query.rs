@@ -1,0 +1,62 @@
+//! What windows say of themselves (MPI-4.1 §12.2.3, §12.2.6, §12.2.7).
+
+use std::ffi::{c_int, c_void};
+
+use transom::NULL_RANK;
+
+use super::get;
+use crate::abi::{self, Aint, Group, Info, WIN_NULL, Win};
+use crate::environment::store_pointer;
+use crate::failure::Result;
+use crate::place::{Counts, Place, Text};
+use crate::win::scope::target;
+use crate::{group, info};
+
+/// `MPI_Win_shared_query`.
+pub fn win_shared_query(
+    win: Win,
+    rank: c_int,
+    size: Place<Aint>,
+    unit: Counts,
+    base: *mut c_void,
+) -> Result<()> {
+    let object = get(win)?;
+    let window = object.window();
+    let rank = target(rank)?;
+    let part = window.shared(rank)?;
+    // The null rank asks for the first rank that has memory.
+    let ranks = 0..window.communicator().size();
+    let first = || ranks.into_iter().find(|rank| window.len_at(*rank) > Some(0)).unwrap_or(0);
+    let whose = if rank == NULL_RANK { first() } else { rank };
+    size.set(part.len() as Aint)?;
+    unit.set(window.displacement_unit_at(whose).unwrap_or(1) as i64)?;
+    store_pointer(base, part.address() as *mut c_void)
+}
+
+/// `MPI_Win_get_group`.
+pub fn win_get_group(win: Win, members: Place<Group>) -> Result<()> {
+    members.set(group::handle(get(win)?.window().communicator().group())?)
+}
+
+/// `MPI_Win_set_name`.
+pub fn win_set_name(win: Win, name: Text) -> Result<()> {
+    get(win)?.window().set_name(name.get()?);
+    Ok(())
+}
+
+/// `MPI_Win_get_name`.
+pub fn win_get_name(win: Win, name: Text, len: Place<c_int>) -> Result<()> {
+    let text = if win == WIN_NULL { "MPI_WIN_NULL".into() } else { get(win)?.window().name() };
+    name.set_with_length(&text, abi::MAX_OBJECT_NAME, len)
+}
+
+/// `MPI_Win_set_info`: the hints that windows know are fixed when they are made, so nothing changes.
+pub fn win_set_info(win: Win, info: Info) -> Result<()> {
+    get(win)?;
+    info::hints(info).map(drop)
+}
+
+/// `MPI_Win_get_info`.
+pub fn win_get_info(win: Win, info: Place<Info>) -> Result<()> {
+    info.set(info::of_hints(&get(win)?.window().info())?)
+}

@@ -1,0 +1,147 @@
+//! Synchronisation of windows (MPI-4.1 §12.5).
+
+use std::ffi::c_int;
+
+use transom::{Assert, LockKind, Result as Done};
+
+use super::scope::target;
+use super::{WinObject, peek};
+use crate::abi::{
+    ERR_ASSERT, ERR_GROUP, ERR_LOCKTYPE, Group, LOCK_EXCLUSIVE, LOCK_SHARED, MODE_NOCHECK, MODE_NOPRECEDE,
+    MODE_NOPUT, MODE_NOSTORE, MODE_NOSUCCEED, Win,
+};
+use crate::failure::{Result, fail};
+use crate::place::{Place, flag};
+use crate::{group, world};
+
+/// The assertions that an argument names.
+fn assertions(assert: c_int) -> Result<Assert> {
+    const ALL: [(c_int, Assert); 5] = [
+        (MODE_NOCHECK, Assert::NOCHECK),
+        (MODE_NOSTORE, Assert::NOSTORE),
+        (MODE_NOPUT, Assert::NOPUT),
+        (MODE_NOPRECEDE, Assert::NOPRECEDE),
+        (MODE_NOSUCCEED, Assert::NOSUCCEED),
+    ];
+    let given = ALL.into_iter().filter(|(bit, _)| assert & bit != 0);
+    let (bits, named) = given.fold((0, Assert::NONE), |(bits, all), (bit, one)| (bits | bit, all | one));
+    if bits != assert {
+        return fail(ERR_ASSERT, format!("{assert:#x} has bits that are no assertion"));
+    }
+    Ok(named)
+}
+
+/// Ranks in the window of a group's members.
+fn ranks(win: &WinObject, members: Group) -> Result<Vec<usize>> {
+    let all = win.window().communicator().group();
+    let place = |rank: usize| match all.rank_of(rank) {
+        Some(rank) => Ok(rank),
+        None => fail(ERR_GROUP, "the group has members that the window does not have"),
+    };
+    group::members(members)?.job_ranks().map(place).collect()
+}
+
+/// `MPI_Win_fence`.
+pub fn win_fence(assert: c_int, win: Win) -> Result<()> {
+    let assert = assertions(assert)?;
+    Ok(peek(win)?.epochs(|epochs| epochs.fence(assert))?)
+}
+
+/// `MPI_Win_post`.
+pub fn win_post(members: Group, assert: c_int, win: Win) -> Result<()> {
+    let (win, assert) = (peek(win)?, assertions(assert)?);
+    let ranks = ranks(win, members)?;
+    Ok(win.epochs(|epochs| epochs.post(&ranks, assert))?)
+}
+
+/// `MPI_Win_start`.
+pub fn win_start(members: Group, assert: c_int, win: Win) -> Result<()> {
+    let (win, assert) = (peek(win)?, assertions(assert)?);
+    let ranks = ranks(win, members)?;
+    Ok(win.epochs(|epochs| epochs.start(&ranks, assert))?)
+}
+
+/// `MPI_Win_complete`.
+pub fn win_complete(win: Win) -> Result<()> {
+    Ok(peek(win)?.epochs(|epochs| epochs.complete())?)
+}
+
+/// `MPI_Win_wait`: other threads come in between, who may complete what the others wait for.
+pub fn win_wait(win: Win) -> Result<()> {
+    let win = peek(win)?;
+    if !world::is_multiple() {
+        return Ok(win.epochs(|epochs| epochs.wait())?);
+    }
+    while !win.epochs(|epochs| epochs.test())? {
+        std::thread::yield_now();
+    }
+    Ok(())
+}
+
+/// `MPI_Win_test`.
+pub fn win_test(win: Win, ended: Place<c_int>) -> Result<()> {
+    ended.set(flag(peek(win)?.epochs(|epochs| epochs.test())?))
+}
+
+/// `MPI_Win_lock`.
+pub fn win_lock(kind: c_int, rank: c_int, assert: c_int, win: Win) -> Result<()> {
+    let win = peek(win)?;
+    let kind = match kind {
+        LOCK_EXCLUSIVE => LockKind::Exclusive,
+        LOCK_SHARED => LockKind::Shared,
+        _ => {
+            return fail(
+                ERR_LOCKTYPE,
+                format!("{kind} is no type of lock: use MPI_LOCK_EXCLUSIVE or MPI_LOCK_SHARED"),
+            );
+        }
+    };
+    let (rank, assert) = (target(rank)?, assertions(assert)?);
+    Ok(win.epochs(|epochs| epochs.lock(kind, rank, assert))?)
+}
+
+/// `MPI_Win_unlock`.
+pub fn win_unlock(rank: c_int, win: Win) -> Result<()> {
+    let rank = target(rank)?;
+    Ok(peek(win)?.epochs(|epochs| epochs.unlock(rank))?)
+}
+
+/// `MPI_Win_lock_all`.
+pub fn win_lock_all(assert: c_int, win: Win) -> Result<()> {
+    let assert = assertions(assert)?;
+    Ok(peek(win)?.epochs(|epochs| epochs.lock_all(assert))?)
+}
+
+/// `MPI_Win_unlock_all`.
+pub fn win_unlock_all(win: Win) -> Result<()> {
+    Ok(peek(win)?.epochs(|epochs| epochs.unlock_all())?)
+}
+
+/// `MPI_Win_flush`.
+#[inline]
+pub fn win_flush(rank: c_int, win: Win) -> Result<()> {
+    let rank = target(rank)?;
+    Ok(peek(win)?.epochs(|epochs| -> Done<()> { epochs.flush(rank) })?)
+}
+
+/// `MPI_Win_flush_all`.
+pub fn win_flush_all(win: Win) -> Result<()> {
+    Ok(peek(win)?.epochs(|epochs| epochs.flush_all())?)
+}
+
+/// `MPI_Win_flush_local`.
+#[inline]
+pub fn win_flush_local(rank: c_int, win: Win) -> Result<()> {
+    let rank = target(rank)?;
+    Ok(peek(win)?.epochs(|epochs| epochs.flush_local(rank))?)
+}
+
+/// `MPI_Win_flush_local_all`.
+pub fn win_flush_local_all(win: Win) -> Result<()> {
+    Ok(peek(win)?.epochs(|epochs| epochs.flush_local_all())?)
+}
+
+/// `MPI_Win_sync`.
+pub fn win_sync(win: Win) -> Result<()> {
+    Ok(peek(win)?.window().sync()?)
+}

@@ -1,0 +1,45 @@
+/* What every test program has in common: checks that say where they failed, and an end that says that all was well. */
+#ifndef CHECK_H
+#define CHECK_H
+
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int rank_, size_;
+
+#define CHECK(condition)                                                                                \
+    do {                                                                                                \
+        if (!(condition)) {                                                                             \
+            fprintf(stderr, "rank %d: %s:%d: not so: %s\n", rank_, __FILE__, __LINE__, #condition);     \
+            MPI_Abort(MPI_COMM_WORLD, 3);                                                               \
+        }                                                                                               \
+    } while (0)
+
+/* A call that succeeds. */
+#define OK(call) CHECK((call) == MPI_SUCCESS)
+
+/* A call that fails with an error class. */
+#define FAILS(call, class) CHECK(class_of(call) == (class))
+
+static inline int class_of(int code) {
+    int class_ = -1;
+    MPI_Error_class(code, &class_);
+    return class_;
+}
+
+static inline void begin(int *argc, char ***argv) {
+    MPI_Init(argc, argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+    MPI_Comm_size(MPI_COMM_WORLD, &size_);
+}
+
+static inline int end(void) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank_ == 0) printf("all well with %d\n", size_);
+    MPI_Finalize();
+    return 0;
+}
+
+#endif

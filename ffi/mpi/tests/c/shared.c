@@ -1,0 +1,30 @@
+/* Windows that ranks of one host load from and store to (MPI-4.1 §12.2.3). */
+#include "check.h"
+
+int main(int argc, char **argv) {
+    begin(&argc, &argv);
+    MPI_Comm near;
+    OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &near));
+    int rank, size, unit;
+    OK(MPI_Comm_rank(near, &rank));
+    OK(MPI_Comm_size(near, &size));
+    MPI_Win win;
+    int *own = NULL, *other = NULL;
+    MPI_Aint bytes;
+    OK(MPI_Win_allocate_shared(4 * sizeof(int), sizeof(int), MPI_INFO_NULL, near, &own, &win));
+    for (int i = 0; i < 4; i++) own[i] = 10 * rank + i;
+    OK(MPI_Win_fence(0, win));
+    for (int r = 0; r < size; r++) {
+        OK(MPI_Win_shared_query(win, r, &bytes, &unit, &other));
+        CHECK(bytes == 4 * sizeof(int) && unit == sizeof(int) && other[3] == 10 * r + 3);
+    }
+    OK(MPI_Win_shared_query(win, MPI_PROC_NULL, &bytes, &unit, &other));
+    CHECK(other[1] == 1);
+    /* One behind the other, unless asked otherwise. */
+    if (rank > 0) CHECK(own == other + 4 * rank);
+    OK(MPI_Win_sync(win));
+    OK(MPI_Win_fence(0, win));
+    OK(MPI_Win_free(&win));
+    OK(MPI_Comm_free(&near));
+    return end();
+}
