@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use super::access::Access;
 use super::{active, fence};
 use crate::window::Core;
-use crate::{Assert, Class, Element, LockKind, Result};
+use crate::{Assert, Class, Element, LockKind, NULL_RANK, Result};
 
 /// Epochs of a window that are opened and closed by calls (MPI-4.1 §12.5). Closed at the latest when this value goes.
 ///
@@ -242,6 +242,12 @@ impl<'w, T: Element> Explicit<'w, T> {
             return use_it(access);
         }
         if let Some(access) = self.locks.borrow().get(&target) {
+            return use_it(access);
+        }
+        // Any epoch of a lock will do for the null rank.
+        if target == NULL_RANK
+            && let Some(access) = self.locks.borrow().values().next()
+        {
             return use_it(access);
         }
         if let Some(access) = self.started.borrow().as_ref() {

@@ -125,7 +125,8 @@ pub fn get_accumulate(
 ) -> Result<()> {
     let win = peek(win)?;
     let at = At::new(win, rank, displacement)?;
-    let op = op::of_accumulates(op)?;
+    // Nothing is computed of nothing.
+    let op = if target_n == 0 { ReduceOp::NoOp } else { op::of_accumulates(op)? };
     let into = committed(result_ty)?;
     let to = committed(target_ty)?;
     // An operation that changes nothing has no operands: what is said of them means nothing (§12.3.4).

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use transom::NULL_RANK;
+use transom::{Class, Flavour, NULL_RANK};
 
 use super::get;
 use crate::abi::{self, Aint, Group, Info, WIN_NULL, Win};
@@ -12,7 +12,7 @@ use crate::place::{Counts, Place, Text};
 use crate::win::scope::target;
 use crate::{group, info};
 
-/// `MPI_Win_shared_query`.
+/// `MPI_Win_shared_query`: nothing of memory that this rank cannot load from and store to (§12.2.3).
 pub fn win_shared_query(
     win: Win,
     rank: c_int,
@@ -22,15 +22,23 @@ pub fn win_shared_query(
 ) -> Result<()> {
     let object = get(win)?;
     let window = object.window();
-    let rank = target(rank)?;
-    let part = window.shared(rank)?;
     // The null rank asks for the first rank that has memory.
-    let ranks = 0..window.communicator().size();
-    let first = || ranks.into_iter().find(|rank| window.len_at(*rank) > Some(0)).unwrap_or(0);
-    let whose = if rank == NULL_RANK { first() } else { rank };
-    size.set(part.len() as Aint)?;
+    let mut ranks = 0..window.communicator().size();
+    let whose = match target(rank)? {
+        NULL_RANK => ranks.find(|rank| window.len_at(*rank) > Some(0)).unwrap_or(0),
+        rank => rank,
+    };
+    let own = whose == window.communicator().rank() && window.flavour() == Flavour::Create;
+    let part = if own { Ok(window.local()) } else { window.shared(whose) };
+    let (bytes, address) = match part {
+        Ok(part) => (part.len(), part.address()),
+        Err(error) if error.class() == Class::RmaShared => (0, 0),
+        Err(error) if error.class() == Class::RmaFlavour && window.flavour() == Flavour::Create => (0, 0),
+        Err(error) => return Err(error.into()),
+    };
+    size.set(bytes as Aint)?;
     unit.set(window.displacement_unit_at(whose).unwrap_or(1) as i64)?;
-    store_pointer(base, part.address() as *mut c_void)
+    store_pointer(base, address as *mut c_void)
 }
 
 /// `MPI_Win_get_group`.
