@@ -1,0 +1,129 @@
+/* Collectives, blocking, nonblocking and persistent, with predefined operations and the program's (MPI-4.1 chapter 6). */
+#include "check.h"
+
+/* Not commutative: matrices of 2 x 2, row by row. */
+static void product(void *left, void *right, int *len, MPI_Datatype *type) {
+    (void)type;
+    long *a = left, *b = right;
+    for (int i = 0; i < *len; i++, a += 4, b += 4) {
+        long c[4] = {a[0] * b[0] + a[1] * b[2], a[0] * b[1] + a[1] * b[3], a[2] * b[0] + a[3] * b[2],
+                     a[2] * b[1] + a[3] * b[3]};
+        memcpy(b, c, sizeof c);
+    }
+}
+
+/* Of elements with a gap. */
+static void gaps(void *left, void *right, int *len, MPI_Datatype *type) {
+    (void)type;
+    int *a = left, *b = right;
+    for (int i = 0; i < *len; i++) b[2 * i] += a[2 * i];
+}
+
+int main(int argc, char **argv) {
+    begin(&argc, &argv);
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    int own[4] = {rank_, 10 + rank_, 20, 30}, all[256], sum, counts[64], places[64], n = size_;
+    MPI_Request request;
+
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    int word = rank_ == n - 1 ? 42 : 0;
+    OK(MPI_Bcast(&word, 1, MPI_INT, n - 1, MPI_COMM_WORLD));
+    CHECK(word == 42);
+    OK(MPI_Gather(own, 2, MPI_INT, all, 2, MPI_INT, 0, MPI_COMM_WORLD));
+    if (rank_ == 0)
+        for (int r = 0; r < n; r++) CHECK(all[2 * r] == r && all[2 * r + 1] == 10 + r);
+    OK(MPI_Scatter(all, 2, MPI_INT, own, 2, MPI_INT, 0, MPI_COMM_WORLD));
+    CHECK(own[0] == rank_ && own[1] == 10 + rank_);
+    memset(all, 0, sizeof all);
+    OK(MPI_Allgather(own, 1, MPI_INT, all, 1, MPI_INT, MPI_COMM_WORLD));
+    for (int r = 0; r < n; r++) CHECK(all[r] == r);
+    all[rank_] = 5 * rank_;
+    OK(MPI_Allgather(MPI_IN_PLACE, 0, MPI_INT, all, 1, MPI_INT, MPI_COMM_WORLD));
+    for (int r = 0; r < n; r++) CHECK(all[r] == 5 * r);
+    for (int r = 0; r < n; r++) counts[r] = 1 + r % 2, places[r] = 3 * r;
+    memset(all, -1, sizeof all);
+    OK(MPI_Allgatherv(own, 1 + rank_ % 2, MPI_INT, all, counts, places, MPI_INT, MPI_COMM_WORLD));
+    for (int r = 0; r < n; r++) CHECK(all[3 * r] == r && all[3 * r + 1] == (r % 2 ? 10 + r : -1));
+    int to[64], from[64];
+    for (int r = 0; r < n; r++) to[r] = 100 * rank_ + r;
+    OK(MPI_Alltoall(to, 1, MPI_INT, from, 1, MPI_INT, MPI_COMM_WORLD));
+    for (int r = 0; r < n; r++) CHECK(from[r] == 100 * r + rank_);
+
+    OK(MPI_Reduce(own, &sum, 1, MPI_INT, MPI_SUM, n - 1, MPI_COMM_WORLD));
+    if (rank_ == n - 1) CHECK(sum == n * (n - 1) / 2);
+    sum = rank_ + 1;
+    OK(MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD));
+    CHECK(sum == n);
+    struct {
+        double value;
+        int index;
+    } low = {-rank_, rank_}, lowest;
+    OK(MPI_Allreduce(&low, &lowest, 1, MPI_DOUBLE_INT, MPI_MINLOC, MPI_COMM_WORLD));
+    CHECK(lowest.value == 1 - n && lowest.index == n - 1);
+    OK(MPI_Scan(own, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    CHECK(sum == rank_ * (rank_ + 1) / 2);
+    sum = -1;
+    OK(MPI_Exscan(own, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    CHECK(sum == (rank_ ? rank_ * (rank_ - 1) / 2 : -1));
+    OK(MPI_Reduce_scatter_block(to, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    CHECK(sum == 100 * (n * (n - 1) / 2) + n * rank_);
+    FAILS(MPI_Allreduce(&low.value, &lowest.value, 1, MPI_DOUBLE, MPI_BAND, MPI_COMM_WORLD), MPI_ERR_OP);
+    FAILS(MPI_Bcast(&word, 1, MPI_INT, n, MPI_COMM_WORLD), MPI_ERR_ROOT);
+
+    /* The program's operations. */
+    MPI_Op times, skipping;
+    MPI_Datatype matrix, gap;
+    int flag;
+    OK(MPI_Op_create(product, 0, &times));
+    OK(MPI_Op_commutative(times, &flag));
+    CHECK(!flag);
+    OK(MPI_Type_contiguous(4, MPI_LONG, &matrix));
+    OK(MPI_Type_commit(&matrix));
+    long m[4] = {1, rank_ + 1, 0, 1}, expected = 0, result[4] = {0};
+    long q[4] = {0, 1, 1, rank_}, p[4] = {1, 0, 0, 1};
+    OK(MPI_Allreduce(m, result, 1, matrix, times, MPI_COMM_WORLD));
+    for (int r = 0; r < n; r++) expected += r + 1;
+    CHECK(result[0] == 1 && result[1] == expected && result[3] == 1);
+    OK(MPI_Allreduce(q, result, 1, matrix, times, MPI_COMM_WORLD));
+    for (int r = 0; r < n; r++) {
+        long next[4] = {0, 1, 1, r};
+        int one = 1;
+        long copy[4];
+        memcpy(copy, next, sizeof copy);
+        product(p, copy, &one, NULL);
+        memcpy(p, copy, sizeof p);
+    }
+    CHECK(memcmp(p, result, sizeof p) == 0);
+    OK(MPI_Op_create(gaps, 1, &skipping));
+    OK(MPI_Type_create_resized(MPI_INT, 0, 8, &gap));
+    OK(MPI_Type_commit(&gap));
+    int spaced[4] = {rank_, -1, 1, -1}, sums[4] = {-2, -2, -2, -2};
+    OK(MPI_Allreduce(spaced, sums, 2, gap, skipping, MPI_COMM_WORLD));
+    CHECK(sums[0] == n * (n - 1) / 2 && sums[1] == -2 && sums[2] == n && sums[3] == -2);
+    OK(MPI_Reduce_local(spaced, sums, 2, gap, skipping));
+    CHECK(sums[2] == n + 1);
+    OK(MPI_Op_free(&skipping));
+    OK(MPI_Op_free(&times));
+    CHECK(times == MPI_OP_NULL);
+    OK(MPI_Type_free(&gap));
+    OK(MPI_Type_free(&matrix));
+
+    /* Nonblocking ones, together, and persistent ones. */
+    MPI_Request requests[3];
+    int gathered[64];
+    sum = 0;
+    OK(MPI_Ibarrier(MPI_COMM_WORLD, &requests[0]));
+    OK(MPI_Iallreduce(own, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[1]));
+    OK(MPI_Iallgather(own, 1, MPI_INT, gathered, 1, MPI_INT, MPI_COMM_WORLD, &requests[2]));
+    OK(MPI_Waitall(3, requests, MPI_STATUSES_IGNORE));
+    CHECK(sum == n * (n - 1) / 2 && gathered[n - 1] == n - 1);
+    OK(MPI_Bcast_init(&word, 1, MPI_INT, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &request));
+    for (int round = 0; round < 3; round++) {
+        word = rank_ ? -1 : round;
+        OK(MPI_Start(&request));
+        OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        CHECK(word == round);
+    }
+    OK(MPI_Request_free(&request));
+    return end();
+}

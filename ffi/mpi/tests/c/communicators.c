@@ -1,0 +1,159 @@
+/* Groups, communicators, attributes (MPI-4.1 chapter 7). */
+#include "check.h"
+
+static int copied, deleted;
+
+static int copy(MPI_Comm comm, int key, void *extra, void *in, void *out, int *flag) {
+    (void)comm, (void)key;
+    CHECK(extra == &copied);
+    copied++;
+    *(void **)out = in;
+    *flag = 1;
+    return MPI_SUCCESS;
+}
+
+static int drop(MPI_Comm comm, int key, void *value, void *extra) {
+    (void)comm, (void)key, (void)extra;
+    deleted += *(int *)value;
+    return MPI_SUCCESS;
+}
+
+static int refuse(MPI_Win win, int key, void *value, void *extra) {
+    (void)win, (void)key, (void)value, (void)extra;
+    return MPI_ERR_OTHER;
+}
+
+static void groups(void) {
+    MPI_Group all, even, odd, both, again;
+    int n, rank, result, ranges[1][3] = {{0, size_ - 1, 2}}, from[2] = {0, MPI_PROC_NULL}, to[2];
+    OK(MPI_Comm_group(MPI_COMM_WORLD, &all));
+    OK(MPI_Group_size(all, &n));
+    OK(MPI_Group_rank(all, &rank));
+    CHECK(n == size_ && rank == rank_);
+    OK(MPI_Group_range_incl(all, 1, ranges, &even));
+    OK(MPI_Group_range_excl(all, 1, ranges, &odd));
+    OK(MPI_Group_size(even, &n));
+    CHECK(n == (size_ + 1) / 2);
+    OK(MPI_Group_rank(odd, &rank));
+    CHECK(rank == (rank_ % 2 ? rank_ / 2 : MPI_UNDEFINED));
+    OK(MPI_Group_union(even, odd, &both));
+    OK(MPI_Group_compare(all, both, &result));
+    CHECK(result == (size_ > 2 ? MPI_SIMILAR : MPI_IDENT));
+    OK(MPI_Group_intersection(even, odd, &again));
+    CHECK(again == MPI_GROUP_EMPTY);
+    OK(MPI_Group_free(&again));
+    OK(MPI_Group_difference(all, odd, &again));
+    OK(MPI_Group_compare(even, again, &result));
+    CHECK(result == MPI_IDENT);
+    OK(MPI_Group_translate_ranks(even, 2, from, odd, to));
+    CHECK(to[0] == MPI_UNDEFINED && to[1] == MPI_PROC_NULL);
+    OK(MPI_Group_free(&again));
+    OK(MPI_Group_free(&both));
+    OK(MPI_Group_free(&odd));
+    OK(MPI_Group_free(&even));
+    MPI_Group stale = all;
+    OK(MPI_Group_free(&all));
+    FAILS(MPI_Group_size(stale, &n), MPI_ERR_GROUP);
+}
+
+static void communicators(void) {
+    MPI_Comm half, twin, chosen, none;
+    int rank, size, result, sum, one = 1, len;
+    char name[MPI_MAX_OBJECT_NAME];
+    OK(MPI_Comm_get_name(MPI_COMM_WORLD, name, &len));
+    CHECK(strcmp(name, "MPI_COMM_WORLD") == 0);
+    OK(MPI_Comm_split(MPI_COMM_WORLD, rank_ % 2, -rank_, &half));
+    OK(MPI_Comm_rank(half, &rank));
+    OK(MPI_Comm_size(half, &size));
+    CHECK(rank == size - 1 - rank_ / 2);
+    OK(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, half));
+    CHECK(sum == size);
+    OK(MPI_Comm_dup(half, &twin));
+    OK(MPI_Comm_compare(half, twin, &result));
+    CHECK(result == MPI_CONGRUENT);
+    OK(MPI_Comm_compare(half, half, &result));
+    CHECK(result == MPI_IDENT);
+    OK(MPI_Comm_set_name(twin, "twin"));
+    OK(MPI_Comm_get_name(twin, name, &len));
+    CHECK(len == 4 && strcmp(name, "twin") == 0);
+    OK(MPI_Comm_free(&twin));
+    CHECK(twin == MPI_COMM_NULL);
+    OK(MPI_Comm_free(&half));
+    OK(MPI_Comm_split(MPI_COMM_WORLD, rank_ == 0 ? 0 : MPI_UNDEFINED, 0, &none));
+    CHECK((none == MPI_COMM_NULL) == (rank_ != 0));
+    if (rank_ == 0) OK(MPI_Comm_free(&none));
+
+    MPI_Group all, first;
+    int zero = 0;
+    OK(MPI_Comm_group(MPI_COMM_WORLD, &all));
+    OK(MPI_Group_incl(all, 1, &zero, &first));
+    OK(MPI_Comm_create(MPI_COMM_WORLD, first, &chosen));
+    CHECK((chosen == MPI_COMM_NULL) == (rank_ != 0));
+    if (rank_ == 0) OK(MPI_Comm_free(&chosen));
+    OK(MPI_Comm_create_group(MPI_COMM_WORLD, all, 5, &chosen));
+    OK(MPI_Comm_size(chosen, &size));
+    CHECK(size == size_);
+    OK(MPI_Comm_free(&chosen));
+    OK(MPI_Group_free(&first));
+    OK(MPI_Group_free(&all));
+}
+
+static void attributes(void) {
+    int key, other, flag, one = 1, ten = 10, *value;
+    MPI_Comm twin;
+    OK(MPI_Comm_create_keyval(copy, drop, &key, &copied));
+    OK(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &other, NULL));
+    OK(MPI_Comm_get_attr(MPI_COMM_WORLD, key, &value, &flag));
+    CHECK(!flag);
+    OK(MPI_Comm_set_attr(MPI_COMM_WORLD, key, &one));
+    OK(MPI_Comm_set_attr(MPI_COMM_WORLD, other, &ten));
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &twin));
+    OK(MPI_Comm_get_attr(twin, key, &value, &flag));
+    CHECK(flag && value == &one && copied == 1);
+    OK(MPI_Comm_get_attr(twin, other, &value, &flag));
+    CHECK(!flag);
+    OK(MPI_Comm_set_attr(twin, key, &ten));
+    CHECK(deleted == 1);
+    OK(MPI_Comm_free(&twin));
+    CHECK(deleted == 11);
+    OK(MPI_Comm_delete_attr(MPI_COMM_WORLD, key));
+    CHECK(deleted == 12);
+    int stale = key;
+    OK(MPI_Comm_free_keyval(&key));
+    CHECK(key == MPI_KEYVAL_INVALID);
+    FAILS(MPI_Comm_get_attr(MPI_COMM_WORLD, stale, &value, &flag), MPI_ERR_KEYVAL);
+    OK(MPI_Comm_delete_attr(MPI_COMM_WORLD, other));
+    OK(MPI_Comm_free_keyval(&other));
+
+    /* A window whose attribute cannot be deleted stays. */
+    MPI_Win win;
+    OK(MPI_Win_create(NULL, 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+    OK(MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, refuse, &key, NULL));
+    OK(MPI_Win_set_attr(win, key, &one));
+    FAILS(MPI_Win_free(&win), MPI_ERR_OTHER);
+    CHECK(win != MPI_WIN_NULL);
+    FAILS(MPI_Comm_set_attr(MPI_COMM_WORLD, key, &one), MPI_ERR_KEYVAL);
+    OK(MPI_Win_free_keyval(&key));
+}
+
+static int at_end(MPI_Comm comm, int key, void *value, void *extra) {
+    (void)comm, (void)key, (void)extra;
+    int flag;
+    CHECK(MPI_Finalized(&flag) == MPI_SUCCESS && !flag);
+    if (rank_ == 0) printf("%s\n", (char *)value);
+    return MPI_SUCCESS;
+}
+
+int main(int argc, char **argv) {
+    begin(&argc, &argv);
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+    groups();
+    communicators();
+    attributes();
+    int key;
+    OK(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_end, &key, NULL));
+    OK(MPI_Comm_set_attr(MPI_COMM_SELF, key, "deleted by MPI_Finalize"));
+    return end();
+}

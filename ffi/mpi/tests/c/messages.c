@@ -1,0 +1,128 @@
+/* Messages and requests (MPI-4.1 chapter 3). */
+#include "check.h"
+
+enum { MANY = 200000 };
+static int out[MANY], in[MANY];
+
+int main(int argc, char **argv) {
+    begin(&argc, &argv);
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+    int right = (rank_ + 1) % size_, left = (rank_ + size_ - 1) % size_, n, flag, index, done;
+    MPI_Status status, statuses[3];
+    MPI_Request request, requests[3];
+    for (int i = 0; i < MANY; i++) out[i] = rank_ * 7 + i;
+
+    /* Short and long ones, in every mode. */
+    for (int long_ = 0; long_ < 2; long_++) {
+        n = long_ ? MANY : 10;
+        OK(MPI_Irecv(in, n, MPI_INT, left, 3, MPI_COMM_WORLD, &request));
+        OK(MPI_Send(out, n, MPI_INT, right, 3, MPI_COMM_WORLD));
+        OK(MPI_Wait(&request, &status));
+        int got;
+        OK(MPI_Get_count(&status, MPI_INT, &got));
+        CHECK(request == MPI_REQUEST_NULL && status.MPI_SOURCE == left && status.MPI_TAG == 3 && got == n);
+        CHECK(in[0] == left * 7 && in[n - 1] == left * 7 + n - 1);
+        OK(MPI_Isend(out, n, MPI_INT, right, 4, MPI_COMM_WORLD, &requests[0]));
+        OK(MPI_Issend(out, n, MPI_INT, right, 5, MPI_COMM_WORLD, &requests[1]));
+        OK(MPI_Recv(in, n, MPI_INT, MPI_ANY_SOURCE, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        OK(MPI_Recv(in, n, MPI_INT, left, MPI_ANY_TAG, MPI_COMM_WORLD, &status));
+        CHECK(status.MPI_TAG == 4);
+        OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+    }
+
+    /* Every other number. */
+    MPI_Datatype other;
+    OK(MPI_Type_vector(5, 1, 2, MPI_INT, &other));
+    OK(MPI_Type_commit(&other));
+    memset(in, -1, sizeof in);
+    OK(MPI_Sendrecv(out, 5, MPI_INT, right, 0, in, 1, other, left, 0, MPI_COMM_WORLD, &status));
+    CHECK(in[0] == left * 7 && in[1] == -1 && in[8] == left * 7 + 4 && in[9] == -1);
+    OK(MPI_Get_elements(&status, other, &n));
+    CHECK(n == 5);
+    OK(MPI_Type_free(&other));
+    in[0] = rank_;
+    OK(MPI_Sendrecv_replace(in, 1, MPI_INT, right, 0, left, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    CHECK(in[0] == left);
+
+    /* Several requests. */
+    for (int i = 0; i < 3; i++) OK(MPI_Irecv(in + i, 1, MPI_INT, left, i, MPI_COMM_WORLD, &requests[i]));
+    OK(MPI_Testall(3, requests, &flag, MPI_STATUSES_IGNORE));
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    OK(MPI_Send(out + 1, 1, MPI_INT, right, 1, MPI_COMM_WORLD));
+    OK(MPI_Waitany(3, requests, &index, &status));
+    CHECK(index == 1 && requests[1] == MPI_REQUEST_NULL && status.MPI_TAG == 1);
+    OK(MPI_Testany(3, requests, &index, &flag, &status));
+    CHECK(!flag && index == MPI_UNDEFINED);
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    OK(MPI_Send(out, 1, MPI_INT, right, 0, MPI_COMM_WORLD));
+    OK(MPI_Send(out + 2, 1, MPI_INT, right, 2, MPI_COMM_WORLD));
+    int indices[3];
+    for (done = 0; done < 2; done += n) {
+        OK(MPI_Waitsome(3, requests, &n, indices, statuses));
+        CHECK(n > 0 && n <= 2);
+    }
+    OK(MPI_Waitsome(3, requests, &n, indices, statuses));
+    CHECK(n == MPI_UNDEFINED);
+    OK(MPI_Waitany(3, requests, &index, &status));
+    CHECK(index == MPI_UNDEFINED && status.MPI_SOURCE == MPI_ANY_SOURCE && status.MPI_TAG == MPI_ANY_TAG);
+
+    /* Looking first. */
+    OK(MPI_Iprobe(left, 9, MPI_COMM_WORLD, &flag, &status));
+    CHECK(!flag);
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    OK(MPI_Isend(out, 3, MPI_INT, right, 9, MPI_COMM_WORLD, &request));
+    OK(MPI_Probe(MPI_ANY_SOURCE, 9, MPI_COMM_WORLD, &status));
+    OK(MPI_Get_count(&status, MPI_INT, &n));
+    CHECK(n == 3 && status.MPI_SOURCE == left);
+    MPI_Message message;
+    OK(MPI_Mprobe(left, 9, MPI_COMM_WORLD, &message, &status));
+    OK(MPI_Mrecv(in, 3, MPI_INT, &message, &status));
+    CHECK(message == MPI_MESSAGE_NULL && in[2] == left * 7 + 2);
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+
+    /* Persistent ones. */
+    OK(MPI_Send_init(out, 2, MPI_INT, right, 6, MPI_COMM_WORLD, &requests[0]));
+    OK(MPI_Recv_init(in, 2, MPI_INT, left, 6, MPI_COMM_WORLD, &requests[1]));
+    for (int round = 0; round < 3; round++) {
+        out[0] = round;
+        OK(MPI_Startall(2, requests));
+        FAILS(MPI_Start(&requests[0]), MPI_ERR_REQUEST);
+        OK(MPI_Waitall(2, requests, statuses));
+        CHECK(in[0] == round && statuses[1].MPI_SOURCE == left && requests[0] != MPI_REQUEST_NULL);
+    }
+    OK(MPI_Request_free(&requests[0]));
+    OK(MPI_Request_free(&requests[1]));
+
+    /* Buffered ones, and one that is taken back. */
+    static char buffer[1000 + MPI_BSEND_OVERHEAD];
+    FAILS(MPI_Bsend(out, 2, MPI_INT, right, 8, MPI_COMM_WORLD), MPI_ERR_BUFFER);
+    OK(MPI_Buffer_attach(buffer, sizeof buffer));
+    OK(MPI_Bsend(out, 2, MPI_INT, right, 8, MPI_COMM_WORLD));
+    FAILS(MPI_Bsend(out, 2000, MPI_INT, right, 8, MPI_COMM_WORLD), MPI_ERR_BUFFER);
+    OK(MPI_Recv(in, 2, MPI_INT, left, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    void *detached;
+    OK(MPI_Buffer_detach(&detached, &n));
+    CHECK(detached == buffer && n == sizeof buffer);
+    OK(MPI_Irecv(in, 2, MPI_INT, left, 77, MPI_COMM_WORLD, &request));
+    OK(MPI_Request_get_status(request, &flag, &status));
+    CHECK(!flag);
+    OK(MPI_Cancel(&request));
+    OK(MPI_Wait(&request, &status));
+    OK(MPI_Test_cancelled(&status, &flag));
+    CHECK(flag);
+
+    /* To and from nobody; and what is wrong. */
+    OK(MPI_Send(out, 1, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD));
+    OK(MPI_Recv(in, 1, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &status));
+    OK(MPI_Get_count(&status, MPI_INT, &n));
+    CHECK(status.MPI_SOURCE == MPI_PROC_NULL && status.MPI_TAG == MPI_ANY_TAG && n == 0);
+    FAILS(MPI_Send(out, 1, MPI_INT, right, -1, MPI_COMM_WORLD), MPI_ERR_TAG);
+    FAILS(MPI_Send(out, -1, MPI_INT, right, 0, MPI_COMM_WORLD), MPI_ERR_COUNT);
+    FAILS(MPI_Send(out, 1, MPI_DATATYPE_NULL, right, 0, MPI_COMM_WORLD), MPI_ERR_TYPE);
+    FAILS(MPI_Send(NULL, 1, MPI_INT, right, 0, MPI_COMM_WORLD), MPI_ERR_BUFFER);
+    OK(MPI_Isend(out, 3, MPI_INT, right, 1, MPI_COMM_WORLD, &request));
+    FAILS(MPI_Recv(in, 2, MPI_INT, left, 1, MPI_COMM_WORLD, &status), MPI_ERR_TRUNCATE);
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    return end();
+}
