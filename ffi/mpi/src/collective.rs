@@ -89,6 +89,7 @@ macro_rules! collectives {
         #[allow(clippy::too_many_arguments, reason = "the standard's")]
         pub fn $now($($arg: $ty,)* comm: Comm) -> Result<()> {
             let $comm = $crate::world::comm(comm)?;
+            $comm.check_intra()?;
             $plan.block()
         }
 
@@ -96,6 +97,7 @@ macro_rules! collectives {
         #[allow(clippy::too_many_arguments, reason = "the standard's")]
         pub fn $later($($arg: $ty,)* comm: Comm, request: Place<Request>) -> Result<()> {
             let $comm = $crate::world::comm(comm)?;
+            $comm.check_intra()?;
             $plan.begin(comm, request)
         }
 
@@ -104,6 +106,7 @@ macro_rules! collectives {
         pub fn $init($($arg: $ty,)* comm: Comm, info: Info, request: Place<Request>) -> Result<()> {
             $crate::info::hints(info)?;
             let $comm = $crate::world::comm(comm)?;
+            $comm.check_intra()?;
             $plan.keep(comm, request)
         }
     )*};

@@ -1,9 +1,12 @@
 //! Communicators (MPI-4.1 chapter 7).
 
 pub mod calls;
+pub mod inter;
+pub mod name;
 
 use std::sync::Arc;
 
+pub use inter::Inter;
 use parking_lot::{Mutex, RwLock};
 use transom::Communicator;
 
@@ -12,11 +15,17 @@ use crate::attributes::Attributes;
 use crate::failure::Result;
 use crate::handlers::{Handler, HandlerSlot};
 use crate::table::Table;
+use crate::topology::Cart;
 
 /// A communicator, with what C programs keep at it.
 #[derive(Debug)]
 pub struct CommObject {
+    /// The members; of an intercommunicator, those of this side.
     pub comm: Communicator,
+    /// The other side of an intercommunicator.
+    pub inter: Option<Inter>,
+    /// Where the members are in a Cartesian grid.
+    pub cart: Option<Arc<Cart>>,
     pub handler: HandlerSlot,
     pub attributes: Attributes,
     name: RwLock<String>,
@@ -30,6 +39,8 @@ impl CommObject {
     pub fn new(comm: Communicator, handler: Handler) -> Self {
         Self {
             comm,
+            inter: None,
+            cart: None,
             handler: HandlerSlot::new(handler),
             attributes: Attributes::default(),
             name: RwLock::default(),

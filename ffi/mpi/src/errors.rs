@@ -103,6 +103,9 @@ fn remove(code: c_int, is_it: impl Fn(&Added) -> bool) -> Result<()> {
     let used = added.iter().any(|(other, entry)| *other != code && entry.class == code);
     match added.get(&code) {
         Some(_) if used => fail(ERR_ARG, format!("class {code} still has codes: remove them first")),
+        Some(entry) if !entry.text.is_empty() => {
+            fail(ERR_ARG, format!("code {code} still has a text: remove that first"))
+        }
         Some(entry) if is_it(entry) => {
             added.remove(&code);
             Ok(())

@@ -32,6 +32,7 @@ mod op;
 mod place;
 mod request;
 mod table;
+mod topology;
 mod types;
 mod win;
 mod world;
@@ -44,6 +45,8 @@ mod calls {
     pub use crate::collective::reducing::*;
     pub use crate::collective::scattering::*;
     pub use crate::comm::calls::*;
+    pub use crate::comm::inter::*;
+    pub use crate::comm::name::*;
     pub use crate::conversions::*;
     pub use crate::environment::*;
     pub use crate::errors::*;
@@ -59,6 +62,7 @@ mod calls {
     pub use crate::request::calls::*;
     pub use crate::request::some::*;
     pub use crate::request::status::*;
+    pub use crate::topology::*;
     pub use crate::types::arrays::*;
     pub use crate::types::construct::*;
     pub use crate::types::contents::*;

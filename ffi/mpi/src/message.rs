@@ -11,21 +11,22 @@ use std::ffi::c_int;
 use transom::{NULL_RANK, Source, Tag};
 
 use crate::abi::{ANY_SOURCE, ANY_TAG, ERR_RANK, PROC_NULL, Status};
+use crate::comm::CommObject;
 use crate::failure::{Result, fail};
 
 /// A rank to send to.
-fn dest(rank: c_int) -> Result<usize> {
+fn dest(comm: &CommObject, rank: c_int) -> Result<usize> {
     match usize::try_from(rank) {
-        Ok(rank) => Ok(rank),
+        Ok(rank) => comm.peer(rank),
         Err(_) if rank == PROC_NULL => Ok(NULL_RANK),
         Err(_) => fail(ERR_RANK, format!("rank {rank} as a destination")),
     }
 }
 
 /// From whom to receive.
-fn source(rank: c_int) -> Result<Source> {
+fn source(comm: &CommObject, rank: c_int) -> Result<Source> {
     match usize::try_from(rank) {
-        Ok(rank) => Ok(Source::Rank(rank)),
+        Ok(rank) => comm.from(Source::Rank(rank)),
         Err(_) if rank == ANY_SOURCE => Ok(Source::Any),
         Err(_) if rank == PROC_NULL => Ok(Source::Rank(NULL_RANK)),
         Err(_) => fail(ERR_RANK, format!("rank {rank} as a source")),
@@ -38,12 +39,12 @@ fn tag(tag: c_int) -> Tag {
 }
 
 /// The program's status of a message.
-fn status(of: transom::Status) -> Status {
+fn status(comm: &CommObject, of: transom::Status) -> Status {
     let mut status = Status::EMPTY;
     if of.source == NULL_RANK {
         status.source = PROC_NULL;
     } else {
-        status.source = c_int::try_from(of.source).unwrap_or(PROC_NULL);
+        status.source = c_int::try_from(comm.named(of.source)).unwrap_or(PROC_NULL);
         status.tag = of.tag;
     }
     status.set_bytes(of.bytes as u64);

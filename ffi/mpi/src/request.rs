@@ -81,6 +81,14 @@ pub fn persistent(start: Start, site: Site) -> Result<Request> {
     add(State::Inactive, Some(start), site)
 }
 
+/// Lets something go on by itself.
+pub fn let_go(pending: Pending) {
+    let mut orphans = ORPHANS.lock();
+    // What has ended fills its buffers, and goes.
+    orphans.retain_mut(|orphan| orphan.test().is_none());
+    orphans.push(pending);
+}
+
 /// The object of a handle.
 fn get(request: Request) -> Result<Arc<RequestObject>> {
     REQUESTS.get(request.0)
@@ -167,10 +175,8 @@ impl RequestObject {
 
     /// Lets it go on by itself.
     fn abandon(&self) {
-        let mut orphans = ORPHANS.lock();
-        orphans.retain(|pending| !pending.is_done());
         if let State::Running(pending) = std::mem::replace(&mut *self.state.lock(), State::Inactive) {
-            orphans.push(pending);
+            let_go(pending);
         }
     }
 }

@@ -2,16 +2,18 @@
 
 use std::ffi::c_int;
 
-use super::{COMMS, CommObject, add, handle};
+use transom::Comparison;
+
+use super::{COMMS, CommObject, Inter, add, handle};
 use crate::abi::{
-    self, COMM_NULL, COMM_SELF, COMM_TYPE_HW_GUIDED, COMM_TYPE_HW_UNGUIDED, COMM_TYPE_RESOURCE_GUIDED,
-    COMM_TYPE_SHARED, COMM_WORLD, Comm, ERR_ARG, ERR_COMM, Errhandler, Group, Info, UNDEFINED,
+    COMM_NULL, COMM_SELF, COMM_TYPE_HW_GUIDED, COMM_TYPE_HW_UNGUIDED, COMM_TYPE_RESOURCE_GUIDED,
+    COMM_TYPE_SHARED, COMM_WORLD, Comm, ERR_ARG, ERR_COMM, Errhandler, Group, Info, Request, UNDEFINED,
 };
 use crate::failure::{Result, fail};
 use crate::handlers::{Handler, Of};
-use crate::place::{Place, Text, flag};
+use crate::place::{Place, Text};
 use crate::world::comm as get;
-use crate::{group, info};
+use crate::{group, info, request};
 
 fn int(n: usize) -> c_int {
     c_int::try_from(n).unwrap_or(c_int::MAX)
@@ -34,13 +36,22 @@ pub fn comm_group(comm: Comm, members: Place<Group>) -> Result<()> {
 
 /// `MPI_Comm_compare`.
 pub fn comm_compare(one: Comm, other: Comm, result: Place<c_int>) -> Result<()> {
-    result.set(group::comparison(get(one)?.comm.compare(&get(other)?.comm)))
+    let (one, other) = (get(one)?, get(other)?);
+    let here = one.comm.compare(&other.comm);
+    let compared = match (&one.inter, &other.inter) {
+        (None, None) => here,
+        (Some(one), Some(other)) => one.compare(other, here),
+        _ => Comparison::Unequal,
+    };
+    result.set(group::comparison(compared))
 }
 
 /// `MPI_Comm_dup`.
 pub fn comm_dup(comm: Comm, new: Place<Comm>) -> Result<()> {
     let old = get(comm)?;
     let mut copy = CommObject::new(old.comm.dup()?, old.handler.read().clone());
+    copy.inter = old.inter.as_ref().map(Inter::dup).transpose()?;
+    copy.cart = old.cart.clone();
     copy.attributes = old.attributes.copied(comm.0)?;
     *copy.hints.lock() = old.hints.lock().clone();
     new.set(add(copy)?)
@@ -52,6 +63,23 @@ pub fn comm_dup_with_info(comm: Comm, info: Info, new: Place<Comm>) -> Result<()
     comm_dup(comm, new)?;
     *get(new.get()?)?.hints.lock() = hints;
     Ok(())
+}
+
+/// `MPI_Comm_idup`: complete when it returns, as every rank may wait for the others here.
+pub fn comm_idup(comm: Comm, new: Place<Comm>, request: Place<Request>) -> Result<()> {
+    comm_dup(comm, new)?;
+    request.set(request::done()?)
+}
+
+/// `MPI_Comm_idup_with_info`.
+pub fn comm_idup_with_info(comm: Comm, info: Info, new: Place<Comm>, request: Place<Request>) -> Result<()> {
+    comm_dup_with_info(comm, info, new)?;
+    request.set(request::done()?)
+}
+
+/// `MPI_Comm_get_parent`: no process here was started by another.
+pub fn comm_get_parent(parent: Place<Comm>) -> Result<()> {
+    parent.set(COMM_NULL)
 }
 
 /// `MPI_Comm_create`.
@@ -141,37 +169,4 @@ pub fn comm_disconnect(comm: Place<Comm>) -> Result<()> {
         get(handle)?.comm.barrier()?;
     }
     comm_free(comm)
-}
-
-/// `MPI_Comm_test_inter`: there are no intercommunicators yet.
-pub fn comm_test_inter(comm: Comm, inter: Place<c_int>) -> Result<()> {
-    get(comm)?;
-    inter.set(flag(false))
-}
-
-/// `MPI_Comm_set_name`.
-pub fn comm_set_name(comm: Comm, name: Text) -> Result<()> {
-    *get(comm)?.name.write() = name.get()?;
-    Ok(())
-}
-
-/// `MPI_Comm_get_name`.
-pub fn comm_get_name(comm: Comm, name: Text, len: Place<c_int>) -> Result<()> {
-    let text = if comm == COMM_NULL { "MPI_COMM_NULL".into() } else { get(comm)?.name.read().clone() };
-    name.set_with_length(&text, abi::MAX_OBJECT_NAME, len)
-}
-
-/// `MPI_Comm_set_info`.
-pub fn comm_set_info(comm: Comm, info: Info) -> Result<()> {
-    let hints = info::hints(info)?;
-    let object = get(comm)?;
-    let mut known = object.hints.lock();
-    hints.iter().for_each(|(key, value)| known.set(key, value));
-    Ok(())
-}
-
-/// `MPI_Comm_get_info`.
-pub fn comm_get_info(comm: Comm, info: Place<Info>) -> Result<()> {
-    let hints = get(comm)?.hints.lock().clone();
-    info.set(info::of_hints(&hints)?)
 }

@@ -12,6 +12,7 @@ use crate::abi::{
     Comm, Datatype, ERR_REQUEST, MESSAGE_NO_PROC, MESSAGE_NULL, Message, PROC_NULL, Request, Status,
 };
 use crate::buffer::Buffer;
+use crate::comm::CommObject;
 use crate::failure::Result;
 use crate::handlers::Site;
 use crate::place::{Place, flag};
@@ -19,17 +20,20 @@ use crate::request::{self, filled};
 use crate::table::Table;
 use crate::world;
 
-static MESSAGES: Table<Mutex<Option<Taken>>> = Table::new(5, "message", ERR_REQUEST);
+/// A message, and the communicator that it came over.
+type Held = (Taken, Arc<CommObject>);
 
-fn handle(message: Taken) -> Result<Message> {
+static MESSAGES: Table<Mutex<Option<Held>>> = Table::new(5, "message", ERR_REQUEST);
+
+fn handle(message: Taken, comm: Arc<CommObject>) -> Result<Message> {
     if message.status().source == NULL_RANK {
         return Ok(MESSAGE_NO_PROC);
     }
-    MESSAGES.insert(Arc::new(Mutex::new(Some(message)))).map(Message)
+    MESSAGES.insert(Arc::new(Mutex::new(Some((message, comm))))).map(Message)
 }
 
 /// Takes the message of a handle; nothing of the null process's.
-fn take(message: Place<Message>) -> Result<Option<Taken>> {
+fn take(message: Place<Message>) -> Result<Option<Held>> {
     let handle = message.get()?;
     let taken = if handle == MESSAGE_NO_PROC { None } else { MESSAGES.remove(handle.0)?.lock().take() };
     message.set(MESSAGE_NULL)?;
@@ -49,9 +53,10 @@ pub fn mprobe(
     message: Place<Message>,
     status: Place<Status>,
 ) -> Result<()> {
-    let taken = world::comm(comm)?.comm.mprobe(source(from)?, tag(with))?;
-    give(of(taken.status()), status)?;
-    message.set(handle(taken)?)
+    let comm = world::comm(comm)?;
+    let taken = comm.messages().mprobe(source(&comm, from)?, tag(with))?;
+    give(of(&comm, taken.status()), status)?;
+    message.set(handle(taken, comm)?)
 }
 
 /// `MPI_Improbe`.
@@ -63,11 +68,12 @@ pub fn improbe(
     message: Place<Message>,
     status: Place<Status>,
 ) -> Result<()> {
-    let taken = world::comm(comm)?.comm.improbe(source(from)?, tag(with))?;
+    let comm = world::comm(comm)?;
+    let taken = comm.messages().improbe(source(&comm, from)?, tag(with))?;
     found.set(flag(taken.is_some()))?;
     let Some(taken) = taken else { return Ok(()) };
-    give(of(taken.status()), status)?;
-    message.set(handle(taken)?)
+    give(of(&comm, taken.status()), status)?;
+    message.set(handle(taken, comm)?)
 }
 
 /// `MPI_Mrecv`.
@@ -79,10 +85,10 @@ pub fn mrecv(
     status: Place<Status>,
 ) -> Result<()> {
     let room = Buffer::new(room, n, ty)?;
-    let Some(taken) = take(message)? else { return give(of_nobody(), status) };
+    let Some((taken, comm)) = take(message)? else { return give(of_nobody(), status) };
     let (data, received) = taken.recv::<u8>()?;
     room.unpack(&data)?;
-    give(of(received), status)
+    give(of(&comm, received), status)
 }
 
 /// `MPI_Imrecv`.
@@ -94,12 +100,12 @@ pub fn imrecv(
     request: Place<Request>,
 ) -> Result<()> {
     let room = Buffer::new(room, n, ty)?;
-    let Some(taken) = take(message)? else {
+    let Some((taken, comm)) = take(message)? else {
         return request.set(request::done_with(of_nobody())?);
     };
     let pending = filled(taken.irecv::<u8>(room.room()?), move |(data, status)| {
         room.unpack(&data)?;
-        Ok(of(status))
+        Ok(of(&comm, status))
     });
     request.set(request::running(pending, Site::None)?)
 }

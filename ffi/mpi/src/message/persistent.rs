@@ -24,7 +24,7 @@ fn init_as(
 ) -> Result<()> {
     let object = world::comm(comm)?;
     let data = Buffer::new(data, n, ty)?;
-    super::dest(to)?;
+    super::dest(&object, to)?;
     let start = Box::new(move || send::begin(&object, &data, to, tag, mode));
     request.set(request::persistent(start, Site::Comm(comm))?)
 }
@@ -64,7 +64,7 @@ pub fn recv_init(
 ) -> Result<()> {
     let object = world::comm(comm)?;
     let room = Buffer::new(room, n, ty)?;
-    super::source(from)?;
+    super::source(&object, from)?;
     let start = Box::new(move || receive::begin(&object, room.clone(), from, with));
     request.set(request::persistent(start, Site::Comm(comm))?)
 }

@@ -1,6 +1,7 @@
 //! Receives and probes (MPI-4.1 §3.2.4, §3.7.2, §3.8.1, §3.11).
 
 use std::ffi::{c_int, c_void};
+use std::sync::Arc;
 
 use transom::raw;
 
@@ -21,12 +22,13 @@ pub(super) fn give(new: Status, place: Place<Status>) -> Result<()> {
 }
 
 /// Starts a receive.
-pub fn begin(comm: &CommObject, room: Buffer, from: c_int, with: c_int) -> Result<Pending> {
+pub fn begin(comm: &Arc<CommObject>, room: Buffer, from: c_int, with: c_int) -> Result<Pending> {
     let max = room.room()?;
-    let received = raw::irecv(&comm.comm, source(from)?, tag(with), max);
+    let received = raw::irecv(comm.messages(), source(comm, from)?, tag(with), max);
+    let comm = comm.clone();
     Ok(filled(received, move |(data, status)| {
         room.unpack(&data)?;
-        Ok(of(status))
+        Ok(of(&comm, status))
     }))
 }
 
@@ -43,14 +45,14 @@ pub fn recv(
     let comm = world::comm(comm)?;
     let mut room = Buffer::new(room, n, ty)?;
     let received = match room.plain_mut()? {
-        Some(bytes) => raw::recv_into(&comm.comm, source(from)?, tag(with), bytes)?,
+        Some(bytes) => raw::recv_into(comm.messages(), source(&comm, from)?, tag(with), bytes)?,
         None => {
-            let (data, received) = raw::recv(&comm.comm, source(from)?, tag(with))?;
+            let (data, received) = raw::recv(comm.messages(), source(&comm, from)?, tag(with))?;
             room.unpack(&data)?;
             received
         }
     };
-    give(of(received), status)
+    give(of(&comm, received), status)
 }
 
 /// `MPI_Irecv`.
@@ -109,7 +111,7 @@ pub fn sendrecv_replace(
 
 #[expect(clippy::too_many_arguments, reason = "the standard's")]
 fn exchange(
-    comm: &CommObject,
+    comm: &Arc<CommObject>,
     data: Vec<u8>,
     to: c_int,
     send_tag: c_int,
@@ -118,9 +120,9 @@ fn exchange(
     with: c_int,
     status: Place<Status>,
 ) -> Result<()> {
-    let to = dest(to)?;
+    let to = dest(comm, to)?;
     let received = begin(comm, room, from, with)?;
-    let sent = raw::isend(&comm.comm, to, send_tag, data, false);
+    let sent = raw::isend(comm.messages(), to, send_tag, data, false);
     let received = request::outcome(received.wait())?;
     sent.wait()?;
     give(received, status)
@@ -128,7 +130,8 @@ fn exchange(
 
 /// `MPI_Probe`.
 pub fn probe(from: c_int, with: c_int, comm: Comm, status: Place<Status>) -> Result<()> {
-    give(of(world::comm(comm)?.comm.probe(source(from)?, tag(with))?), status)
+    let comm = world::comm(comm)?;
+    give(of(&comm, comm.messages().probe(source(&comm, from)?, tag(with))?), status)
 }
 
 /// `MPI_Iprobe`.
@@ -139,7 +142,63 @@ pub fn iprobe(
     found: Place<c_int>,
     status: Place<Status>,
 ) -> Result<()> {
-    let there = world::comm(comm)?.comm.iprobe(source(from)?, tag(with))?;
+    let comm = world::comm(comm)?;
+    let there = comm.messages().iprobe(source(&comm, from)?, tag(with))?;
     found.set(flag(there.is_some()))?;
-    there.map_or(Ok(()), |there| give(of(there), status))
+    there.map_or(Ok(()), |there| give(of(&comm, there), status))
+}
+
+/// `MPI_Isendrecv`.
+#[expect(clippy::too_many_arguments, reason = "the standard's")]
+pub fn isendrecv(
+    data: *const c_void,
+    n: i64,
+    ty: Datatype,
+    to: c_int,
+    send_tag: c_int,
+    room: *mut c_void,
+    room_n: i64,
+    room_ty: Datatype,
+    from: c_int,
+    with: c_int,
+    comm: Comm,
+    request: Place<Request>,
+) -> Result<()> {
+    let object = world::comm(comm)?;
+    let (data, room) = (Buffer::new(data, n, ty)?, Buffer::new(room, room_n, room_ty)?);
+    both(comm, &object, data.pack()?, (to, send_tag), room, (from, with), request)
+}
+
+/// `MPI_Isendrecv_replace`.
+#[expect(clippy::too_many_arguments, reason = "the standard's")]
+pub fn isendrecv_replace(
+    room: *mut c_void,
+    n: i64,
+    ty: Datatype,
+    to: c_int,
+    send_tag: c_int,
+    from: c_int,
+    with: c_int,
+    comm: Comm,
+    request: Place<Request>,
+) -> Result<()> {
+    let object = world::comm(comm)?;
+    let room = Buffer::new(room, n, ty)?;
+    both(comm, &object, room.pack()?, (to, send_tag), room, (from, with), request)
+}
+
+/// A send and a receive with one request: that of the receive, as the data to send has been copied.
+fn both(
+    handle: Comm,
+    comm: &Arc<CommObject>,
+    data: Vec<u8>,
+    (to, send_tag): (c_int, c_int),
+    room: Buffer,
+    (from, with): (c_int, c_int),
+    request: Place<Request>,
+) -> Result<()> {
+    let to = dest(comm, to)?;
+    let received = begin(comm, room, from, with)?;
+    request::let_go(filled(raw::isend(comm.messages(), to, send_tag, data, false), |_| Ok(Status::EMPTY)));
+    request.set(request::running(received, Site::Comm(handle))?)
 }

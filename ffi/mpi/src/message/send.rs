@@ -27,11 +27,11 @@ pub fn begin(comm: &CommObject, data: &Buffer, to: c_int, tag: c_int, mode: Mode
     let packed = data.pack()?;
     let bytes = packed.len();
     let room = if mode == Mode::Buffered { Some(buffered::take(bytes)?) } else { None };
-    let sent = raw::isend(&comm.comm, dest(to)?, tag, packed, mode == Mode::Synchronous);
+    let sent = raw::isend(comm.messages(), dest(comm, to)?, tag, packed, mode == Mode::Synchronous);
     match room {
         Some(room) => {
             buffered::keep(room, sent);
-            let done = raw::isend(&comm.comm, transom::NULL_RANK, 0, Vec::new(), false);
+            let done = raw::isend(comm.messages(), transom::NULL_RANK, 0, Vec::new(), false);
             Ok(filled(done, |_| Ok(Status::EMPTY)))
         }
         None => Ok(filled(sent, |_| Ok(Status::EMPTY))),
@@ -52,10 +52,10 @@ fn send_as(
     if mode == Mode::Buffered {
         return Ok(begin(&comm, &data, to, tag, mode)?.wait().map(drop)?);
     }
-    let (to, synchronous) = (dest(to)?, mode == Mode::Synchronous);
+    let (to, synchronous) = (dest(&comm, to)?, mode == Mode::Synchronous);
     match data.plain()? {
-        Some(bytes) => raw::send(&comm.comm, to, tag, bytes, synchronous)?,
-        None => raw::send(&comm.comm, to, tag, &data.pack()?, synchronous)?,
+        Some(bytes) => raw::send(comm.messages(), to, tag, bytes, synchronous)?,
+        None => raw::send(comm.messages(), to, tag, &data.pack()?, synchronous)?,
     }
     Ok(())
 }

@@ -14,8 +14,11 @@ pub(super) fn give(outcome: Outcome, status: Place<Status>) -> Result<()> {
     if status.is_null() { Ok(()) } else { store(ended, status, 0) }
 }
 
-/// Stores a status but for its error field (§3.2.5).
+/// Stores a status but for its error field (§3.2.5); an empty one whole (§3.7.3).
 pub fn store(new: Status, status: Place<Status>, index: usize) -> Result<()> {
+    if new == Status::EMPTY {
+        return status.set_at(index, new);
+    }
     let error = status.at(index)?.error;
     status.set_at(index, Status { error, ..new })
 }

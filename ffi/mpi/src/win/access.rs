@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_void};
 
 use transom::{DataType, Layout, ReduceOp};
 
-use super::scope::{displacement, plain, target};
+use super::scope::{displacement, moved, plain, target};
 use super::{WinObject, peek};
 use crate::abi::{Aint, Datatype, ERR_TYPE, Op, Win};
 use crate::buffer::{Shaped, bytes, bytes_mut, count, foreign};
@@ -42,7 +42,7 @@ pub fn put(
 ) -> Result<()> {
     let win = peek(win)?;
     let at = At::new(win, rank, displacement)?;
-    if let Some(len) = plain((n, ty), (target_n, target_ty)) {
+    if let Some(len) = moved((n, ty), (target_n, target_ty)) {
         let from = foreign(origin.cast_mut(), len)?;
         return Ok(win.epochs(|epochs| epochs.put_foreign(at.rank, at.displacement, from))?);
     }
@@ -68,7 +68,7 @@ pub fn get(
 ) -> Result<()> {
     let win = peek(win)?;
     let at = At::new(win, rank, displacement)?;
-    if let Some(len) = plain((n, ty), (target_n, target_ty)) {
+    if let Some(len) = moved((n, ty), (target_n, target_ty)) {
         let to = foreign(origin, len)?;
         return Ok(win.epochs(|epochs| epochs.get_foreign(at.rank, at.displacement, to))?);
     }

@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use transom::{Flavour, NULL_RANK};
 
 use super::WinObject;
-use crate::abi::{Aint, Datatype, ERR_DISP, ERR_RANK, PROC_NULL};
+use crate::abi::{Aint, BYTE, Datatype, ERR_DISP, ERR_RANK, PROC_NULL};
 use crate::failure::{Result, fail};
 use crate::types;
 
@@ -36,4 +36,16 @@ pub fn plain(origin: (i64, Datatype), target: (i64, Datatype)) -> Option<usize> 
         return None;
     }
     usize::try_from(origin.0).ok()?.checked_mul(types::plain_size(origin.1)?)
+}
+
+/// As [`plain`], of a put or get; also of predefined datatypes one of which is bytes, which programs give for any other.
+#[inline]
+pub fn moved(origin: (i64, Datatype), target: (i64, Datatype)) -> Option<usize> {
+    match plain(origin, target) {
+        None if origin.1 == BYTE || target.1 == BYTE => {
+            let bytes = |(n, ty)| usize::try_from(n).ok()?.checked_mul(types::plain_size(ty)?);
+            bytes(origin).filter(|len| bytes(target) == Some(*len))
+        }
+        len => len,
+    }
 }

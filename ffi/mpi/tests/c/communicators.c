@@ -137,6 +137,55 @@ static void attributes(void) {
     OK(MPI_Win_free_keyval(&key));
 }
 
+/* Two sides, and a grid. */
+static void sides_and_grids(void) {
+    MPI_Comm half, inter, merged, grid, row;
+    int flag, n, rank, word = rank_, widths[2] = {0, 0}, rings[2] = {1, 0}, at[2], source, dest, kind;
+    if (size_ > 1) {
+        int side = rank_ % 2;
+        OK(MPI_Comm_split(MPI_COMM_WORLD, side, rank_, &half));
+        OK(MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - side, 4, &inter));
+        OK(MPI_Comm_test_inter(inter, &flag));
+        CHECK(flag);
+        OK(MPI_Comm_remote_size(inter, &n));
+        CHECK(n == (side ? (size_ + 1) / 2 : size_ / 2));
+        MPI_Status status;
+        if (rank_ / 2 < size_ / 2) {
+            OK(MPI_Sendrecv(&rank_, 1, MPI_INT, rank_ / 2, 0, &word, 1, MPI_INT, rank_ / 2, 0, inter, &status));
+            CHECK(word == (rank_ ^ 1) && status.MPI_SOURCE == rank_ / 2);
+        }
+        OK(MPI_Intercomm_merge(inter, side == 0, &merged));
+        OK(MPI_Comm_rank(merged, &rank));
+        OK(MPI_Comm_size(merged, &n));
+        CHECK(n == size_ && rank == (side ? rank_ / 2 : size_ / 2 + rank_ / 2));
+        OK(MPI_Comm_free(&merged));
+        OK(MPI_Comm_free(&inter));
+        OK(MPI_Comm_free(&half));
+    }
+    OK(MPI_Dims_create(size_, 2, widths));
+    CHECK(widths[0] * widths[1] == size_ && widths[0] >= widths[1]);
+    OK(MPI_Cart_create(MPI_COMM_WORLD, 2, widths, rings, 0, &grid));
+    OK(MPI_Topo_test(grid, &kind));
+    CHECK(kind == MPI_CART);
+    OK(MPI_Topo_test(MPI_COMM_WORLD, &kind));
+    CHECK(kind == MPI_UNDEFINED);
+    OK(MPI_Cart_coords(grid, rank_, 2, at));
+    CHECK(at[0] == rank_ / widths[1] && at[1] == rank_ % widths[1]);
+    OK(MPI_Cart_rank(grid, at, &rank));
+    CHECK(rank == rank_);
+    OK(MPI_Cart_shift(grid, 0, 1, &source, &dest));
+    CHECK(dest == (rank_ + widths[1]) % size_ && source == (rank_ + size_ - widths[1]) % size_);
+    OK(MPI_Cart_shift(grid, 1, 1, &source, &dest));
+    CHECK(at[1] + 1 < widths[1] ? dest == rank_ + 1 : dest == MPI_PROC_NULL);
+    int remain[2] = {0, 1};
+    OK(MPI_Cart_sub(grid, remain, &row));
+    OK(MPI_Comm_size(row, &n));
+    CHECK(n == widths[1]);
+    OK(MPI_Comm_free(&row));
+    OK(MPI_Comm_free(&grid));
+    FAILS(MPI_Cart_coords(MPI_COMM_WORLD, 0, 2, at), MPI_ERR_TOPOLOGY);
+}
+
 static int at_end(MPI_Comm comm, int key, void *value, void *extra) {
     (void)comm, (void)key, (void)extra;
     int flag;
@@ -152,6 +201,7 @@ int main(int argc, char **argv) {
     groups();
     communicators();
     attributes();
+    sides_and_grids();
     int key;
     OK(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_end, &key, NULL));
     OK(MPI_Comm_set_attr(MPI_COMM_SELF, key, "deleted by MPI_Finalize"));

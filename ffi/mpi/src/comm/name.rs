@@ -1,0 +1,36 @@
+//! Names and hints of communicators (MPI-4.1 §7.4.4, §7.8).
+
+use std::ffi::c_int;
+
+use crate::abi::{self, COMM_NULL, Comm, Info};
+use crate::failure::Result;
+use crate::info;
+use crate::place::{Place, Text};
+use crate::world::comm as get;
+
+/// `MPI_Comm_set_name`.
+pub fn comm_set_name(comm: Comm, name: Text) -> Result<()> {
+    *get(comm)?.name.write() = name.get()?;
+    Ok(())
+}
+
+/// `MPI_Comm_get_name`.
+pub fn comm_get_name(comm: Comm, name: Text, len: Place<c_int>) -> Result<()> {
+    let text = if comm == COMM_NULL { "MPI_COMM_NULL".into() } else { get(comm)?.name.read().clone() };
+    name.set_with_length(&text, abi::MAX_OBJECT_NAME, len)
+}
+
+/// `MPI_Comm_set_info`.
+pub fn comm_set_info(comm: Comm, info: Info) -> Result<()> {
+    let hints = info::hints(info)?;
+    let object = get(comm)?;
+    let mut known = object.hints.lock();
+    hints.iter().for_each(|(key, value)| known.set(key, value));
+    Ok(())
+}
+
+/// `MPI_Comm_get_info`.
+pub fn comm_get_info(comm: Comm, info: Place<Info>) -> Result<()> {
+    let hints = get(comm)?.hints.lock().clone();
+    info.set(info::of_hints(&hints)?)
+}
