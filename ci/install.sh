@@ -6,6 +6,7 @@ set -euo pipefail
 needs=(
     "lib:libfabric.so.1 libfabric1"
     "cmd:cc gcc"
+    "cmd:c++ g++"
     "cmd:ip iproute2"
     "cmd:slurmctld slurm-wlm"
     "cmd:munged munge"
