@@ -24,6 +24,8 @@ fn site(function: &Function) -> String {
         format!("Site::Win({})", name(&win.name))
     } else if let Some(comm) = of("comm") {
         format!("Site::Comm({})", name(&comm.name))
+    } else if function.name.starts_with("T_") {
+        "Site::Tool".into()
     } else if of("file").is_some() || function.name.starts_with("File_") {
         "Site::File".into()
     } else {
@@ -50,7 +52,6 @@ fn export(text: &mut String, function: &Function, large: bool) {
     let own = function.name.to_lowercase();
     let site = site(function);
     let body = match function.state {
-        State::Missing if function.name.starts_with("T_") => "tool_unsupported()".into(),
         State::Missing if function.returns.is_some() => "Default::default()".into(),
         State::Missing => format!("call(\"MPI_{full}\", When::Always, {site}, unsupported)"),
         State::Value => format!("unsafe {{ calls::{own}({passed}) }}"),

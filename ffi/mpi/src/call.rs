@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::abi::{ERR_INTERN, ERR_OTHER, ERR_UNSUPPORTED_OPERATION, SUCCESS, T_ERR_NOT_SUPPORTED};
+use crate::abi::{ERR_INTERN, ERR_OTHER, ERR_UNSUPPORTED_OPERATION, SUCCESS};
 use crate::failure::{Failure, Result, fail};
 use crate::handlers::{self, Site};
 use crate::world;
@@ -46,10 +46,4 @@ fn panicked(name: &'static str, site: Site) -> c_int {
 #[cold]
 pub fn unsupported() -> Result<()> {
     fail(ERR_UNSUPPORTED_OPERATION, "Transom does not have this function")
-}
-
-/// The same of the tools' interface, which knows no error handlers (§15.3.9).
-#[cold]
-pub fn tool_unsupported() -> c_int {
-    T_ERR_NOT_SUPPORTED
 }

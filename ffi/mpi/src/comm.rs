@@ -14,6 +14,7 @@ use crate::abi::{COMM_NULL, Comm, ERR_COMM};
 use crate::attributes::Attributes;
 use crate::failure::Result;
 use crate::handlers::{Handler, HandlerSlot};
+use crate::message::buffered::Slot;
 use crate::table::Table;
 use crate::topology::Cart;
 
@@ -26,6 +27,8 @@ pub struct CommObject {
     pub inter: Option<Inter>,
     /// Where the members are in a Cartesian grid.
     pub cart: Option<Arc<Cart>>,
+    /// For buffered sends.
+    pub buffer: Slot,
     pub handler: HandlerSlot,
     pub attributes: Attributes,
     name: RwLock<String>,
@@ -41,6 +44,7 @@ impl CommObject {
             comm,
             inter: None,
             cart: None,
+            buffer: Slot::new(),
             handler: HandlerSlot::new(handler),
             attributes: Attributes::default(),
             name: RwLock::default(),

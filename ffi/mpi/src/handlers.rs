@@ -26,6 +26,8 @@ pub enum Site {
     Win(Win),
     /// Of a file: the default is to return.
     File,
+    /// Of the tools' interface, which has none.
+    Tool,
 }
 
 /// What a user's function is for.
@@ -121,7 +123,7 @@ pub fn report(name: &'static str, site: Site, failure: &Failure) -> c_int {
 #[cold]
 pub fn raise(site: Site, code: c_int, message: String) -> c_int {
     let handler = match site {
-        Site::File => Handler::Return,
+        Site::File | Site::Tool => Handler::Return,
         Site::Comm(comm) => world::comm_handler(comm),
         Site::Win(win) => world::win_handler(win),
         Site::None => world::comm_handler(abi::COMM_SELF),
@@ -156,7 +158,7 @@ impl UserHandler {
         let mut object = match site {
             Site::Win(win) => win.0,
             Site::Comm(comm) => comm.0,
-            Site::None | Site::File => abi::COMM_SELF.0,
+            Site::None | Site::File | Site::Tool => abi::COMM_SELF.0,
         };
         let mut passed = code;
         // SAFETY: the program gave the address as that of an MPI_Comm_errhandler_function or its like, which takes

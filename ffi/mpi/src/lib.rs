@@ -32,6 +32,7 @@ mod op;
 mod place;
 mod request;
 mod table;
+mod tools;
 mod topology;
 mod types;
 mod win;
@@ -62,6 +63,7 @@ mod calls {
     pub use crate::request::calls::*;
     pub use crate::request::some::*;
     pub use crate::request::status::*;
+    pub use crate::tools::*;
     pub use crate::topology::*;
     pub use crate::types::arrays::*;
     pub use crate::types::construct::*;
@@ -88,7 +90,7 @@ mod exports {
     use std::ffi::{c_char, c_double, c_int, c_void};
 
     use crate::abi::*;
-    use crate::call::{When, call, tool_unsupported, unsupported};
+    use crate::call::{When, call, unsupported};
     use crate::calls;
     use crate::handlers::Site;
     use crate::place::{Counts, Place, Text};

@@ -85,6 +85,7 @@ pub fn comm_get_parent(parent: Place<Comm>) -> Result<()> {
 /// `MPI_Comm_create`.
 pub fn comm_create(comm: Comm, members: Group, new: Place<Comm>) -> Result<()> {
     let parent = get(comm)?;
+    parent.check_intra()?;
     let made = parent.comm.create_communicator(&group::members(members)?)?;
     new.set(handle(made, &parent)?)
 }
@@ -129,6 +130,7 @@ fn color(color: c_int) -> Result<Option<u32>> {
 /// `MPI_Comm_split`.
 pub fn comm_split(comm: Comm, colour: c_int, key: c_int, new: Place<Comm>) -> Result<()> {
     let parent = get(comm)?;
+    parent.check_intra()?;
     let made = parent.comm.split(color(colour)?, i64::from(key))?;
     new.set(handle(made, &parent)?)
 }

@@ -1,15 +1,19 @@
-//! Buffered sends (MPI-4.1 §3.6): the program says how much may be on its way; the copies are the runtime's own.
+//! Buffered sends (MPI-4.1 §3.6): the program says how much may be on its way, over one communicator or all of them; the
+//! copies are the runtime's own.
 
 use std::ffi::c_void;
 
 use parking_lot::Mutex;
 
-use crate::abi::{BSEND_OVERHEAD, BUFFER_AUTOMATIC, ERR_BUFFER};
+use crate::abi::{BSEND_OVERHEAD, BUFFER_AUTOMATIC, Comm, ERR_BUFFER, Request};
+use crate::comm::CommObject;
 use crate::environment::store_pointer;
 use crate::failure::{Result, fail};
-use crate::place::Counts;
+use crate::place::{Counts, Place};
+use crate::{request, world};
 
 /// What the program has attached.
+#[derive(Debug)]
 struct Attached {
     address: usize,
     size: usize,
@@ -17,67 +21,114 @@ struct Attached {
     under_way: Vec<(usize, transom::Request<Vec<u8>>)>,
 }
 
-static BUFFER: Mutex<Option<Attached>> = Mutex::new(None);
+/// Where a buffer can be attached.
+#[derive(Debug)]
+pub struct Slot(Mutex<Option<Attached>>);
 
-/// Room for a message of so many bytes.
-pub fn take(bytes: usize) -> Result<usize> {
-    let mut buffer = BUFFER.lock();
+/// The buffer for all communicators that have none of their own.
+static SHARED: Slot = Slot::new();
+
+impl Slot {
+    /// Without a buffer.
+    pub const fn new() -> Self {
+        Self(Mutex::new(None))
+    }
+
+    fn attach(&self, address: *mut c_void, size: i64) -> Result<()> {
+        let mut buffer = self.0.lock();
+        if buffer.is_some() {
+            return fail(ERR_BUFFER, "a buffer is attached already");
+        }
+        let size =
+            usize::try_from(size).or_else(|_| fail(ERR_BUFFER, format!("a buffer of {size} bytes")))?;
+        *buffer = Some(Attached { address: address as usize, size, under_way: Vec::new() });
+        Ok(())
+    }
+
+    /// Takes the buffer away once all its messages are delivered.
+    fn detach(&self, address: *mut c_void, size: Counts) -> Result<()> {
+        self.flush()?;
+        let Some(attached) = self.0.lock().take() else {
+            return fail(ERR_BUFFER, "no buffer is attached");
+        };
+        let automatic = attached.address == BUFFER_AUTOMATIC;
+        store_pointer(address, attached.address as *mut c_void)?;
+        size.set(if automatic { 0 } else { attached.size as i64 })
+    }
+
+    fn flush(&self) -> Result<()> {
+        let under_way = match &mut *self.0.lock() {
+            Some(attached) => std::mem::take(&mut attached.under_way),
+            None => return fail(ERR_BUFFER, "no buffer is attached"),
+        };
+        for (_, request) in under_way {
+            request.wait()?;
+        }
+        Ok(())
+    }
+}
+
+/// Sends a message whose bytes have room in a buffer.
+pub(super) fn keep(
+    comm: &CommObject,
+    bytes: usize,
+    send: impl FnOnce() -> transom::Request<Vec<u8>>,
+) -> Result<()> {
+    let own = comm.buffer.0.lock();
+    let mut buffer = if own.is_some() { own } else { SHARED.0.lock() };
     let Some(attached) = &mut *buffer else {
         return fail(ERR_BUFFER, "no buffer is attached: call MPI_Buffer_attach first");
     };
     attached.under_way.retain(|(_, request)| !request.is_done());
     let needed = bytes + BSEND_OVERHEAD as usize;
     let used: usize = attached.under_way.iter().map(|(bytes, _)| bytes).sum();
-    if attached.address != BUFFER_AUTOMATIC && needed > attached.size.saturating_sub(used) {
-        let free = attached.size.saturating_sub(used);
-        return fail(
-            ERR_BUFFER,
-            format!("a message needs {needed} bytes of the attached buffer, {free} are free"),
-        );
+    let free = attached.size.saturating_sub(used);
+    if attached.address != BUFFER_AUTOMATIC && needed > free {
+        let message = format!("a message needs {needed} bytes of the attached buffer, {free} are free");
+        return fail(ERR_BUFFER, message);
     }
-    Ok(needed)
-}
-
-/// A message that is on its way.
-pub fn keep(room: usize, request: transom::Request<Vec<u8>>) {
-    if let Some(attached) = &mut *BUFFER.lock() {
-        attached.under_way.push((room, request));
-    }
+    attached.under_way.push((needed, send()));
+    Ok(())
 }
 
 /// `MPI_Buffer_attach`.
 pub fn buffer_attach(address: *mut c_void, size: i64) -> Result<()> {
-    let mut buffer = BUFFER.lock();
-    if buffer.is_some() {
-        return fail(ERR_BUFFER, "a buffer is attached already");
-    }
-    let size = usize::try_from(size).or_else(|_| fail(ERR_BUFFER, format!("a buffer of {size} bytes")))?;
-    *buffer = Some(Attached { address: address as usize, size, under_way: Vec::new() });
-    Ok(())
+    SHARED.attach(address, size)
 }
 
-/// `MPI_Buffer_detach`: waits until all messages are delivered.
+/// `MPI_Buffer_detach`.
 pub fn buffer_detach(address: *mut c_void, size: Counts) -> Result<()> {
-    let Some(attached) = BUFFER.lock().take() else {
-        return fail(ERR_BUFFER, "no buffer is attached");
-    };
-    let automatic = attached.address == BUFFER_AUTOMATIC;
-    let (place, bytes) = if automatic { (BUFFER_AUTOMATIC, 0) } else { (attached.address, attached.size) };
-    for (_, request) in attached.under_way {
-        request.wait()?;
-    }
-    store_pointer(address, place as *mut c_void)?;
-    size.set(bytes as i64)
+    SHARED.detach(address, size)
 }
 
 /// `MPI_Buffer_flush`.
 pub fn buffer_flush() -> Result<()> {
-    let under_way = match &mut *BUFFER.lock() {
-        Some(attached) => std::mem::take(&mut attached.under_way),
-        None => return fail(ERR_BUFFER, "no buffer is attached"),
-    };
-    for (_, request) in under_way {
-        request.wait()?;
-    }
-    Ok(())
+    SHARED.flush()
+}
+
+/// `MPI_Buffer_iflush`: complete when it returns.
+pub fn buffer_iflush(request: Place<Request>) -> Result<()> {
+    SHARED.flush()?;
+    request.set(request::done()?)
+}
+
+/// `MPI_Comm_attach_buffer`.
+pub fn comm_attach_buffer(comm: Comm, address: *mut c_void, size: i64) -> Result<()> {
+    world::comm(comm)?.buffer.attach(address, size)
+}
+
+/// `MPI_Comm_detach_buffer`.
+pub fn comm_detach_buffer(comm: Comm, address: *mut c_void, size: Counts) -> Result<()> {
+    world::comm(comm)?.buffer.detach(address, size)
+}
+
+/// `MPI_Comm_flush_buffer`.
+pub fn comm_flush_buffer(comm: Comm) -> Result<()> {
+    world::comm(comm)?.buffer.flush()
+}
+
+/// `MPI_Comm_iflush_buffer`: complete when it returns.
+pub fn comm_iflush_buffer(comm: Comm, request: Place<Request>) -> Result<()> {
+    world::comm(comm)?.buffer.flush()?;
+    request.set(request::done()?)
 }

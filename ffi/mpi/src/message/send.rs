@@ -25,17 +25,14 @@ pub enum Mode {
 /// Starts a send.
 pub fn begin(comm: &CommObject, data: &Buffer, to: c_int, tag: c_int, mode: Mode) -> Result<Pending> {
     let packed = data.pack()?;
-    let bytes = packed.len();
-    let room = if mode == Mode::Buffered { Some(buffered::take(bytes)?) } else { None };
-    let sent = raw::isend(comm.messages(), dest(comm, to)?, tag, packed, mode == Mode::Synchronous);
-    match room {
-        Some(room) => {
-            buffered::keep(room, sent);
-            let done = raw::isend(comm.messages(), transom::NULL_RANK, 0, Vec::new(), false);
-            Ok(filled(done, |_| Ok(Status::EMPTY)))
-        }
-        None => Ok(filled(sent, |_| Ok(Status::EMPTY))),
+    let (bytes, to) = (packed.len(), dest(comm, to)?);
+    let sent = || raw::isend(comm.messages(), to, tag, packed, mode == Mode::Synchronous);
+    if mode == Mode::Buffered {
+        buffered::keep(comm, bytes, sent)?;
+        let done = raw::isend(comm.messages(), transom::NULL_RANK, 0, Vec::new(), false);
+        return Ok(filled(done, |_| Ok(Status::EMPTY)));
     }
+    Ok(filled(sent(), |_| Ok(Status::EMPTY)))
 }
 
 fn send_as(

@@ -104,6 +104,20 @@ static void infos(void) {
     FAILS(MPI_Info_get_nkeys(copy, &n), MPI_ERR_INFO);
 }
 
+/* The tools' interface has nothing to tell, and says so. */
+static void tools(void) {
+    int provided, n, index;
+    MPI_T_pvar_session session;
+    CHECK(MPI_T_cvar_get_num(&n) == MPI_T_ERR_NOT_INITIALIZED);
+    OK(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
+    OK(MPI_T_cvar_get_num(&n));
+    CHECK(n == 0 && MPI_T_cvar_get_index("x", &index) == MPI_T_ERR_INVALID_NAME);
+    OK(MPI_T_pvar_session_create(&session));
+    OK(MPI_T_pvar_session_free(&session));
+    CHECK(session == MPI_T_PVAR_SESSION_NULL);
+    OK(MPI_T_finalize());
+}
+
 int main(int argc, char **argv) {
     int flag, version, subversion, len, provided, *value;
     char text[MPI_MAX_LIBRARY_VERSION_STRING];
@@ -146,5 +160,6 @@ int main(int argc, char **argv) {
     CHECK(MPI_Aint_diff(b, a) == 5 && MPI_Aint_add(a, 5) == b);
     errors();
     infos();
+    tools();
     return end();
 }

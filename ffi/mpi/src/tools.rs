@@ -1,0 +1,144 @@
+//! The tools' interface (MPI-4.1 chapter 15): it can be started and asked, and says that there are no variables, categories
+//! or events. Its functions return codes of their own and know no error handlers (§15.3.9).
+
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::abi::{
+    self, Aint, Count, Datatype, Info, T_ERR_INVALID_HANDLE, T_ERR_INVALID_INDEX, T_ERR_INVALID_NAME,
+    T_ERR_INVALID_SESSION, T_ERR_NOT_INITIALIZED,
+};
+use crate::failure::{Result, fail};
+use crate::place::{Place, Text};
+
+/// Starts without an end.
+static STARTED: AtomicUsize = AtomicUsize::new(0);
+
+/// A handle that C sees as a pointer.
+type Handle = *mut c_void;
+
+fn check_started() -> Result<()> {
+    if STARTED.load(Ordering::Relaxed) > 0 {
+        return Ok(());
+    }
+    fail(T_ERR_NOT_INITIALIZED, "MPI_T_init_thread has not been called")
+}
+
+/// What is asked for is not there.
+fn absent(code: c_int) -> Result<()> {
+    check_started()?;
+    fail(code, "there is no such thing")
+}
+
+/// `MPI_T_init_thread`.
+pub fn t_init_thread(required: c_int, provided: Place<c_int>) -> Result<()> {
+    STARTED.fetch_add(1, Ordering::Relaxed);
+    provided.set(required.clamp(abi::THREAD_SINGLE, abi::THREAD_MULTIPLE))
+}
+
+/// `MPI_T_finalize`.
+pub fn t_finalize() -> Result<()> {
+    check_started()?;
+    STARTED.fetch_sub(1, Ordering::Relaxed);
+    Ok(())
+}
+
+/// The session of performance variables: there is one, as there is nothing in it.
+const SESSION: usize = 1;
+
+/// `MPI_T_pvar_session_create`.
+pub fn t_pvar_session_create(session: Place<Handle>) -> Result<()> {
+    check_started()?;
+    session.set(SESSION as Handle)
+}
+
+/// `MPI_T_pvar_session_free`.
+pub fn t_pvar_session_free(session: Place<Handle>) -> Result<()> {
+    check_started()?;
+    if session.get()? as usize != SESSION {
+        return absent(T_ERR_INVALID_SESSION);
+    }
+    session.set(std::ptr::null_mut())
+}
+
+/// `MPI_T_category_changed`: never.
+pub fn t_category_changed(number: Place<c_int>) -> Result<()> {
+    check_started()?;
+    number.set(0)
+}
+
+macro_rules! numbers {
+    ($($name:ident();)*) => {$(
+        /// The number of such things: none.
+        pub fn $name(number: Place<c_int>) -> Result<()> {
+            check_started()?;
+            number.set(0)
+        }
+    )*};
+}
+
+numbers! {
+    t_cvar_get_num();
+    t_pvar_get_num();
+    t_category_get_num();
+    t_event_get_num();
+    t_source_get_num();
+}
+
+macro_rules! absent {
+    ($($code:ident: $name:ident($($ty:ty),*);)*) => {$(
+        /// Asks for something that is not there.
+        #[allow(clippy::too_many_arguments, reason = "the standard's")]
+        pub fn $name($(_: $ty),*) -> Result<()> {
+            absent($code)
+        }
+    )*};
+}
+
+type Int = Place<c_int>;
+
+absent! {
+    T_ERR_INVALID_NAME: t_cvar_get_index(Text, Int);
+    T_ERR_INVALID_NAME: t_pvar_get_index(Text, c_int, Int);
+    T_ERR_INVALID_NAME: t_category_get_index(Text, Int);
+    T_ERR_INVALID_NAME: t_event_get_index(Text, Int);
+    T_ERR_INVALID_INDEX: t_cvar_get_info(c_int, Text, Int, Int, Place<Datatype>, Place<Handle>, Text, Int, Int, Int);
+    T_ERR_INVALID_INDEX: t_cvar_handle_alloc(c_int, *mut c_void, Place<Handle>, Int);
+    T_ERR_INVALID_HANDLE: t_cvar_handle_free(Place<Handle>);
+    T_ERR_INVALID_HANDLE: t_cvar_read(Handle, *mut c_void);
+    T_ERR_INVALID_HANDLE: t_cvar_write(Handle, *const c_void);
+    T_ERR_INVALID_INDEX: t_pvar_get_info(
+        c_int, Text, Int, Int, Int, Place<Datatype>, Place<Handle>, Text, Int, Int, Int, Int, Int);
+    T_ERR_INVALID_INDEX: t_pvar_handle_alloc(Handle, c_int, *mut c_void, Place<Handle>, Int);
+    T_ERR_INVALID_HANDLE: t_pvar_handle_free(Handle, Place<Handle>);
+    T_ERR_INVALID_HANDLE: t_pvar_start(Handle, Handle);
+    T_ERR_INVALID_HANDLE: t_pvar_stop(Handle, Handle);
+    T_ERR_INVALID_HANDLE: t_pvar_read(Handle, Handle, *mut c_void);
+    T_ERR_INVALID_HANDLE: t_pvar_write(Handle, Handle, *const c_void);
+    T_ERR_INVALID_HANDLE: t_pvar_reset(Handle, Handle);
+    T_ERR_INVALID_HANDLE: t_pvar_readreset(Handle, Handle, *mut c_void);
+    T_ERR_INVALID_INDEX: t_category_get_info(c_int, Text, Int, Text, Int, Int, Int, Int);
+    T_ERR_INVALID_INDEX: t_category_get_num_events(c_int, Int);
+    T_ERR_INVALID_INDEX: t_category_get_categories(c_int, c_int, Int);
+    T_ERR_INVALID_INDEX: t_category_get_cvars(c_int, c_int, Int);
+    T_ERR_INVALID_INDEX: t_category_get_pvars(c_int, c_int, Int);
+    T_ERR_INVALID_INDEX: t_category_get_events(c_int, c_int, Int);
+    T_ERR_INVALID_HANDLE: t_enum_get_info(Handle, Int, Text, Int);
+    T_ERR_INVALID_HANDLE: t_enum_get_item(Handle, c_int, Int, Text, Int);
+    T_ERR_INVALID_INDEX: t_event_get_info(
+        c_int, Text, Int, Int, Place<Datatype>, Place<Aint>, Int, Place<Handle>, Place<Info>, Text, Int, Int);
+    T_ERR_INVALID_INDEX: t_event_handle_alloc(c_int, *mut c_void, Info, Place<Handle>);
+    T_ERR_INVALID_HANDLE: t_event_handle_free(Handle, *mut c_void, Handle);
+    T_ERR_INVALID_HANDLE: t_event_handle_get_info(Handle, Place<Info>);
+    T_ERR_INVALID_HANDLE: t_event_handle_set_info(Handle, Info);
+    T_ERR_INVALID_HANDLE: t_event_register_callback(Handle, c_int, Info, *mut c_void, Handle);
+    T_ERR_INVALID_HANDLE: t_event_set_dropped_handler(Handle, Handle);
+    T_ERR_INVALID_HANDLE: t_event_callback_get_info(Handle, c_int, Place<Info>);
+    T_ERR_INVALID_HANDLE: t_event_callback_set_info(Handle, c_int, Info);
+    T_ERR_INVALID_HANDLE: t_event_read(Handle, c_int, *mut c_void);
+    T_ERR_INVALID_HANDLE: t_event_copy(Handle, *mut c_void);
+    T_ERR_INVALID_HANDLE: t_event_get_timestamp(Handle, Place<Count>);
+    T_ERR_INVALID_HANDLE: t_event_get_source(Handle, Int);
+    T_ERR_INVALID_INDEX: t_source_get_info(c_int, Text, Int, Text, Int, Int, Place<Count>, Place<Count>, Place<Info>);
+    T_ERR_INVALID_INDEX: t_source_get_timestamp(c_int, Place<Count>);
+}
