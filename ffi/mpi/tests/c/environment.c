@@ -54,6 +54,8 @@ static void errors(void) {
     OK(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_LASTUSEDCODE, &used, &flag));
     CHECK(flag && *used == code);
     FAILS(MPI_Remove_error_class(class_), MPI_ERR_ARG);
+    FAILS(MPI_Remove_error_code(code), MPI_ERR_ARG);
+    OK(MPI_Remove_error_string(code));
     OK(MPI_Remove_error_code(code));
     OK(MPI_Remove_error_class(class_));
 
