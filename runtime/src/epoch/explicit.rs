@@ -232,6 +232,7 @@ impl<'w, T: Element> Explicit<'w, T> {
     }
 
     /// Calls `use_it` with the epoch that covers `target`.
+    #[inline]
     pub(super) fn access<R>(
         &self,
         operation: &'static str,
@@ -241,6 +242,16 @@ impl<'w, T: Element> Explicit<'w, T> {
         if let Some(access) = self.all.borrow().as_ref() {
             return use_it(access);
         }
+        self.access_to_some(operation, target, use_it)
+    }
+
+    /// As [`Explicit::access`], without an epoch of lock_all.
+    fn access_to_some<R>(
+        &self,
+        operation: &'static str,
+        target: usize,
+        use_it: impl FnOnce(&Access<'w>) -> Result<R>,
+    ) -> Result<R> {
         if let Some(access) = self.locks.borrow().get(&target) {
             return use_it(access);
         }
@@ -281,14 +292,17 @@ impl<'w, T: Element> Explicit<'w, T> {
     ///
     /// # Errors
     /// No epoch of lock or lock_all; an operation failed.
+    #[inline]
     pub fn flush(&self, target: usize) -> Result<()> {
-        let passive = self.all.borrow().is_some() || self.locks.borrow().contains_key(&target);
-        if !passive {
-            self.core.target("flush", target)?;
-            let message = "no epoch of lock or lock_all covers this rank: flush is for those";
-            return Err(self.core.error(Class::RmaSync, "flush", message).with_target(target));
+        if let Some(access) = self.all.borrow().as_ref() {
+            return access.flush(target);
         }
-        self.access("flush", target, |access| access.flush(target))
+        if let Some(access) = self.locks.borrow().get(&target) {
+            return access.flush(target);
+        }
+        self.core.target("flush", target)?;
+        let message = "no epoch of lock or lock_all covers this rank: flush is for those";
+        Err(self.core.error(Class::RmaSync, "flush", message).with_target(target))
     }
 
     /// Completes all operations to `target` here (`MPI_Win_flush_local`).
