@@ -5,6 +5,7 @@ pub mod calls;
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 
@@ -27,6 +28,7 @@ pub struct Keyval {
     copy: usize,
     delete: usize,
     extra_state: usize,
+    freed: AtomicBool,
 }
 
 /// `MPI_COMM_DUP_FN` and its like: the value is copied. 0 is `MPI_COMM_NULL_COPY_FN`.
@@ -52,15 +54,21 @@ pub fn create(of: Of, copy: *const c_void, delete: *const c_void, extra_state: *
         copy: copy as usize,
         delete: delete as usize,
         extra_state: extra_state as usize,
+        freed: AtomicBool::new(false),
     };
     keyvals.known.insert(number, Arc::new(keyval));
     number
 }
 
+/// The key of a number. One that was freed is there as long as an attribute has it (§7.7.2).
 fn known(of: Of, number: c_int) -> Result<Arc<Keyval>> {
-    let keyval = KEYVALS.lock().known.get(&number).cloned();
-    match keyval {
-        Some(keyval) if keyval.of == of => Ok(keyval),
+    let mut keyvals = KEYVALS.lock();
+    let gone = |keyval: &Arc<Keyval>| keyval.freed.load(Ordering::Relaxed) && Arc::strong_count(keyval) == 1;
+    if keyvals.known.get(&number).is_some_and(gone) {
+        keyvals.known.remove(&number);
+    }
+    match keyvals.known.get(&number) {
+        Some(keyval) if keyval.of == of => Ok(keyval.clone()),
         Some(_) => fail(ERR_KEYVAL, format!("key {number} is for objects of another kind")),
         None => fail(ERR_KEYVAL, format!("{number} is no key: it was freed, or never was one")),
     }
@@ -68,8 +76,7 @@ fn known(of: Of, number: c_int) -> Result<Arc<Keyval>> {
 
 /// Frees a key: its attributes stay (§7.7.2).
 pub fn free(of: Of, number: c_int) -> Result<c_int> {
-    known(of, number)?;
-    KEYVALS.lock().known.remove(&number);
+    known(of, number)?.freed.store(true, Ordering::Relaxed);
     Ok(KEYVAL_INVALID)
 }
 

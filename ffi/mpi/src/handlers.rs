@@ -18,7 +18,7 @@ use crate::{errors, world};
 /// Whose handler is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Site {
-    /// Of no object: the handler of `MPI_COMM_SELF` (§9.3).
+    /// Of no object (§9.3).
     None,
     /// Of a communicator.
     Comm(Comm),
@@ -126,7 +126,7 @@ pub fn raise(site: Site, code: c_int, message: String) -> c_int {
         Site::File | Site::Tool => Handler::Return,
         Site::Comm(comm) => world::comm_handler(comm),
         Site::Win(win) => world::win_handler(win),
-        Site::None => world::comm_handler(abi::COMM_SELF),
+        Site::None => world::default_handler(),
     };
     match handler {
         Handler::Return => {}

@@ -109,19 +109,26 @@ pub fn comm(handle: Comm) -> Result<Arc<CommObject>> {
     }
 }
 
-/// The error handler of a communicator, or that of `MPI_COMM_SELF` if there is no such one (§9.3).
+/// The error handler of a communicator, or that for errors of no object if there is no such one (§9.3).
 pub fn comm_handler(handle: Comm) -> Handler {
-    match comm(handle).or_else(|_| comm(COMM_SELF)) {
-        Ok(comm) => comm.handler.read().clone(),
-        Err(_) => Handler::Fatal,
+    comm(handle).map_or_else(|_| default_handler(), |comm| comm.handler.read().clone())
+}
+
+/// The error handler for errors of no object: that of `MPI_COMM_SELF` (MPI-4.0 §9.3); that of `MPI_COMM_WORLD`, as it was
+/// before MPI-4, if the program has set this one only.
+pub fn default_handler() -> Handler {
+    let handler = |handle| comm(handle).map_or(Handler::Fatal, |comm| comm.handler.read().clone());
+    match handler(COMM_SELF) {
+        Handler::Fatal => handler(COMM_WORLD),
+        other => other,
     }
 }
 
-/// The error handler of a window, or that of `MPI_COMM_SELF` if there is no such one (§9.3).
+/// The error handler of a window, or that for errors of no object if there is no such one (§9.3).
 pub fn win_handler(handle: Win) -> Handler {
     match crate::win::get(handle) {
         Ok(win) => win.handler.read().clone(),
-        Err(_) => comm_handler(COMM_SELF),
+        Err(_) => default_handler(),
     }
 }
 

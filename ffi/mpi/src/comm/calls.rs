@@ -49,6 +49,7 @@ pub fn comm_compare(one: Comm, other: Comm, result: Place<c_int>) -> Result<()> 
 /// `MPI_Comm_dup`.
 pub fn comm_dup(comm: Comm, new: Place<Comm>) -> Result<()> {
     let old = get(comm)?;
+    new.set(COMM_NULL)?;
     let mut copy = CommObject::new(old.comm.dup()?, old.handler.read().clone());
     copy.inter = old.inter.as_ref().map(Inter::dup).transpose()?;
     copy.cart = old.cart.clone();
@@ -135,22 +136,27 @@ pub fn comm_split(comm: Comm, colour: c_int, key: c_int, new: Place<Comm>) -> Re
     new.set(handle(made, &parent)?)
 }
 
-/// `MPI_Comm_split_type`: hardware is not told apart below hosts, so such a split gives nothing (§7.4.2).
+/// `MPI_Comm_split_type`: hardware is told apart by what ranks share memory, and no further; splits by other resources give
+/// nothing (§7.4.2).
 pub fn comm_split_type(comm: Comm, kind: c_int, key: c_int, info: Info, new: Place<Comm>) -> Result<()> {
-    info::hints(info)?;
+    let hints = info::hints(info)?;
     let parent = get(comm)?;
-    match kind {
-        COMM_TYPE_SHARED => {
-            let near = parent.comm.split_shared()?;
-            let made = near.split(Some(0), i64::from(key))?;
-            new.set(handle(made, &parent)?)
+    parent.check_intra()?;
+    let shared = match kind {
+        COMM_TYPE_SHARED => true,
+        COMM_TYPE_HW_GUIDED | COMM_TYPE_RESOURCE_GUIDED => {
+            hints.get("mpi_hw_resource_type") == Some("mpi_shared_memory")
         }
-        UNDEFINED | COMM_TYPE_HW_GUIDED | COMM_TYPE_HW_UNGUIDED | COMM_TYPE_RESOURCE_GUIDED => {
-            parent.comm.split(None, 0)?;
-            new.set(COMM_NULL)
-        }
-        _ => fail(ERR_ARG, format!("{kind} is no type of split")),
+        UNDEFINED | COMM_TYPE_HW_UNGUIDED => false,
+        _ => return fail(ERR_ARG, format!("{kind} is no type of split")),
+    };
+    if !shared {
+        // The others split: this rank takes part.
+        parent.comm.split(None, 0)?;
+        return new.set(COMM_NULL);
     }
+    let made = parent.comm.split_shared()?.split(Some(0), i64::from(key))?;
+    new.set(handle(made, &parent)?)
 }
 
 /// `MPI_Comm_free`.

@@ -148,6 +148,7 @@ pub fn type_create_resized(
 /// `MPI_Type_dup`.
 pub fn type_dup(oldtype: Datatype, new: Place<Datatype>) -> Result<()> {
     let object = get(oldtype)?;
+    new.set(DATATYPE_NULL)?;
     let made = object.datatype.dup()?;
     let mut copy = super::TypeObject::new(
         made,

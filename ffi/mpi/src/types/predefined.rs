@@ -11,9 +11,49 @@ use crate::abi::{self, DATATYPES, Datatype};
 const FIRST: usize = abi::DATATYPE_NULL.0;
 const COUNT: usize = 256;
 
-/// The element that a predefined datatype is, as this platform's C and Fortran compilers have it (MPI-4.1 §3.2.2).
+/// The element of each predefined datatype.
+static BASICS: [Option<DataType>; COUNT] = {
+    let mut all = [None; COUNT];
+    let mut place = 0;
+    while place < COUNT {
+        all[place] = element(Datatype(FIRST + place));
+        place += 1;
+    }
+    all
+};
+
+/// Bytes of each predefined datatype that has no padding; 0 of others.
+static SIZES: [u8; COUNT] = {
+    let mut all = [0; COUNT];
+    let mut place = 0;
+    while place < COUNT {
+        if let Some(ty) = element(Datatype(FIRST + place))
+            && ty.size() == ty.packed_size()
+        {
+            all[place] = ty.size() as u8;
+        }
+        place += 1;
+    }
+    all
+};
+
+/// The element that a predefined datatype is.
 #[inline]
 pub fn basic(handle: Datatype) -> Option<DataType> {
+    *BASICS.get(handle.0.wrapping_sub(FIRST))?
+}
+
+/// Bytes of a predefined datatype without padding, which is most of them.
+#[inline]
+pub fn plain_size(handle: Datatype) -> Option<usize> {
+    match SIZES.get(handle.0.wrapping_sub(FIRST)) {
+        None | Some(0) => None,
+        Some(size) => Some(usize::from(*size)),
+    }
+}
+
+/// The element that a predefined datatype is, as this platform's C and Fortran compilers have it (MPI-4.1 §3.2.2).
+const fn element(handle: Datatype) -> Option<DataType> {
     use DataType::*;
     Some(match handle {
         abi::CHAR | abi::CHARACTER => Char,
@@ -43,13 +83,6 @@ pub fn basic(handle: Datatype) -> Option<DataType> {
         abi::LONG_DOUBLE_INT => F80I32,
         _ => return None,
     })
-}
-
-/// Bytes of a predefined datatype without padding, which is most of them.
-#[inline]
-pub fn plain_size(handle: Datatype) -> Option<usize> {
-    let ty = basic(handle)?;
-    (ty.size() == ty.packed_size()).then_some(ty.size())
 }
 
 /// Those that no element is: pairs for Fortran's MAXLOC, and widths that this platform's C has no type for. They can be

@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use super::{get, predefined};
+use super::get;
 use crate::abi::{
     self, Count, DATATYPE_NULL, Datatype, ERR_ARG, TYPECLASS_COMPLEX, TYPECLASS_INTEGER, TYPECLASS_REAL,
 };
@@ -62,6 +62,9 @@ pub fn type_match_size(class: c_int, size: c_int, ty: Place<Datatype>) -> Result
         (TYPECLASS_INTEGER, 2) => abi::INTEGER2,
         (TYPECLASS_INTEGER, 4) => abi::INTEGER4,
         (TYPECLASS_INTEGER, 8) => abi::INTEGER8,
+        (TYPECLASS_INTEGER, 16) => abi::INTEGER16,
+        (TYPECLASS_REAL, 16) => abi::REAL16,
+        (TYPECLASS_COMPLEX, 32) => abi::COMPLEX32,
         (TYPECLASS_REAL, 4) => abi::REAL4,
         (TYPECLASS_REAL, 8) => abi::REAL8,
         (TYPECLASS_COMPLEX, 8) => abi::COMPLEX8,
@@ -73,7 +76,9 @@ pub fn type_match_size(class: c_int, size: c_int, ty: Place<Datatype>) -> Result
 
 /// `MPI_Type_get_value_index` (MPI-4.1 §6.9.4): predefined pairs.
 pub fn type_get_value_index(value: Datatype, index: Datatype, pair: Place<Datatype>) -> Result<()> {
-    predefined::object(value).map_or_else(|| get(value).map(drop), |_| Ok(()))?;
+    for ty in [value, index] {
+        get(ty)?;
+    }
     let found = match (value, index) {
         (abi::FLOAT, abi::INT) => abi::FLOAT_INT,
         (abi::DOUBLE, abi::INT) => abi::DOUBLE_INT,
