@@ -24,6 +24,8 @@ fn site(function: &Function) -> String {
         format!("Site::Win({})", name(&win.name))
     } else if let Some(comm) = of("comm") {
         format!("Site::Comm({})", name(&comm.name))
+    } else if let Some(session) = of("session") {
+        format!("Site::Session({})", name(&session.name))
     } else if function.name.starts_with("T_") {
         "Site::Tool".into()
     } else if of("file").is_some() || function.name.starts_with("File_") {

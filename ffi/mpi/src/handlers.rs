@@ -9,11 +9,11 @@ use std::sync::Arc;
 use parking_lot::{Mutex, RwLock};
 
 use crate::abi::{
-    self, Comm, ERR_ERRHANDLER, ERRORS_ABORT, ERRORS_ARE_FATAL, ERRORS_RETURN, Errhandler, Win,
+    self, Comm, ERR_ERRHANDLER, ERRORS_ABORT, ERRORS_ARE_FATAL, ERRORS_RETURN, Errhandler, Session, Win,
 };
 use crate::failure::{Failure, Result, fail};
 use crate::table::Table;
-use crate::{errors, world};
+use crate::{errors, session, world};
 
 /// Whose handler is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub enum Site {
     Win(Win),
     /// Of a file: the default is to return.
     File,
+    /// Of a session.
+    Session(Session),
     /// Of the tools' interface, which has none.
     Tool,
 }
@@ -126,6 +128,7 @@ pub fn raise(site: Site, code: c_int, message: String) -> c_int {
         Site::File | Site::Tool => Handler::Return,
         Site::Comm(comm) => world::comm_handler(comm),
         Site::Win(win) => world::win_handler(win),
+        Site::Session(session) => session::handler(session),
         Site::None => world::default_handler(),
     };
     match handler {
@@ -158,6 +161,7 @@ impl UserHandler {
         let mut object = match site {
             Site::Win(win) => win.0,
             Site::Comm(comm) => comm.0,
+            Site::Session(session) => session.0,
             Site::None | Site::File | Site::Tool => abi::COMM_SELF.0,
         };
         let mut passed = code;

@@ -31,6 +31,7 @@ mod message;
 mod op;
 mod place;
 mod request;
+mod session;
 mod table;
 mod tools;
 mod topology;
@@ -63,6 +64,7 @@ mod calls {
     pub use crate::request::calls::*;
     pub use crate::request::some::*;
     pub use crate::request::status::*;
+    pub use crate::session::*;
     pub use crate::tools::*;
     pub use crate::topology::*;
     pub use crate::types::arrays::*;

@@ -1,7 +1,7 @@
 //! The one job of the process, and its predefined communicators.
 
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::ThreadId;
 
@@ -13,36 +13,40 @@ use crate::comm::{self, CommObject};
 use crate::failure::{Failure, Result, fail};
 use crate::handlers::Handler;
 
-const RUNNING: u8 = 1;
-const FINALIZED: u8 = 2;
-
-static STATE: AtomicU8 = AtomicU8::new(0);
+/// Whether the job is up.
+static UP: AtomicBool = AtomicBool::new(false);
+/// Whether `MPI_Init` has been called.
+static INITIALIZED: AtomicBool = AtomicBool::new(false);
+/// Whether `MPI_Finalize` has been called.
+static FINALIZED: AtomicBool = AtomicBool::new(false);
 static MULTIPLE: AtomicBool = AtomicBool::new(false);
 static WORLD: OnceLock<World> = OnceLock::new();
+/// Who keeps the job up: `MPI_Init`, and sessions. Locked while it starts and ends.
+static USERS: Mutex<usize> = Mutex::new(0);
 
 struct World {
     world: Arc<CommObject>,
     own: Arc<CommObject>,
-    /// Taken by `MPI_Finalize`.
+    /// Taken when the job ends.
     job: Mutex<Option<Job>>,
-    thread_level: c_int,
+    thread_level: AtomicI32,
     main_thread: ThreadId,
 }
 
-/// Whether `MPI_Init` has been called, and `MPI_Finalize` has not.
+/// Whether the job is up: between `MPI_Init` and `MPI_Finalize`, or while there is a session.
 #[inline]
 pub fn is_running() -> bool {
-    STATE.load(Ordering::Acquire) == RUNNING
+    UP.load(Ordering::Acquire)
 }
 
 /// Whether `MPI_Init` has been called.
 pub fn was_started() -> bool {
-    STATE.load(Ordering::Acquire) != 0
+    INITIALIZED.load(Ordering::Acquire)
 }
 
 /// Whether `MPI_Finalize` has been called.
 pub fn was_finalized() -> bool {
-    STATE.load(Ordering::Acquire) == FINALIZED
+    FINALIZED.load(Ordering::Acquire)
 }
 
 /// Whether several threads may be in calls at once.
@@ -51,39 +55,74 @@ pub fn is_multiple() -> bool {
     MULTIPLE.load(Ordering::Relaxed)
 }
 
-/// Joins the job. Returns the level of thread support: what was asked for, as every level is there.
-pub fn init(required: c_int) -> Result<c_int> {
-    if was_started() {
-        return fail(ERR_OTHER, "called twice");
+/// Starts the job unless it is up, for one more user.
+pub fn join(level: c_int) -> Result<()> {
+    let mut users = USERS.lock();
+    if *users == 0 {
+        start(level)?;
+        UP.store(true, Ordering::Release);
+    }
+    if level == abi::THREAD_MULTIPLE {
+        MULTIPLE.store(true, Ordering::Relaxed);
+    }
+    *users += 1;
+    Ok(())
+}
+
+fn start(level: c_int) -> Result<()> {
+    if WORLD.get().is_some() {
+        return fail(ERR_OTHER, "the job has ended, and a process joins one job only");
     }
     let job = transom::init()?;
     let own = job.group().incl(&[job.rank()])?;
     let own = job.create_from_group(&own, "MPI_COMM_SELF")?;
-    let level = required.clamp(abi::THREAD_SINGLE, abi::THREAD_MULTIPLE);
     let world = World {
         world: comm::predefined(Communicator::clone(&job), "MPI_COMM_WORLD"),
         own: comm::predefined(own, "MPI_COMM_SELF"),
         job: Mutex::new(Some(job)),
-        thread_level: level,
+        thread_level: AtomicI32::new(level),
         main_thread: std::thread::current().id(),
     };
-    if WORLD.set(world).is_err() {
-        return fail(ERR_OTHER, "called by two threads at once");
+    WORLD.set(world).or_else(|_| fail(ERR_OTHER, "the job was started twice"))
+}
+
+/// Ends the job after its last user.
+pub fn leave() -> Result<()> {
+    let mut users = USERS.lock();
+    *users = users.saturating_sub(1);
+    if *users > 0 {
+        return Ok(());
     }
-    MULTIPLE.store(level == abi::THREAD_MULTIPLE, Ordering::Relaxed);
-    STATE.store(RUNNING, Ordering::Release);
+    let job = world()?.job.lock().take();
+    let ended = job.map_or(Ok(()), Job::finalize);
+    UP.store(false, Ordering::Release);
+    ended.map_err(Failure::from)
+}
+
+/// `MPI_Init`. Returns the level of thread support: what was asked for, as every level is there.
+pub fn init(required: c_int) -> Result<c_int> {
+    if INITIALIZED.swap(true, Ordering::AcqRel) {
+        return fail(ERR_OTHER, "called twice");
+    }
+    let level = required.clamp(abi::THREAD_SINGLE, abi::THREAD_MULTIPLE);
+    if let Err(failure) = join(level) {
+        INITIALIZED.store(false, Ordering::Release);
+        return Err(failure);
+    }
+    world()?.thread_level.store(level, Ordering::Relaxed);
     Ok(level)
 }
 
-/// Leaves the job. Attributes of `MPI_COMM_SELF` are deleted first (MPI-4.1 §11.2.4).
+/// `MPI_Finalize`. Attributes of `MPI_COMM_SELF` are deleted first (MPI-4.1 §11.2.4).
 pub fn finalize() -> Result<()> {
     let world = world()?;
+    if !was_started() || was_finalized() {
+        return fail(ERR_OTHER, "called without MPI_Init, or twice");
+    }
     world.own.attributes.delete_all(COMM_SELF.0)?;
     world.world.attributes.delete_all(COMM_WORLD.0)?;
-    let job = world.job.lock().take();
-    let ended = job.map_or(Ok(()), Job::finalize);
-    STATE.store(FINALIZED, Ordering::Release);
-    ended.map_err(Failure::from)
+    FINALIZED.store(true, Ordering::Release);
+    leave()
 }
 
 fn world() -> Result<&'static World> {
@@ -92,7 +131,7 @@ fn world() -> Result<&'static World> {
 
 /// The level of thread support.
 pub fn thread_level() -> Result<c_int> {
-    Ok(world()?.thread_level)
+    Ok(world()?.thread_level.load(Ordering::Relaxed))
 }
 
 /// Whether this is the thread that called `MPI_Init`.

@@ -132,6 +132,11 @@ fn collectives() {
 }
 
 #[test]
+fn sessions() {
+    run("session", &[1, 2, 3], &["shm"]);
+}
+
+#[test]
 fn constants_are_those_of_the_standard() {
     run("constants", &[1], &["shm"]);
 }
