@@ -118,6 +118,24 @@ impl<T: Element> Explicit<'_, T> {
         value: &[u8],
         result: &mut [u8],
     ) -> Result<()> {
+        // What programs do most is compiled for it; wrapping sums are the same with and without a sign.
+        if op == ReduceOp::Sum && matches!(ty, DataType::I64 | DataType::U64) {
+            return self.access("fetch_and_op", target, |access| {
+                let old = access.fetch_op(target, displacement, ReduceOp::Sum, element::<u64>(value)?)?;
+                keep(target, old, result)
+            });
+        }
+        self.fetch_op_any(target, displacement, (op, ty), value, result)
+    }
+
+    fn fetch_op_any(
+        &self,
+        target: usize,
+        displacement: usize,
+        (op, ty): (ReduceOp, DataType),
+        value: &[u8],
+        result: &mut [u8],
+    ) -> Result<()> {
         self.check_op("fetch_and_op", op, ty)?;
         self.access("fetch_and_op", target, |access| {
             with_basic!(ty, B => {
