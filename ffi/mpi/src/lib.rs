@@ -2,7 +2,7 @@
 //!
 //! The tables in `abi/` say which functions, constants and types there are; the build makes mpi.h and the exported
 //! functions of them. An exported function finds out whether it may be called, calls the function of the same name in
-//! [`calls`], and takes an error to the handler of the object it was for ([`call`]).
+//! `calls`, and takes an error to the handler of the object it was for (`call.rs`).
 //!
 //! What is here translates handles, constants and memory, and decides nothing.
 

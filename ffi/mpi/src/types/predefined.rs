@@ -56,8 +56,9 @@ pub fn plain_size(handle: Datatype) -> Option<usize> {
 const fn element(handle: Datatype) -> Option<DataType> {
     use DataType::*;
     Some(match handle {
-        abi::CHAR | abi::CHARACTER => Char,
-        abi::SIGNED_CHAR | abi::INT8_T | abi::INTEGER1 | abi::LOGICAL1 => I8,
+        abi::CHARACTER => Char,
+        // Reductions of MPI_CHAR are not in §6.9.2's list, but programs make them, and libraries let them.
+        abi::CHAR | abi::SIGNED_CHAR | abi::INT8_T | abi::INTEGER1 | abi::LOGICAL1 => I8,
         abi::UNSIGNED_CHAR | abi::UINT8_T => U8,
         abi::BYTE | abi::PACKED => Byte,
         abi::SHORT | abi::INT16_T | abi::INTEGER2 | abi::LOGICAL2 => I16,

@@ -31,6 +31,7 @@ pub fn win_shared_query(
     let own = whose == window.communicator().rank() && window.flavour() == Flavour::Create;
     let part = if own { Ok(window.local()) } else { window.shared(whose) };
     let (bytes, address) = match part {
+        Ok(part) if part.is_empty() => (0, 0),
         Ok(part) => (part.len(), part.address()),
         Err(error) if error.class() == Class::RmaShared => (0, 0),
         Err(error) if error.class() == Class::RmaFlavour && window.flavour() == Flavour::Create => (0, 0),
