@@ -92,7 +92,12 @@ impl Scene {
             Moment::End => (0, 12_000),
         };
         std::thread::sleep(Duration::from_micros(from + random(below)));
-        let ranks = ranks(&self.job);
+        let mut ranks = traffic::ranks(&self.job);
+        // What a process is called cannot be read at every moment of its start.
+        while ranks.is_empty() && self.moment != Moment::End {
+            assert!(begin.elapsed() < 20 * SECOND, "{:?}: no ranks", self.moment);
+            ranks = traffic::ranks(&self.job);
+        }
         self.memory = memory_files(ranks.iter().map(|(_, pid)| *pid));
         let shares = self.transport == "shm" && self.moment == Moment::Middle;
         assert!(!shares || !self.memory.is_empty(), "ranks that share no memory");
