@@ -8,7 +8,7 @@ use ibverbs::{Local, MemoryRegion};
 use transom_transport::{Lists, Part, Posted, Remote, TransportError, TransportResult};
 
 use crate::port::Port;
-use crate::posting::{COPIED, in_range, key_of};
+use crate::posting::{COPIED, in_range, key_of, transfer};
 use crate::work::{List, Then, Verb, Work};
 
 /// Bytes of all parts that the device is named.
@@ -29,8 +29,7 @@ pub(crate) struct ListAccess<'a> {
 
 impl ListAccess<'_> {
     fn verb(&self, key: u32) -> Verb {
-        let address = self.remote.base.wrapping_add(self.offset as u64);
-        if self.write { Verb::Write { address, key } } else { Verb::Read { address, key } }
+        transfer(self.write, self.remote, self.offset, key)
     }
 
     /// The parts, as memory of this process that a key stands for.

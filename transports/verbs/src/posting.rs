@@ -26,9 +26,14 @@ pub(crate) struct Access<'a> {
 impl Access<'_> {
     /// The work request for the part from `start`, and not the local side yet.
     fn verb(&self, key: u32, start: usize) -> Verb {
-        let address = self.remote.base.wrapping_add((self.offset + start) as u64);
-        if self.write { Verb::Write { address, key } } else { Verb::Read { address, key } }
+        transfer(self.write, self.remote, self.offset + start, key)
     }
+}
+
+/// A put or a get at an offset of a peer's region.
+pub(crate) fn transfer(write: bool, remote: &Remote, offset: usize, key: u32) -> Verb {
+    let address = remote.base.wrapping_add(offset as u64);
+    if write { Verb::Write { address, key } } else { Verb::Read { address, key } }
 }
 
 /// The device's key in a key of ours.
