@@ -60,8 +60,18 @@ impl CompletionQueue {
     ///
     /// Completions that are in the queue already do not: poll after asking, before sleeping.
     pub fn request_notification(&self) -> Result<(), VerbsError> {
+        self.ask(0)
+    }
+
+    /// As [`CompletionQueue::request_notification`], but only for arrivals that their senders posted as
+    /// [`crate::Request::solicited`], and for failures.
+    pub fn request_solicited_notification(&self) -> Result<(), VerbsError> {
+        self.ask(1)
+    }
+
+    fn ask(&self, solicited_only: c_int) -> Result<(), VerbsError> {
         // SAFETY: ibv_req_notify_cq(3): a live queue.
-        check("ibv_req_notify_cq", unsafe { sys::ibv_req_notify_cq(self.as_ptr(), 0) })
+        check("ibv_req_notify_cq", unsafe { sys::ibv_req_notify_cq(self.as_ptr(), solicited_only) })
     }
 
     /// The device that it belongs to.

@@ -185,6 +185,12 @@ impl Engine {
         Ok(found)
     }
 
+    /// Whether something waits that no event announces.
+    fn has_errands(&self) -> bool {
+        let idle = self.outbox.is_empty() && self.pulls.is_empty() && self.mail.errands.is_empty();
+        !idle || self.tasks.are_full()
+    }
+
     fn broken(&self, transport: &dyn Transport, error: &transom_transport::TransportError) -> Error {
         let error = Error::transport("progress", error).at_rank(self.rank);
         tracing::error!(transport = transport.name(), %error, "transport is broken");

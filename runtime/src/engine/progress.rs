@@ -2,8 +2,9 @@
 //!
 //! A thread that waits inside the runtime polls for itself. The progress thread stands in while nobody does: it sleeps
 //! in the kernel on all transports at once and is woken by traffic. At most one thread sleeps on the transports (the
-//! *watcher*), the others wait for it to announce what it found. While callers come and go the progress thread naps
-//! instead of competing with them for traffic: a call that leaves the runtime need not wake anybody.
+//! *watcher*), the others wait for it to announce what it found. While callers come and go the progress thread leaves the
+//! ends of their operations to them and is woken by messages alone, or naps where a transport cannot tell these apart: a
+//! call that leaves the runtime need not wake anybody.
 
 use std::os::fd::{AsFd, BorrowedFd, RawFd};
 use std::sync::Arc;
@@ -21,8 +22,9 @@ use super::Engine;
 use crate::settings::Settings;
 use crate::{Class, Error, Result, memory};
 
-/// How long the progress thread looks away while callers poll.
+/// How long the progress thread looks away while callers poll, and how long it waits for messages alone.
 const NAP: Duration = Duration::from_micros(250);
+const GLANCE: Duration = Duration::from_millis(2);
 /// Polling time where ranks have a core each, and where they share.
 const SPIN: Duration = Duration::from_millis(5);
 const SPIN_SHARED: Duration = Duration::from_micros(20);
@@ -148,7 +150,7 @@ impl Inside<'_> {
             if state.watcher == Watcher::Nobody {
                 state.watcher = Watcher::Caller;
                 drop(state);
-                traffic = watch(engine, Some(time));
+                traffic = watch(engine, Awaited::Anything, Some(time));
                 state = progress.state.lock();
                 state.watcher = Watcher::Nobody;
             } else {
@@ -164,21 +166,32 @@ impl Inside<'_> {
     }
 }
 
-/// Sleeps on every transport at once. To be followed by a poll. Returns whether a transport woke it.
-fn watch(engine: &Engine, time: Option<Duration>) -> bool {
+/// What ends a sleep on the transports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Awaited {
+    Anything,
+    Messages,
+}
+
+/// Sleeps on every transport at once. To be followed by a poll. Returns whether a transport woke it, or kept it from
+/// sleeping.
+fn watch(engine: &Engine, awaited: Awaited, time: Option<Duration>) -> bool {
     let transports = engine.routes.transports();
     let mut armed = 0;
     let mut ready = false;
     for transport in transports {
         armed += 1;
+        let may_sleep = match awaited {
+            Awaited::Anything => transport.arm().map(Some),
+            Awaited::Messages => transport.arm_for_messages(),
+        };
         // A transport that cannot arm is polled again, where it reports its error.
-        if !matches!(transport.arm(), Ok(Armed::Sleep)) {
+        if !matches!(may_sleep, Ok(Some(Armed::Sleep))) {
             ready = true;
             break;
         }
     }
-    let idle = engine.outbox.is_empty() && engine.pulls.is_empty() && engine.mail.errands.is_empty();
-    let time = if idle && !engine.tasks.are_full() { time } else { Some(super::waiting::SHORT_NAP) };
+    let time = if engine.has_errands() { Some(super::waiting::SHORT_NAP) } else { time };
     let mut fds: Vec<RawFd> = transports.iter().map(|t| t.wait_fd()).collect();
     fds.truncate(armed);
     let mut polled: Vec<PollFd<'_>> =
@@ -221,6 +234,7 @@ fn run(engine: &Engine) {
     let progress = &engine.progress;
     latency::prefer_latency();
     let mut before = 0;
+    let mut nap = true;
     let mut looked = Instant::now();
     loop {
         // Whoever awaits a request looks at failures and deadlines as often as a blocked caller does.
@@ -235,17 +249,25 @@ fn run(engine: &Engine) {
         }
         if state.sleeping > 0 || state.watcher != Watcher::Nobody {
             progress.listen(&mut state, time);
+            nap = true;
             continue;
         }
         let callers = progress.callers.load(Ordering::Acquire);
-        if !progress.is_left_alone() || callers != before {
-            before = callers;
+        let active = !progress.is_left_alone() || callers != before;
+        before = callers;
+        if active && (nap || engine.has_errands() || !engine.tasks.is_empty()) {
             progress.listen(&mut state, Some(NAP));
+            nap = false;
             continue;
         }
         state.watcher = Watcher::ProgressThread;
         drop(state);
-        watch(engine, time);
+        let traffic = match active {
+            true => watch(engine, Awaited::Messages, Some(GLANCE)),
+            false => watch(engine, Awaited::Anything, time),
+        };
+        // Callers who find what there is are left to it for a while.
+        nap = active && traffic;
         let mut state = progress.state.lock();
         state.watcher = Watcher::Nobody;
         drop(state);

@@ -55,7 +55,8 @@ macro_rules! conformance_tests {
         );
         $crate::conformance_tests!($subject; lists: lists_arrive, wrong_lists_are_refused);
         $crate::conformance_tests!($subject; sleeping:
-            wakes_for_messages, wakes_for_transfers, wakes_while_others_send, idle_is_quiet,
+            wakes_for_messages, wakes_for_transfers, wakes_while_others_send, wakes_for_messages_alone,
+            own_transfers_wake_nobody_who_waits_for_messages, idle_is_quiet,
             a_first_message_finds_a_sleeper
         );
         $crate::conformance_tests!($subject; hostile:

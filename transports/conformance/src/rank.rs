@@ -23,6 +23,18 @@ pub struct Rank {
     contexts: AtomicU64,
 }
 
+/// How a sleep for messages ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Slept {
+    Woken,
+    InVain,
+    /// The transport cannot sleep like that.
+    Otherwise,
+}
+
+/// In place of a sleep that the transport cannot do.
+const NAP: Duration = Duration::from_micros(250);
+
 impl Rank {
     pub(crate) fn new(transport: Arc<dyn Transport>) -> Self {
         Self {
@@ -162,6 +174,25 @@ impl Rank {
     /// Sleeps until something arrives or the time is over; returns whether it slept in vain.
     pub fn sleep(&self, time: Duration) -> bool {
         let armed = self.transport.arm().unwrap();
+        !self.sleep_armed(armed, time)
+    }
+
+    /// As [`Rank::sleep`], for messages alone; a nap where the transport cannot tell them apart.
+    pub fn sleep_for_messages(&self, time: Duration) -> Slept {
+        let armed = self.transport.arm_for_messages().unwrap();
+        let readable = self.sleep_armed(armed.unwrap_or(Armed::Ready), time);
+        match armed {
+            None => {
+                std::thread::sleep(NAP);
+                Slept::Otherwise
+            }
+            Some(_) if readable => Slept::Woken,
+            Some(_) => Slept::InVain,
+        }
+    }
+
+    /// Returns whether it was woken.
+    fn sleep_armed(&self, armed: Armed, time: Duration) -> bool {
         let mut readable = true;
         if armed == Armed::Sleep {
             // SAFETY: the transport keeps its descriptor open while it lives, and `self` holds it.
@@ -170,7 +201,7 @@ impl Rank {
             readable = poll(&mut fds, PollTimeout::try_from(time).unwrap()).unwrap() > 0;
         }
         self.transport.disarm(readable && armed == Armed::Sleep);
-        !readable
+        readable
     }
 }
 

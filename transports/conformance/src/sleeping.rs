@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
+use crate::rank::Slept;
 use crate::{PATIENCE, Random, Rank, Ranks, Sleeper, Subject};
 
 /// A sleep that takes so long, with something there, was not woken.
@@ -25,11 +26,11 @@ fn pause(random: &mut Random) {
 }
 
 /// Polls and sleeps until `count` messages have come; fails if it sleeps while there is one.
-fn receive_asleep(rank: &Rank, count: u64, sent: &AtomicU64) {
+fn receive_asleep(rank: &Rank, count: u64, sent: &AtomicU64, sleep: impl Fn(&Rank) -> bool) {
     let mut received = 0;
     while received < count {
         rank.poll_into(&mut |_| received += 1).unwrap();
-        if received < count && rank.sleep(LOST) {
+        if received < count && sleep(rank) {
             let sent = sent.load(Ordering::Acquire);
             assert!(sent <= received, "slept {LOST:?} with {} messages on their way", sent - received);
         }
@@ -50,10 +51,54 @@ fn poll_until_finished(sender: &Rank, target: &ScopedJoinHandle<'_, ()>) {
 
 /// 10,000 messages at random times, each of which may be the one that must wake the target.
 pub fn wakes_for_messages(_: &Subject, ranks: &Ranks) {
+    messages_wake(ranks, &|rank| rank.sleep(LOST));
+}
+
+/// The same, where nothing else wakes the target, and it puts as well.
+pub fn wakes_for_messages_alone(_: &Subject, ranks: &Ranks) {
+    let memory = ranks[0].allocate(4096);
+    let (_region, remote) = ranks[0].expose(0, &memory, &ranks[1]);
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                // No poll of rank 1 here.
+                // SAFETY: static data.
+                let _ = unsafe { ranks[1].try_put(&remote, 0, &[1; 64]) };
+                std::thread::sleep(Duration::from_micros(50));
+            }
+        });
+        messages_wake(ranks, &|rank| rank.sleep_for_messages(LOST) == Slept::InVain);
+        stop.store(true, Ordering::Relaxed);
+    });
+}
+
+/// The ends of a rank's own operations do not wake who waits for messages.
+pub fn own_transfers_wake_nobody_who_waits_for_messages(_: &Subject, ranks: &Ranks) {
+    let memory = ranks[0].allocate(4096);
+    let (_region, remote) = ranks[0].expose(0, &memory, &ranks[1]);
+    let _target = Sleeper::start(&ranks[0]);
+    ranks[1].wait_put(&remote, 0, &[1; 64]);
+    let woken = std::thread::scope(|scope| {
+        let sleeper = scope.spawn(|| {
+            (0..10).filter(|_| ranks[1].sleep_for_messages(Duration::from_millis(30)) == Slept::Woken).count()
+        });
+        while !sleeper.is_finished() {
+            ranks[1].wait_put(&remote, 0, &[1; 64]);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        sleeper.join().unwrap()
+    });
+    // Whatever was on its way before, and a request for a connection.
+    assert!(woken <= 3, "woken {woken} times out of 10");
+}
+
+/// 10,000 messages, to a target that sleeps by `sleep`, which says whether nothing woke it.
+fn messages_wake(ranks: &Ranks, sleep: &(dyn Fn(&Rank) -> bool + Sync)) {
     const COUNT: u64 = 10_000;
     let sent = AtomicU64::new(0);
     std::thread::scope(|scope| {
-        let target = scope.spawn(|| receive_asleep(&ranks[1], COUNT, &sent));
+        let target = scope.spawn(|| receive_asleep(&ranks[1], COUNT, &sent, sleep));
         let mut random = Random::new(1);
         for _ in 0..COUNT {
             pause(&mut random);
@@ -124,7 +169,7 @@ pub fn wakes_while_others_send(_: &Subject, ranks: &Ranks) {
     let (_region, remote) = ranks[0].expose(0, &memory, &ranks[1]);
     let _origin = Sleeper::start(&ranks[2]);
     std::thread::scope(|scope| {
-        let target = scope.spawn(|| receive_asleep(&ranks[1], COUNT, &sent));
+        let target = scope.spawn(|| receive_asleep(&ranks[1], COUNT, &sent, |rank| rank.sleep(LOST)));
         scope.spawn(|| {
             let mut random = Random::new(5);
             while !stop.load(Ordering::Relaxed) {

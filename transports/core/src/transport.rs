@@ -286,6 +286,12 @@ pub trait Transport: Send + Sync + fmt::Debug {
     /// Asks for a wake-up: after [`Armed::Sleep`] any arrival makes [`Transport::wait_fd`] readable.
     fn arm(&self) -> TransportResult<Armed>;
 
+    /// As [`Transport::arm`], but for messages: the ends of this rank's own operations wake nobody. `None` if the
+    /// transport cannot tell them apart, or has work to do that no message announces: then there may be no wake-up.
+    fn arm_for_messages(&self) -> TransportResult<Option<Armed>> {
+        Ok(None)
+    }
+
     /// Takes the wake-up request back, after a sleep or instead of one; `readable` tells whether the descriptor was.
     fn disarm(&self, readable: bool);
 }

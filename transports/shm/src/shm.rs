@@ -257,6 +257,11 @@ impl Transport for Shm {
         Ok(if self.queue.arm(inbox.head)? { Armed::Sleep } else { Armed::Ready })
     }
 
+    fn arm_for_messages(&self) -> TransportResult<Option<Armed>> {
+        // Its operations end when they are called.
+        self.arm().map(Some)
+    }
+
     fn disarm(&self, readable: bool) {
         self.queue.disarm();
         if readable {

@@ -110,7 +110,7 @@ impl Port {
             signalled: true,
             inline: false,
             fence: false,
-            solicited: false,
+            solicited: true,
         });
         debug_assert!(pushed.is_ok(), "an empty batch has room");
         // SAFETY: the buffer is registered, and neither it nor the handle goes before the completion.

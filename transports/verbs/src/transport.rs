@@ -170,15 +170,29 @@ impl Transport for Verbs {
         port.check_open()?;
         port.watch(true);
         // Asked for before the last look: what comes after that makes an event (ibv_get_cq_event(3)).
-        port.wait.arm(&port.queue, None)?;
+        port.wait.arm(&port.queue)?;
         let until = port.poll()?;
         if !port.found.is_empty() {
             return Ok(Armed::Ready);
         }
-        if until.is_some() {
-            port.wait.arm(&port.queue, until)?;
+        if let Some(until) = until {
+            port.wait.arm(&port.queue)?;
+            port.wait.wake_at(until)?;
         }
         Ok(Armed::Sleep)
+    }
+
+    fn arm_for_messages(&self) -> TransportResult<Option<Armed>> {
+        let mut port = self.shared.port.lock();
+        port.check_open()?;
+        port.watch(true);
+        port.wait.arm_for_messages(&port.queue)?;
+        let until = port.poll()?;
+        if !port.found.is_empty() {
+            return Ok(Some(Armed::Ready));
+        }
+        // Connections and posts that wait go on when operations end.
+        Ok((until.is_none() && port.dirty.is_empty()).then_some(Armed::Sleep))
     }
 
     fn disarm(&self, readable: bool) {

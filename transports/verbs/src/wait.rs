@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ibverbs::{AsyncEvent, AsyncKind, CompletionChannel, CompletionQueue, Context};
+use ibverbs::{AsyncEvent, AsyncKind, CompletionChannel, CompletionQueue, Context, VerbsError};
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use nix::sys::time::TimeSpec;
@@ -22,6 +22,10 @@ pub(crate) struct Wait {
 
 fn failed(operation: &'static str) -> impl Fn(Errno) -> TransportError {
     move |errno| TransportError::errno(operation, errno)
+}
+
+fn refused(error: VerbsError) -> TransportError {
+    TransportError::System { operation: "ibv_req_notify_cq", reason: error.to_string() }
 }
 
 impl Wait {
@@ -45,18 +49,22 @@ impl Wait {
         self.all.0.as_raw_fd()
     }
 
-    /// Asks for an event with the next completion, and a wake-up at a time.
-    pub fn arm(&self, queue: &CompletionQueue, until: Option<Instant>) -> TransportResult<()> {
-        queue
-            .request_notification()
-            .map_err(|e| TransportError::System { operation: "ibv_req_notify_cq", reason: e.to_string() })?;
-        if let Some(until) = until {
-            let sleep = until.saturating_duration_since(Instant::now()).max(Duration::from_micros(100));
-            self.timer
-                .set(Expiration::OneShot(TimeSpec::from(sleep)), TimerSetTimeFlags::empty())
-                .map_err(failed("timerfd_settime"))?;
-        }
-        Ok(())
+    /// Asks for an event with the next completion.
+    pub fn arm(&self, queue: &CompletionQueue) -> TransportResult<()> {
+        queue.request_notification().map_err(refused)
+    }
+
+    /// Asks for an event with the next message: all of them are sent as solicited.
+    pub fn arm_for_messages(&self, queue: &CompletionQueue) -> TransportResult<()> {
+        queue.request_solicited_notification().map_err(refused)
+    }
+
+    /// Asks for a wake-up at a time.
+    pub fn wake_at(&self, time: Instant) -> TransportResult<()> {
+        let sleep = time.saturating_duration_since(Instant::now()).max(Duration::from_micros(100));
+        self.timer
+            .set(Expiration::OneShot(TimeSpec::from(sleep)), TimerSetTimeFlags::empty())
+            .map_err(failed("timerfd_settime"))
     }
 
     /// Makes the descriptor unreadable again.

@@ -98,7 +98,15 @@ impl Work {
             _ if self.local.len == 0 => &[],
             _ => std::slice::from_ref(&self.local),
         };
-        Request { id, operation, parts, signalled, inline: self.inline, fence: false, solicited: false }
+        Request {
+            id,
+            operation,
+            parts,
+            signalled,
+            inline: self.inline,
+            fence: false,
+            solicited: self.verb == Verb::Send,
+        }
     }
 }
 
