@@ -121,6 +121,12 @@ pub const SETTINGS: &[Setting] = &[
         meaning: "address space that a rank's allocated windows share; what does not fit, with 0 all, is mapped apart",
     },
     Setting {
+        name: "TRANSOM_FLUSH",
+        kind: "delivery, read or message",
+        default: "delivery",
+        meaning: "what tells over a network that puts have arrived: completions, a get behind them, an acknowledged message",
+    },
+    Setting {
         name: "TRANSOM_EXPLAIN",
         kind: "yes, no, or a file",
         default: "no",
@@ -160,6 +166,18 @@ pub(crate) struct Settings {
     pub fault: Option<Fault>,
     /// What windows want that do not say so.
     pub atomics: Wanted,
+    pub flush: Flush,
+}
+
+/// How a flush makes sure that what was put over a network is visible at the target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flush {
+    /// Completions mean it.
+    Delivery,
+    /// A get that follows the puts finds them done.
+    Read,
+    /// The target acknowledges a message that does not overtake them.
+    Message,
 }
 
 impl Settings {
@@ -190,6 +208,7 @@ impl Settings {
                     invalid("TRANSOM_ATOMICS", format!("is {name:?}, not auto, cpu or nic"))
                 })?,
             },
+            flush: flush(get("TRANSOM_FLUSH")?.as_deref())?,
         })
     }
 }
@@ -223,6 +242,16 @@ fn connect(value: Option<&str>) -> Result<Connect> {
         .trim()
         .parse()
         .map_err(|()| invalid("TRANSOM_VERBS_CONNECT", format!("is {value:?}, not auto, datagram or cm")))
+}
+
+/// How a flush knows that puts have arrived.
+fn flush(value: Option<&str>) -> Result<Flush> {
+    match value.map(str::trim) {
+        None | Some("delivery") => Ok(Flush::Delivery),
+        Some("read") => Ok(Flush::Read),
+        Some("message") => Ok(Flush::Message),
+        Some(other) => Err(invalid("TRANSOM_FLUSH", format!("is {other:?}, not delivery, read or message"))),
+    }
 }
 
 /// How much of an RDMA device to use.
@@ -279,6 +308,8 @@ mod tests {
         assert_eq!(connect(None).unwrap(), Connect::Auto);
         assert_eq!(connect(Some("cm ")).unwrap(), Connect::Manager);
         assert_eq!(connect(Some("datagram")).unwrap(), Connect::Datagram);
+        assert_eq!((flush(None).unwrap(), flush(Some(" read")).unwrap()), (Flush::Delivery, Flush::Read));
+        assert!(flush(Some("")).unwrap_err().to_string().contains("TRANSOM_FLUSH"));
         assert!(connect(Some("")).unwrap_err().to_string().contains("TRANSOM_VERBS_CONNECT"));
         assert_eq!(fault(Some("register:3".into())).unwrap(), Some(Fault::Register(3)));
         assert_eq!(fault(Some("atomics:mixed".into())).unwrap(), Some(Fault::MixedAtomics));

@@ -20,7 +20,12 @@ fn puts() -> u64 {
 }
 
 fn run(transport: &str, test: &str) {
-    child::run(transport, test, LIMIT, || {
+    run_with(transport, "delivery", test);
+}
+
+/// With the flush method `flush`.
+fn run_with(transport: &str, flush: &str, test: &str) {
+    child::run_with(&[("TRANSOM_TRANSPORT", transport), ("TRANSOM_FLUSH", flush)], test, LIMIT, || {
         let start = Instant::now();
         let seen: u64 = transom::local(2, |job| flags(&job)).unwrap().into_iter().sum();
         eprintln!(
@@ -78,6 +83,26 @@ fn flags_over_ofi() {
 }
 
 #[test]
+fn flags_over_ofi_by_reading_back() {
+    run_with("ofi", "read", "flags_over_ofi_by_reading_back");
+}
+
+#[test]
+fn flags_over_ofi_by_messages() {
+    run_with("ofi", "message", "flags_over_ofi_by_messages");
+}
+
+#[test]
 fn flags_over_verbs() {
     run("verbs", "flags_over_verbs");
+}
+
+#[test]
+fn flags_over_verbs_by_reading_back() {
+    run_with("verbs", "read", "flags_over_verbs_by_reading_back");
+}
+
+#[test]
+fn flags_over_verbs_by_messages() {
+    run_with("verbs", "message", "flags_over_verbs_by_messages");
 }

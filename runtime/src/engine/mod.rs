@@ -158,8 +158,7 @@ impl Engine {
     /// thread is polling.
     pub fn poll(&self) -> Result<usize> {
         let Some(polling) = self.polling.try_lock() else { return Ok(0) };
-        let mut found = self.outbox.flush(&self.routes) + self.pulls.retry(self);
-        found += self.mail.errands.retry(self);
+        let mut found = if self.has_waiting() { self.post_waiting() } else { 0 };
         for transport in self.routes.transports() {
             found += transport
                 .progress(&mut |event| match event {
@@ -185,10 +184,21 @@ impl Engine {
         Ok(found)
     }
 
+    /// Whether something waits for room in a queue.
+    #[inline]
+    fn has_waiting(&self) -> bool {
+        !(self.outbox.is_empty() && self.pulls.is_empty() && self.mail.errands.is_empty())
+    }
+
     /// Whether something waits that no event announces.
     fn has_errands(&self) -> bool {
-        let idle = self.outbox.is_empty() && self.pulls.is_empty() && self.mail.errands.is_empty();
-        !idle || self.tasks.are_full()
+        self.has_waiting() || self.tasks.are_full()
+    }
+
+    /// Posts what waits, as far as there is room; returns how many found it.
+    #[cold]
+    fn post_waiting(&self) -> usize {
+        self.outbox.flush(&self.routes) + self.pulls.retry(self) + self.mail.errands.retry(self)
     }
 
     fn broken(&self, transport: &dyn Transport, error: &transom_transport::TransportError) -> Error {

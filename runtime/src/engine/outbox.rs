@@ -15,6 +15,7 @@ pub(super) struct Outbox {
 }
 
 impl Outbox {
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len.load(Ordering::Acquire) == 0
     }

@@ -1,5 +1,7 @@
 //! Puts and gets that a transport has under way.
 
+use std::cell::Cell;
+
 use slab::Slab;
 use transom_transport::{Completion, TransportError};
 
@@ -63,6 +65,11 @@ impl TargetState {
         (sent != self.confirmed.load(Ordering::Acquire)).then_some(sent)
     }
 
+    /// How many messages have been sent.
+    pub fn all_sent(&self) -> u64 {
+        self.sent.load(Ordering::Acquire)
+    }
+
     /// The first so many messages are applied.
     pub fn confirm(&self, sent: u64) {
         self.confirmed.fetch_max(sent, Ordering::AcqRel);
@@ -116,6 +123,11 @@ impl std::fmt::Debug for Countdown {
     }
 }
 
+thread_local! {
+    /// Of the operation that this thread waited for last.
+    static BRIEF: Cell<Option<Arc<Countdown>>> = const { Cell::new(None) };
+}
+
 impl Countdown {
     /// From a number of parts.
     pub fn new(parts: usize, then: Option<Then>) -> Arc<Self> {
@@ -125,6 +137,28 @@ impl Countdown {
             error: Mutex::default(),
             then: Mutex::new(then),
         })
+    }
+
+    /// Of one part, for a caller that waits for it at once. To be given back ([`Countdown::give_back`]).
+    pub fn brief() -> Arc<Self> {
+        // A thread that ends has none any more.
+        let spare = BRIEF.try_with(Cell::take).ok().flatten();
+        let brief = spare.unwrap_or_else(|| Self::new(1, None));
+        // Whoever ended the last use may still hold it.
+        if Arc::strong_count(&brief) > 1 {
+            return Self::new(1, None);
+        }
+        brief.left.store(1, Ordering::Release);
+        brief
+    }
+
+    /// The caller has seen the end: what it waited with serves its thread again.
+    pub fn give_back(this: Arc<Self>) {
+        if this.is_over() {
+            // Failures are reported by the target's state.
+            drop(this.error.lock().take());
+            let _ = BRIEF.try_with(|brief| brief.set(Some(this)));
+        }
     }
 
     /// What was found, if this is over, and was of one atomic.

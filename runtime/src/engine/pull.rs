@@ -84,6 +84,7 @@ pub(super) struct Pulls {
 const SPARE: usize = 2;
 
 impl Pulls {
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len.load(Ordering::Acquire) == 0
     }

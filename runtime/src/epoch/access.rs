@@ -272,7 +272,7 @@ impl<'w> Access<'w> {
             return Ok(());
         }
         let peer = &self.core.peers[target];
-        let confirmation = operation::start_complete(self.core, "flush", peer)?;
+        let confirmation = operation::start_complete(self.core, "flush", target, peer)?;
         operation::complete(self.core, "flush", target, peer, confirmation.as_ref())
     }
 
@@ -316,8 +316,9 @@ impl<'w> Access<'w> {
     /// to the others; the first error is returned.
     fn complete(&self, operation: &'static str, targets: &[usize]) -> Result<()> {
         let peers = targets.iter().map(|target| (*target, &self.core.peers[*target]));
-        let asked: Vec<_> =
-            peers.map(|(t, peer)| (t, peer, operation::start_complete(self.core, operation, peer))).collect();
+        let asked: Vec<_> = peers
+            .map(|(t, peer)| (t, peer, operation::start_complete(self.core, operation, t, peer)))
+            .collect();
         let mut result = Ok(());
         for (target, peer, confirmation) in asked {
             let completed = confirmation.and_then(|confirmation| {

@@ -169,10 +169,12 @@ type Slot<'a> = (&'a Arc<[AtomicU64]>, usize);
 impl Words<'_> {
     /// Does one atomic, on the first element; returns what was there.
     fn one(&self, core: &Core, place: &Place<'_>, atomic: NativeAtomic) -> Result<u64> {
-        let count = Countdown::new(1, None);
+        let count = Countdown::brief();
         let posted = self.post(core, place, 0, atomic, Some((&count, None)));
-        self.finish(core, place, posted, &count)?;
-        Ok(count.value())
+        let finished = self.finish(core, place, posted, &count);
+        let value = count.value();
+        Countdown::give_back(count);
+        finished.map(|()| value)
     }
 
     /// Does each atomic, on the element of its number; returns what was there.

@@ -29,7 +29,7 @@ pub(crate) fn notify(core: &Core, place: &Place<'_>, bytes: &[u8], number: u64) 
         return Ok(());
     }
     put(core, place, &OriginBuffer::of_scope(bytes), None)?;
-    let confirmation = start_complete(core, NAME, place.peer)?;
+    let confirmation = start_complete(core, NAME, place.target, place.peer)?;
     complete(core, NAME, place.target, place.peer, confirmation.as_ref())?;
     send(core, place, &[], number)
 }

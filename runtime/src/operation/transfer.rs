@@ -105,7 +105,7 @@ pub(super) fn get_piece(
 pub(crate) fn get_now(core: &Core, place: &Place<'_>, bytes: &mut [u8]) -> Result<()> {
     let mut result = ResultBuffer::of_scope(bytes);
     let engine = &core.member.engine;
-    let count = Countdown::new(1, None);
+    let count = Countdown::brief();
     let posted = get(core, place, &mut result, Some(&count));
     over(engine, &count);
     let what = || format!("a get from rank {}", place.target);
@@ -114,6 +114,7 @@ pub(crate) fn get_now(core: &Core, place: &Place<'_>, bytes: &mut [u8]) -> Resul
     if awaited.is_err() {
         super::abandon(core);
     }
+    Countdown::give_back(count);
     posted.and(awaited)?;
     match place.peer.state.take_error() {
         Some(error) => Err(core.failed("get", place.target, &error)),

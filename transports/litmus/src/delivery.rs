@@ -16,7 +16,7 @@ const SMALL: [usize; 10] = [1, 2, 3, 4, 8, 16, 31, 32, 63, 64];
 const PATIENCE: Duration = Duration::from_millis(100);
 
 const EARLY: &str = "Completions come before the data: a flush would return too early. Use another provider, or an update of \
-                     this one; `flush method` says how a flush could wait instead.";
+                     this one, or what `flush method` says.";
 
 /// What rounds of one size have shown.
 #[derive(Debug, Default, Clone, Copy)]

@@ -24,8 +24,10 @@ impl fmt::Display for FlushMethod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Delivery => "delivery: a completion means that the data is visible",
-            Self::ReadBack => "read back: a get after the puts finds them done",
-            Self::Message => "message: the target acknowledges a message sent after the puts",
+            Self::ReadBack => "read back: a get after the puts finds them done (set TRANSOM_FLUSH=read)",
+            Self::Message => {
+                "message: the target acknowledges a message sent after the puts (set TRANSOM_FLUSH=message)"
+            }
             Self::None => "none: nothing tells when data is visible",
         })
     }

@@ -128,7 +128,8 @@ impl Link {
             }
             batch.clear();
             let (mut sequence, mut bytes) = (self.first.wrapping_add(self.posted as u32), 0);
-            for (i, work) in self.works.range(self.posted..self.posted + room).enumerate() {
+            for i in 0..room {
+                let Some(work) = self.works.get(self.posted + i) else { break };
                 let id = Identity::Work { peer: peer as u32, sequence }.number();
                 batch.push(&work.request(id, i + 1 == room)).map_err(|e| e.to_string())?;
                 sequence = sequence.wrapping_add(1);
@@ -146,6 +147,9 @@ impl Link {
             self.posted += taken;
             *credits -= taken;
             posted.map_err(|refused| refused.error.to_string())?;
+            if self.staged() == 0 {
+                return Ok(());
+            }
         }
     }
 

@@ -83,7 +83,7 @@ impl Port {
         let local = Local { address: 0, len: bytes as u32, key: 0 };
         self.submit(
             access.remote.peer,
-            [Work {
+            Work {
                 verb: access.verb(key),
                 then: Then::Report(access.context),
                 local,
@@ -91,7 +91,7 @@ impl Port {
                 slot: None,
                 _region: None,
                 list: Some(Box::new(list)),
-            }],
+            },
             false,
         )?;
         Ok(Posted::Pending)
@@ -121,7 +121,7 @@ impl Port {
         };
         let verb = access.verb(key);
         let work = Work { verb, then, local, inline, slot: Some(slot), _region: None, list };
-        self.submit(access.remote.peer, [work], false)?;
+        self.submit(access.remote.peer, work, false)?;
         Ok(Posted::Pending)
     }
 

@@ -39,6 +39,9 @@ impl Port {
             // A link that has become idle makes room.
             self.admit();
         }
+        if self.connecting.is_empty() && self.mailboxes.is_none() {
+            return Ok(None);
+        }
         Ok(self.ask_again().into_iter().chain(self.receives_again()).min())
     }
 
@@ -119,18 +122,25 @@ impl Port {
         let Self { links, credits, found, small, large, .. } = self;
         let Some(Some(link)) = links.get_mut(peer) else { return };
         for _ in 0..count {
-            let Some(work) = link.pop() else { return };
+            let Some(work) = link.works.front() else { return };
+            match (work.then, work.slot) {
+                (Then::Report(context), None) => found.push_back(Found::Complete { context, value: 0 }),
+                (Then::Confirm(sink), _) => {
+                    if let Some(confirm) = &mut link.confirm {
+                        confirm.confirmed(sink);
+                    }
+                }
+                (_, Some(slot)) => {
+                    let pool = if slot.large { &mut *large } else { &mut *small };
+                    if let Some(event) = succeeded(work, pool, slot.index) {
+                        found.push_back(event);
+                    }
+                    pool.give(slot.index);
+                }
+                (_, None) => {}
+            }
+            drop(link.pop());
             *credits += 1;
-            if let Then::Confirm(sink) = work.then
-                && let Some(confirm) = &mut link.confirm
-            {
-                confirm.confirmed(sink);
-            }
-            let pool = work.slot.map(|slot| (if slot.large { &mut *large } else { &mut *small }, slot.index));
-            found.extend(succeeded(&work, pool.as_ref().map(|(pool, index)| (&**pool, *index))));
-            if let Some((pool, index)) = pool {
-                pool.give(index);
-            }
         }
     }
 
@@ -198,22 +208,22 @@ impl Port {
 
 /// What the caller is to be told of a work request that has succeeded, whose buffer is this one.
 #[inline]
-fn succeeded(work: &Work, buffer: Option<(&Pool, u32)>) -> Option<Found> {
-    match (work.then, buffer) {
-        (Then::Report(context), _) => Some(Found::Complete { context, value: 0 }),
-        (Then::Value(context), Some((pool, index))) => {
+fn succeeded(work: &Work, pool: &Pool, index: u32) -> Option<Found> {
+    match work.then {
+        Then::Report(context) => Some(Found::Complete { context, value: 0 }),
+        Then::Value(context) => {
             // SAFETY: the device has given the buffer back.
             let bytes = unsafe { pool.bytes(index, 8) };
             Some(Found::Complete { context, value: bytes.try_into().map_or(0, u64::from_ne_bytes) })
         }
-        (Then::Copy { context, to }, Some((pool, index))) => {
+        Then::Copy { context, to } => {
             let len = work.local.len as usize;
             // SAFETY: the device has given the buffer back; the caller's memory is valid for `len` bytes and not accessed
             // until the completion (`Transport::get`), which is reported then.
             unsafe { std::ptr::copy_nonoverlapping(pool.at(index), to as *mut u8, len) };
             Some(Found::Complete { context, value: 0 })
         }
-        (Then::Scatter(context), Some((pool, index))) => {
+        Then::Scatter(context) => {
             let mut from = pool.at(index).cast_const();
             for part in work.list.iter().flat_map(|list| &list.parts) {
                 // SAFETY: as above; the parts are as long together as what arrived, which the buffer holds (`Port::copied_list`).
@@ -224,6 +234,6 @@ fn succeeded(work: &Work, buffer: Option<(&Pool, u32)>) -> Option<Found> {
             }
             Some(Found::Complete { context, value: 0 })
         }
-        _ => None,
+        Then::Continue(_) | Then::Confirm(_) | Then::Nothing => None,
     }
 }

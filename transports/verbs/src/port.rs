@@ -106,21 +106,31 @@ impl Port {
         self.links.get_mut(peer).and_then(Option::as_deref_mut).ok_or_else(unknown)
     }
 
-    /// Takes work requests for a peer, and posts them if they are due.
+    /// Takes a work request for a peer, and posts it if it is due.
     #[inline]
-    pub fn submit(
-        &mut self,
-        peer: usize,
-        works: impl IntoIterator<Item = Work>,
-        now: bool,
-    ) -> TransportResult<()> {
+    pub fn submit(&mut self, peer: usize, work: Work, now: bool) -> TransportResult<()> {
+        let link = self.link(peer)?;
+        let begun = link.works.is_empty();
+        link.push(work);
+        self.submitted(peer, begun, now)
+    }
+
+    /// Takes work requests for a peer, and posts them if they are due.
+    pub fn submit_all(&mut self, peer: usize, works: impl Iterator<Item = Work>) -> TransportResult<()> {
+        let link = self.link(peer)?;
+        let begun = link.works.is_empty();
+        works.for_each(|work| link.push(work));
+        self.submitted(peer, begun, false)
+    }
+
+    /// The link to a peer was given work; had it none before?
+    #[inline]
+    fn submitted(&mut self, peer: usize, begun: bool, now: bool) -> TransportResult<()> {
         self.uses += 1;
         let uses = self.uses;
         let link = self.link(peer)?;
         link.used = uses;
-        let begun = link.works.is_empty();
-        works.into_iter().for_each(|work| link.push(work));
-        if matches!(link.state, State::Unconnected) && begun {
+        if begun && matches!(link.state, State::Unconnected) {
             self.want(peer);
         } else if now || link.is_due() {
             self.ring(peer);

@@ -61,6 +61,7 @@ impl Port {
     }
 
     /// Whether a peer takes so many more work requests; an error if it is lost.
+    #[inline]
     pub fn has_room(&mut self, peer: usize, works: usize) -> TransportResult<bool> {
         self.check_open()?;
         let most = self.most_waiting();
@@ -99,7 +100,7 @@ impl Port {
             let verb = access.verb(key, 0);
             self.submit(
                 peer,
-                [Work { verb, then, local, inline: true, slot: None, _region: None, list: None }],
+                Work { verb, then, local, inline: true, slot: None, _region: None, list: None },
                 false,
             )?;
             return Ok(Posted::Pending);
@@ -126,7 +127,7 @@ impl Port {
                 list: None,
             }
         });
-        self.submit(peer, works, false)?;
+        self.submit_all(peer, works)?;
         Ok(Posted::Pending)
     }
 
@@ -165,7 +166,7 @@ impl Port {
             _region: None,
             list: None,
         };
-        self.submit(access.remote.peer, [work], false)?;
+        self.submit(access.remote.peer, work, false)?;
         Ok(Posted::Pending)
     }
 
@@ -196,7 +197,7 @@ impl Port {
         let then = Then::Value(context);
         self.submit(
             peer,
-            [Work { verb, then, local, inline: false, slot: Some(slot), _region: None, list: None }],
+            Work { verb, then, local, inline: false, slot: Some(slot), _region: None, list: None },
             false,
         )?;
         Ok(Posted::Pending)
@@ -223,7 +224,7 @@ impl Port {
             _region: None,
             list: None,
         };
-        self.submit(peer, [work], true)?;
+        self.submit(peer, work, true)?;
         Ok(Posted::Complete)
     }
 

@@ -132,16 +132,21 @@ impl Transport for Verbs {
     }
 
     fn progress(&self, sink: &mut dyn FnMut(Event<'_>)) -> TransportResult<usize> {
-        let mut found = ArrayVec::new();
-        self.poll(&mut found)?;
+        // Another thread is at it.
+        let Some(mut taken) = self.taken.try_lock() else { return Ok(0) };
+        self.poll(&mut taken)?;
         let mut buffers = ArrayVec::<u32, BATCH>::new();
-        let count = found.len();
-        for event in found.drain(..) {
+        let count = taken.len();
+        while let Some(event) = taken.pop_front() {
             match event {
                 Found::Message { buffer, len } => {
                     // SAFETY: the device gave the buffer back, and gets it again in `give_back` only.
                     sink(Event::Message(unsafe { self.shared.inbox.bytes(buffer, len) }));
                     buffers.push(buffer);
+                    if buffers.is_full() {
+                        self.give_back(&buffers)?;
+                        buffers.clear();
+                    }
                 }
                 Found::Complete { context, value } => {
                     sink(Event::Complete(Completion { context, value, result: Ok(()) }));

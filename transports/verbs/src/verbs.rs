@@ -1,10 +1,10 @@
 //! One rank's use of verbs: what is behind the lock, and what is not.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use arrayvec::ArrayVec;
 use parking_lot::Mutex;
 use transom_transport::{Capabilities, Moves, TransportResult, WaitFd};
 use zerocopy::IntoBytes;
@@ -14,7 +14,7 @@ use crate::connect::Connector;
 use crate::device::Device;
 use crate::poll::Found;
 use crate::pool::Pool;
-use crate::port::{BATCH, Port};
+use crate::port::Port;
 use crate::posting::COPIED;
 use crate::setup::{self, MAX_MESSAGE};
 use crate::wire::Address;
@@ -29,6 +29,8 @@ pub struct Verbs {
     pub(crate) address: Address,
     pub(crate) capabilities: Capabilities,
     pub(crate) wait_fd: WaitFd,
+    /// What progress hands out, of one thread at a time.
+    pub(crate) taken: Mutex<VecDeque<Found>>,
 }
 
 /// What regions refer to as well.
@@ -85,6 +87,7 @@ impl Verbs {
                 provider,
             },
             wait_fd: port.wait.fd(),
+            taken: Mutex::default(),
             shared: Arc::new(Shared { inbox: port.inbox.clone(), port: Mutex::new(port) }),
         })
     }
@@ -94,16 +97,12 @@ impl Verbs {
         self.address.as_bytes().to_vec()
     }
 
-    /// Reads the completion queue, and takes what that brought for the caller, as far as there is room.
+    /// Reads the completion queue, and takes what that brought for the caller.
     #[inline]
-    pub(crate) fn poll(&self, found: &mut ArrayVec<Found, BATCH>) -> TransportResult<()> {
+    pub(crate) fn poll(&self, found: &mut VecDeque<Found>) -> TransportResult<()> {
         let mut port = self.shared.port.lock();
         port.poll()?;
-        while !found.is_full()
-            && let Some(event) = port.found.pop_front()
-        {
-            found.push(event);
-        }
+        std::mem::swap(found, &mut port.found);
         Ok(())
     }
 

@@ -30,6 +30,7 @@ pub(crate) struct Errands {
 }
 
 impl Errands {
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len.load(Ordering::Acquire) == 0
     }
