@@ -193,7 +193,7 @@ impl Transport for Verbs {
         port.watch(true);
         port.wait.arm_for_messages(&port.queue)?;
         let until = port.poll()?;
-        if !port.found.is_empty() {
+        if port.found.iter().any(|event| matches!(event, Found::Message { .. })) {
             return Ok(Some(Armed::Ready));
         }
         // Connections and posts that wait go on when operations end.
