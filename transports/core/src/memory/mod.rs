@@ -7,6 +7,7 @@
 //! that overlap in time on the same bytes leave any mixture of the two, as MPI-4.1 §12.7 allows.
 
 mod copy;
+mod replace;
 mod span;
 mod sparse;
 mod stripes;

@@ -197,6 +197,68 @@ fn wide_values_are_never_torn() {
     }
 }
 
+/// A structure of a few words that is sent as small elements is seen as a whole, at any alignment.
+#[test]
+fn a_few_bytes_are_replaced_together() {
+    for (ty, offset, len) in
+        [(DataType::Byte, 8, 16), (DataType::U8, 3, 13), (DataType::Char, 32, 64), (DataType::I16, 6, 30)]
+    {
+        let (span, stripes) = (Span::anonymous(128).unwrap(), Stripes::private().unwrap());
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|s| {
+            s.spawn(|| {
+                for round in (0u8..=255).cycle() {
+                    let (value, place) = (vec![round; len], offset as u64);
+                    span.update(&stripes, place, ReduceOp::Replace, ty, offset, &value, None).unwrap();
+                    if stop.load(Ordering::Relaxed) {
+                        break;
+                    }
+                }
+            });
+            let (zeros, mut seen) = (vec![0; len], vec![0; len]);
+            let mut different = std::collections::HashSet::new();
+            let mut torn = false;
+            while !torn && different.len() < 100 {
+                let fetched = Some(&mut seen[..]);
+                span.update(&stripes, offset as u64, ReduceOp::NoOp, ty, offset, &zeros, fetched).unwrap();
+                torn |= seen.iter().any(|x| *x != seen[0]);
+                different.insert(seen[0]);
+            }
+            stop.store(true, Ordering::Relaxed);
+            assert!(!torn, "{ty:?}: {seen:?}");
+        });
+    }
+}
+
+/// Neighbours of what is replaced by the word are updated by others meanwhile, and nothing of theirs is lost.
+#[test]
+fn words_stop_where_the_elements_do() {
+    const ROUNDS: u64 = 30_000;
+    let (span, stripes) = (Span::anonymous(64).unwrap(), Stripes::private().unwrap());
+    std::thread::scope(|s| {
+        s.spawn(|| {
+            for round in 0..ROUNDS {
+                let value = [round as u8; 19];
+                let mut old = [0; 19];
+                let fetched = Some(&mut old[..]);
+                span.update(&stripes, 5, ReduceOp::Replace, DataType::U8, 5, &value, fetched).unwrap();
+                assert_eq!(old, [round.wrapping_sub(1) as u8 * u8::from(round > 0); 19]);
+            }
+        });
+        for _ in 0..ROUNDS {
+            for offset in [4, 24] {
+                span.update(&stripes, offset, ReduceOp::Sum, DataType::U8, offset as usize, &[1], None)
+                    .unwrap();
+            }
+        }
+    });
+    let mut bytes = [0; 26];
+    span.copy_out(0, &mut bytes).unwrap();
+    let sums = ROUNDS as u8;
+    assert_eq!((bytes[3], bytes[4], bytes[24], bytes[25]), (0, sums, sums, 0));
+    assert_eq!(bytes[5..24], [(ROUNDS - 1) as u8; 19]);
+}
+
 /// A put to the padding of an element is not undone by updates of the element.
 #[test]
 fn padding_can_be_written_meanwhile() {
