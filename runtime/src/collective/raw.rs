@@ -6,7 +6,9 @@
 //! gone, calls another collective, or sends a wrong length; the deadline passes; a root or number of blocks is wrong.
 
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::task::Poll;
 
 pub use crate::message::raw::{irecv, isend, recv, recv_into, send};
 
@@ -14,7 +16,7 @@ use super::algorithms;
 use super::exchange::{Exchange, Kind};
 use crate::comm::Channel;
 use crate::engine::Promise;
-use crate::{Class, Communicator, Request, Result};
+use crate::{Class, Communicator, Error, Request, Result};
 
 /// A reduction: `combine(left, right)` leaves `left op right` in `right`, where `left` is of lower ranks. This is what a
 /// function of `MPI_Op_create` does with `invec` and `inoutvec`. It need not be commutative.
@@ -32,11 +34,28 @@ fn start<R: Send + 'static>(
     let kept = promise.clone();
     let keeper = engine.clone();
     engine.start(async move {
-        let result = future.await;
+        let result = unless_it_panics(operation, future).await;
         kept.keep(&keeper, result);
     });
     engine.wake();
     Request::of(comm.member(), operation, promise)
+}
+
+/// A reduction is a function of the user's, which the progress thread may call: its panic is an error of the request, and
+/// not the end of that thread.
+async fn unless_it_panics<R>(operation: &'static str, future: impl Future<Output = Result<R>>) -> Result<R> {
+    let mut future = std::pin::pin!(future);
+    std::future::poll_fn(|context| {
+        // The future is not polled again after a panic.
+        let polled = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context)));
+        polled.unwrap_or_else(|panic| {
+            let said = panic.downcast_ref::<String>().map(String::as_str);
+            let said = said.or(panic.downcast_ref().copied()).unwrap_or("without a message");
+            let message = format!("the reduction panicked: {said}. Other ranks may wait for this one");
+            Poll::Ready(Err(Error::new(Class::Other, operation, message)))
+        })
+    })
+    .await
 }
 
 fn check_blocks(channel: &Channel, operation: &'static str, blocks: usize) -> Result<()> {
@@ -146,4 +165,24 @@ collectives! {
         Err(channel.error(Class::Count, "reduce_scatter", message))
     },
     run |exchange| algorithms::reduce_scatter(exchange, data, lengths, &*combine).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reduction_that_panics_is_an_error_of_its_request() {
+        let ended = crate::local(2, |job| {
+            let combine: Combine = Arc::new(|_, _| panic!("no such sum"));
+            let reduced = ireduce(&job, 0, vec![1; 8], combine).wait();
+            if job.rank() == 0 {
+                let error = reduced.err().ok_or_else(|| Error::new(Class::Other, "test", "no error"))?;
+                assert!(error.to_string().contains("no such sum"), "{error}");
+            }
+            // Whoever has polled goes on: the progress thread included.
+            job.ibarrier().wait()
+        });
+        ended.unwrap();
+    }
 }
