@@ -107,6 +107,8 @@ pub type HandlerSlot = RwLock<Handler>;
 thread_local! {
     /// The last error of this thread: `MPI_Error_string` tells what it was about.
     static LAST: RefCell<(c_int, String)> = const { RefCell::new((0, String::new())) };
+    /// The program's handlers that this thread is in, by address.
+    static INSIDE: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
 /// What this thread's last error was about, if it was of this code.
@@ -139,7 +141,14 @@ pub fn raise(site: Site, code: c_int, message: String) -> c_int {
         }
         Handler::User(ref user) => {
             LAST.set((code, message));
-            return user.run(site, code);
+            let this = Arc::as_ptr(user).addr();
+            // A call that fails in its own handler returns its code: that handler would call it for ever.
+            if !INSIDE.with_borrow(|inside| inside.contains(&this)) {
+                INSIDE.with_borrow_mut(|inside| inside.push(this));
+                user.run(site, code);
+                INSIDE.with_borrow_mut(|inside| inside.pop());
+            }
+            return code;
         }
     }
     LAST.set((code, message));
@@ -156,7 +165,7 @@ impl UserHandler {
     }
 
     /// Calls the function with a handle of the object and the code (§9.3.1).
-    fn run(&self, site: Site, code: c_int) -> c_int {
+    fn run(&self, site: Site, code: c_int) {
         type Function = unsafe extern "C" fn(*mut usize, *mut c_int, ...);
         let mut object = match site {
             Site::Win(win) => win.0,
@@ -171,7 +180,6 @@ impl UserHandler {
             let function: Function = std::mem::transmute::<usize, Function>(self.function);
             function(&raw mut object, &raw mut passed);
         }
-        code
     }
 
     /// One handle less.

@@ -15,6 +15,31 @@ static void of_window(MPI_Win *win, int *code, ...) {
     last = *code;
 }
 
+/* A handler that calls what is missing, and what fails. */
+static void clumsy(MPI_Comm *comm, int *code, ...) {
+    char port[MPI_MAX_PORT_NAME];
+    last = *code;
+    called++;
+    CHECK(class_of(MPI_Open_port(MPI_INFO_NULL, port)) == MPI_ERR_UNSUPPORTED_OPERATION);
+    CHECK(class_of(MPI_Send(port, 1, MPI_CHAR, size_, 0, *comm)) == MPI_ERR_RANK);
+}
+
+static void handlers_that_fail(void) {
+    MPI_Errhandler mine;
+    char port[MPI_MAX_PORT_NAME];
+    OK(MPI_Comm_create_errhandler(clumsy, &mine));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, mine));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, mine));
+    called = 0;
+    FAILS(MPI_Open_port(MPI_INFO_NULL, port), MPI_ERR_UNSUPPORTED_OPERATION);
+    CHECK(called == 1 && last == MPI_ERR_UNSUPPORTED_OPERATION);
+    FAILS(MPI_Send(port, 1, MPI_CHAR, size_, 0, MPI_COMM_WORLD), MPI_ERR_RANK);
+    CHECK(called == 2 && last == MPI_ERR_RANK);
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+    OK(MPI_Errhandler_free(&mine));
+}
+
 static void errors(void) {
     MPI_Errhandler mine, current, again;
     int len, class_, code, flag, *used;
@@ -161,6 +186,7 @@ int main(int argc, char **argv) {
     OK(MPI_Get_address(text + 5, &b));
     CHECK(MPI_Aint_diff(b, a) == 5 && MPI_Aint_add(a, 5) == b);
     errors();
+    handlers_that_fail();
     infos();
     tools();
     return end();
