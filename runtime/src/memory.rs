@@ -43,6 +43,12 @@ impl Foreign {
         self.start as usize
     }
 
+    /// Some of the bytes, if there are so many.
+    pub(crate) fn part(self, start: usize, len: usize) -> Option<Self> {
+        let inside = start <= self.len && len <= self.len - start;
+        inside.then(|| Self { start: self.start.wrapping_add(start), len })
+    }
+
     /// The bytes as memory that peers may access.
     pub(crate) fn span(self) -> Span {
         // SAFETY: valid until the window has gone or the memory is detached, by the promise at `new`; accessed by

@@ -7,12 +7,10 @@ pub mod requested;
 mod scope;
 pub mod sync;
 
-use std::cell::UnsafeCell;
 use std::ffi::c_int;
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use transom::{Explicit, Flavour, MemoryModel, Window};
 
 use crate::abi::{self, Aint, ERR_WIN, WIN_BASE, WIN_CREATE_FLAVOR, WIN_DISP_UNIT, WIN_SIZE, Win};
@@ -24,10 +22,8 @@ use crate::world;
 
 /// A window, with what C programs keep at it.
 pub struct WinObject {
-    /// Whether a thread is in a call of this window: taken at `MPI_THREAD_MULTIPLE` only.
-    busy: Mutex<()>,
     /// The epochs, and what they borrow.
-    epochs: UnsafeCell<ManuallyDrop<Explicit<'static, u8>>>,
+    epochs: ManuallyDrop<Explicit<'static, u8>>,
     window: *mut Window<u8>,
     pub handler: HandlerSlot,
     pub attributes: Attributes,
@@ -44,7 +40,7 @@ struct Facts {
     model: c_int,
 }
 
-// SAFETY: the window is Send + Sync; the epochs are accessed by one thread at a time (see `epochs`).
+// SAFETY: the window is Send + Sync; the epochs are used by one thread at a time, or are for several (see `new`).
 unsafe impl Send for WinObject {}
 // SAFETY: as above.
 unsafe impl Sync for WinObject {}
@@ -81,10 +77,11 @@ impl WinObject {
         };
         let window = Box::into_raw(Box::new(window));
         // SAFETY: just made; it goes in `free` or `drop` only, after the epochs that borrow it.
-        let epochs = unsafe { &*window }.explicit();
+        let made = unsafe { &*window };
+        // Below MPI_THREAD_MULTIPLE the program promises that one thread at a time makes calls (MPI-4.1 §11.6.2).
+        let epochs = if world::is_multiple() { made.explicit_shared() } else { made.explicit() };
         Self {
-            busy: Mutex::new(()),
-            epochs: UnsafeCell::new(ManuallyDrop::new(epochs)),
+            epochs: ManuallyDrop::new(epochs),
             window,
             handler: HandlerSlot::default(),
             attributes: Attributes::default(),
@@ -99,13 +96,10 @@ impl WinObject {
         unsafe { &*self.window }
     }
 
-    /// Does something with the window's epochs. One thread at a time: at `MPI_THREAD_MULTIPLE` others wait; below, the
-    /// program promises that there are no others (MPI-4.1 §11.6.2), and nothing is locked.
+    /// The window's epochs.
     #[inline]
-    fn epochs<R>(&self, work: impl FnOnce(&Explicit<'static, u8>) -> R) -> R {
-        let _turn = world::is_multiple().then(|| self.busy.lock());
-        // SAFETY: one thread at a time, as said above; `work` calls no function of the program's that could come back.
-        work(unsafe { &*self.epochs.get() })
+    fn epochs(&self) -> &Explicit<'static, u8> {
+        &self.epochs
     }
 
     /// The address of a predefined attribute's value; of the base, the base.
@@ -125,7 +119,7 @@ impl WinObject {
         let mut this = ManuallyDrop::new(self);
         // SAFETY: `this` is never used again and not dropped, so that each field goes once; the epochs before the window.
         let window = unsafe {
-            ManuallyDrop::drop(this.epochs.get_mut());
+            ManuallyDrop::drop(&mut this.epochs);
             std::ptr::drop_in_place(&raw mut this.handler);
             std::ptr::drop_in_place(&raw mut this.attributes);
             Box::from_raw(this.window)
@@ -138,7 +132,7 @@ impl Drop for WinObject {
     fn drop(&mut self) {
         // SAFETY: drop runs once, and not after `free`; the epochs before the window that they borrow.
         unsafe {
-            ManuallyDrop::drop(self.epochs.get_mut());
+            ManuallyDrop::drop(&mut self.epochs);
             drop(Box::from_raw(self.window));
         }
     }

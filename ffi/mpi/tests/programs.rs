@@ -97,6 +97,21 @@ fn windows() {
 }
 
 #[test]
+fn dynamic_windows() {
+    run("dynamic", &[1, 2, 3], &BOTH);
+}
+
+#[test]
+fn operations_with_requests() {
+    run("requests", &[1, 2, 3], &BOTH);
+}
+
+#[test]
+fn threads_on_a_window() {
+    run("threads", &[2], &BOTH);
+}
+
+#[test]
 fn shared_windows() {
     run("shared", &[1, 2, 3], &["shm"]);
 }

@@ -1,9 +1,11 @@
 //! An access epoch without element type or scope: checks that the target is covered, remembers what must be completed.
 //! The operations in it are in `untyped.rs` and `shaped.rs`.
 
-use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
 
+use parking_lot::Mutex;
 use transom_transport::Span;
 use transom_transport::memory::store_load_fence;
 
@@ -29,28 +31,37 @@ pub(super) enum Covers {
     Started(Box<[usize]>),
 }
 
-/// An open access epoch.
+/// The locks of an epoch of [`Covers::Locked`].
+#[derive(Debug, Default)]
+struct Held {
+    tickets: Vec<(usize, Ticket)>,
+    /// Targets whose locks threads wait for: one lock for each, however many threads there are.
+    awaited: Vec<usize>,
+}
+
+/// An open access epoch. Several threads may use it at once; one closes it, when no other does.
 #[derive(Debug)]
 pub(super) struct Access<'w> {
     core: &'w Core,
     covers: Covers,
     /// Whether the matching calls or locks of others are awaited ([`Assert::NOCHECK`] is not given).
     checked: bool,
+    /// Whether several threads use it.
+    shared: bool,
     /// The target of the last access, which is covered.
-    covered: Cell<usize>,
+    covered: AtomicUsize,
     /// A bit per rank whose lock [`Covers::Locked`] has taken, or whose post has come.
-    taken: Box<[Cell<u64>]>,
+    taken: Box<[AtomicU64]>,
     /// The lock that [`Covers::One`] holds.
-    ticket: Cell<Option<Ticket>>,
-    /// The locks that [`Covers::Locked`] has taken so far.
-    held: RefCell<Vec<(usize, Ticket)>>,
+    ticket: Option<Ticket>,
+    held: Mutex<Held>,
     /// Stores to mapped memory were made since the last flush.
-    dirty: Cell<bool>,
+    dirty: AtomicBool,
     /// Targets reached by a transport or messages since the epoch began.
-    touched: RefCell<BTreeSet<usize>>,
-    /// The last of them to be touched.
-    last_touched: Cell<usize>,
-    closed: Cell<bool>,
+    touched: Mutex<BTreeSet<usize>>,
+    /// The last of them to be touched: [`NOBODY`] if there is none.
+    last_touched: AtomicUsize,
+    closed: AtomicBool,
     /// Counts accesses to memory at hand, if the window counts.
     counting: Option<AtHand<'w>>,
 }
@@ -69,14 +80,15 @@ impl<'w> Access<'w> {
             core,
             covers,
             checked: !assert.has(Assert::NOCHECK),
-            covered: Cell::new(NOBODY),
-            taken: if bits == 0 { Box::default() } else { vec![Cell::new(0); bits].into() },
-            ticket: Cell::new(None),
-            held: RefCell::default(),
-            dirty: Cell::new(false),
-            touched: RefCell::default(),
-            last_touched: Cell::new(NOBODY),
-            closed: Cell::new(false),
+            shared: false,
+            covered: AtomicUsize::new(NOBODY),
+            taken: if bits == 0 { Box::default() } else { (0..bits).map(|_| AtomicU64::new(0)).collect() },
+            ticket: None,
+            held: Mutex::default(),
+            dirty: AtomicBool::new(false),
+            touched: Mutex::default(),
+            last_touched: AtomicUsize::new(NOBODY),
+            closed: AtomicBool::new(false),
             counting: core.counters.as_ref().map(|counters| counters.open()),
         }
     }
@@ -85,7 +97,7 @@ impl<'w> Access<'w> {
     #[inline]
     pub fn lock(core: &'w Core, kind: LockKind, target: usize, assert: Assert) -> Result<Self> {
         let peer = core.target("lock", target)?;
-        if core.hints.no_locks || assert != Assert::NONE {
+        if core.live.no_locks() || assert != Assert::NONE {
             check_locks(core, "lock", assert)?;
         }
         core.epochs.open_lock(target, core.rank()).map_err(|e| core.name(e).with_target(target))?;
@@ -109,9 +121,9 @@ impl<'w> Access<'w> {
     /// The epoch of a lock that is held. Made last, where the caller wants it: it is some 200 bytes.
     #[inline(always)]
     fn locked(core: &'w Core, target: usize, assert: Assert, ticket: Option<Ticket>) -> Self {
-        let access = Self::open(core, Covers::One(target), assert);
-        access.ticket.set(ticket);
-        access.covered.set(target);
+        let mut access = Self::open(core, Covers::One(target), assert);
+        access.ticket = ticket;
+        access.covered = AtomicUsize::new(target);
         access
     }
 
@@ -138,6 +150,14 @@ impl<'w> Access<'w> {
         Ok(Self::open(core, Covers::Started(group), assert))
     }
 
+    /// Says that several threads will use it.
+    pub fn share(&mut self) {
+        self.shared = true;
+        if let Some(counting) = &mut self.counting {
+            counting.share();
+        }
+    }
+
     /// Memory and offset of an access to a target that has been accessed before in this epoch, if its part of the window is
     /// mapped and holds the access. Everything else, errors above all, is [`Access::place`]'s.
     #[inline]
@@ -147,7 +167,7 @@ impl<'w> Access<'w> {
         displacement: usize,
         bytes: usize,
     ) -> Option<(&'w Span, usize)> {
-        if self.covered.get() != target && !self.is_taken(target) {
+        if self.covered.load(Ordering::Acquire) != target && !self.is_taken(target) {
             return None;
         }
         let peer = self.core.peers.made(target)?;
@@ -188,7 +208,7 @@ impl<'w> Access<'w> {
     /// Makes sure that the epoch covers `target`.
     #[inline]
     pub(super) fn check_covered(&self, operation: &'static str, target: usize, peer: &Peer) -> Result<()> {
-        if self.covered.get() == target || self.is_taken(target) {
+        if self.covered.load(Ordering::Acquire) == target || self.is_taken(target) {
             return Ok(());
         }
         self.cover(operation, target, peer)
@@ -208,13 +228,15 @@ impl<'w> Access<'w> {
     /// Stores were made to mapped memory.
     #[inline]
     pub(super) fn stored(&self) {
-        self.dirty.set(true);
+        self.dirty.store(true, Ordering::Relaxed);
     }
 
     /// Whether the lock of `target` has been taken in an epoch to all ranks.
     #[inline]
     fn is_taken(&self, target: usize) -> bool {
-        self.taken.get(target / 64).is_some_and(|bits| bits.get() & (1 << (target % 64)) != 0)
+        self.taken
+            .get(target / 64)
+            .is_some_and(|bits| bits.load(Ordering::Acquire) & (1 << (target % 64)) != 0)
     }
 
     /// Makes sure that `target` is covered.
@@ -227,9 +249,11 @@ impl<'w> Access<'w> {
                 return Err(self.core.error(Class::RmaSync, operation, message).with_target(target));
             }
             Covers::Locked => {
-                if self.checked {
+                if self.checked && !self.shared {
                     let ticket = lock::acquire(self.core, target, peer, LockKind::Shared)?;
-                    self.held.borrow_mut().push((target, ticket));
+                    self.held.lock().tickets.push((target, ticket));
+                } else if self.checked {
+                    self.take_lock_once(operation, target, peer)?;
                 }
                 self.take(target);
             }
@@ -245,18 +269,54 @@ impl<'w> Access<'w> {
             }
             Covers::Fenced => {}
         }
-        self.covered.set(target);
+        self.covered.store(target, Ordering::Release);
+        Ok(())
+    }
+
+    /// Takes the shared lock of `target` in an epoch to all ranks, unless another thread has; waits for one that is at it. A
+    /// second lock would queue behind an exclusive one that waits for the first.
+    fn take_lock_once(&self, operation: &'static str, target: usize, peer: &Peer) -> Result<()> {
+        let (engine, what) = (&self.core.member.engine, || format!("the shared lock of rank {target}"));
+        let awaited = |held: &Held| held.awaited.contains(&target);
+        loop {
+            let mut held = self.held.lock();
+            if self.is_taken(target) {
+                return Ok(());
+            }
+            if !awaited(&held) {
+                held.awaited.push(target);
+                break;
+            }
+            drop(held);
+            let over = || (!awaited(&self.held.lock())).then_some(Ok(()));
+            let waited = engine.wait_until(operation, &what, Some(Duration::from_micros(100)), over);
+            waited.map_err(|e| self.core.name(e).with_target(target))?;
+        }
+        let acquired = lock::acquire(self.core, target, peer, LockKind::Shared);
+        let mut held = self.held.lock();
+        held.awaited.retain(|other| *other != target);
+        held.tickets.push((target, acquired?));
+        self.take(target);
         Ok(())
     }
 
     fn take(&self, target: usize) {
-        let bits = &self.taken[target / 64];
-        bits.set(bits.get() | 1 << (target % 64));
+        self.taken[target / 64].fetch_or(1 << (target % 64), Ordering::AcqRel);
     }
 
     pub(super) fn touch(&self, target: usize) {
-        if self.last_touched.replace(target) != target {
-            self.touched.borrow_mut().insert(target);
+        if self.last_touched.load(Ordering::Relaxed) != target {
+            self.touched.lock().insert(target);
+            self.last_touched.store(target, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether `target` was touched.
+    #[inline]
+    fn is_touched(&self, target: usize) -> bool {
+        match self.last_touched.load(Ordering::Relaxed) {
+            NOBODY => false,
+            last => last == target || self.touched.lock().contains(&target),
         }
     }
 
@@ -268,7 +328,7 @@ impl<'w> Access<'w> {
         }
         self.check_flush(target)?;
         self.flush_stores();
-        if !self.touched.borrow().contains(&target) {
+        if !self.is_touched(target) {
             return Ok(());
         }
         let peer = &self.core.peers[target];
@@ -300,14 +360,16 @@ impl<'w> Access<'w> {
     /// Completes all operations to all targets.
     pub fn flush_all(&self) -> Result<()> {
         self.flush_stores();
-        let touched: Vec<usize> = self.touched.borrow().iter().copied().collect();
+        let touched: Vec<usize> = self.touched.lock().iter().copied().collect();
         self.complete("flush_all", &touched)
     }
 
     /// Orders stores to mapped memory before whatever follows.
     #[inline]
     fn flush_stores(&self) {
-        if self.dirty.replace(false) {
+        // Another thread may have flushed its own stores only.
+        if self.shared || self.dirty.load(Ordering::Relaxed) {
+            self.dirty.store(false, Ordering::Relaxed);
             store_load_fence();
         }
     }
@@ -332,9 +394,10 @@ impl<'w> Access<'w> {
     /// Completes everything and releases every lock.
     #[inline]
     pub fn close(&self) -> Result<()> {
-        if self.closed.replace(true) {
+        if self.closed.load(Ordering::Relaxed) {
             return Ok(());
         }
+        self.closed.store(true, Ordering::Relaxed);
         let operation = match &self.covers {
             Covers::One(_) => "unlock",
             Covers::Locked => "unlock_all",
@@ -345,7 +408,7 @@ impl<'w> Access<'w> {
         match &self.covers {
             Covers::One(target) => {
                 result = result.and(self.core.publish(operation));
-                if let Some(ticket) = self.ticket.take() {
+                if let Some(ticket) = self.ticket {
                     let peer = &self.core.peers[*target];
                     result = result.and(lock::release(self.core, *target, peer, ticket));
                 } else {
@@ -355,7 +418,7 @@ impl<'w> Access<'w> {
             Covers::Locked => {
                 result = result.and(self.core.publish(operation));
                 self.flush_stores();
-                for (target, ticket) in self.held.take() {
+                for (target, ticket) in std::mem::take(&mut self.held.lock().tickets) {
                     result = result.and(lock::release(self.core, target, &self.core.peers[target], ticket));
                 }
             }
@@ -372,10 +435,10 @@ impl<'w> Access<'w> {
     /// Completes all operations, or ends all traffic: their buffers are about to go.
     #[inline]
     fn complete_all(&self, operation: &'static str) -> Result<()> {
-        if self.touched.borrow().is_empty() {
+        if self.last_touched.load(Ordering::Relaxed) == NOBODY {
             return Ok(());
         }
-        let touched: Vec<usize> = self.touched.take().into_iter().collect();
+        let touched: Vec<usize> = std::mem::take(&mut *self.touched.lock()).into_iter().collect();
         let result = self.complete(operation, &touched);
         if touched.iter().any(|target| !self.core.peers[*target].state.is_idle()) {
             operation::abandon(self.core);
@@ -385,7 +448,6 @@ impl<'w> Access<'w> {
 
     /// The epoch is no longer open.
     fn forget(&self) {
-        self.closed.set(true);
         match &self.covers {
             Covers::One(target) => self.core.epochs.close_lock(*target),
             Covers::Locked | Covers::Fenced | Covers::Started(_) => {
@@ -398,7 +460,7 @@ impl<'w> Access<'w> {
 #[cold]
 fn check_locks(core: &Core, operation: &'static str, assert: Assert) -> Result<()> {
     assert.check(operation).map_err(|e| core.name(e))?;
-    if core.hints.no_locks {
+    if core.live.no_locks() {
         let message = "the window was made with the hint no_locks: make it without, or use fence or start";
         return Err(core.error(Class::RmaSync, operation, message));
     }
@@ -408,7 +470,7 @@ fn check_locks(core: &Core, operation: &'static str, assert: Assert) -> Result<(
 impl Drop for Access<'_> {
     #[inline]
     fn drop(&mut self) {
-        if !self.closed.get()
+        if !self.closed.load(Ordering::Relaxed)
             && let Err(error) = self.close()
         {
             tracing::error!(%error, "an epoch ended by unwinding is not complete");

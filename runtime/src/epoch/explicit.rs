@@ -1,13 +1,13 @@
 //! Epochs as calls, for programs translated from MPI: what types check in [`crate::Epoch`] is checked at run time here.
 
-use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use super::access::Access;
+use super::opened::{Epochs, Found, Opened};
 use super::{active, fence};
 use crate::window::Core;
-use crate::{Assert, Class, Element, LockKind, NULL_RANK, Result};
+use crate::{Assert, Class, Element, LockKind, Result};
 
 /// Epochs of a window that are opened and closed by calls (MPI-4.1 §12.5). Closed at the latest when this value goes.
 ///
@@ -35,42 +35,28 @@ use crate::{Assert, Class, Element, LockKind, NULL_RANK, Result};
 #[derive(Debug)]
 pub struct Explicit<'w, T> {
     core: &'w Core,
-    locks: RefCell<BTreeMap<usize, Access<'w>>>,
-    all: RefCell<Option<Access<'w>>>,
-    started: RefCell<Option<Access<'w>>>,
-    fenced: RefCell<Option<Access<'w>>>,
-    /// Operations were started since the last fence: only then it has begun an epoch (§12.5.1).
-    used: Cell<bool>,
-    /// The ranks to which the window is posted.
-    posted: RefCell<Option<Box<[usize]>>>,
+    opened: Opened<'w>,
     _elements: PhantomData<T>,
 }
 
 impl<'w, T: Element> Explicit<'w, T> {
     pub(crate) fn new(core: &'w Core) -> Self {
-        Self {
-            core,
-            locks: RefCell::default(),
-            all: RefCell::new(None),
-            started: RefCell::new(None),
-            fenced: RefCell::new(None),
-            used: Cell::new(false),
-            posted: RefCell::new(None),
-            _elements: PhantomData,
-        }
+        Self { core, opened: Opened::alone(), _elements: PhantomData }
+    }
+
+    pub(crate) fn shared(core: &'w Core) -> Self {
+        Self { core, opened: Opened::shared(), _elements: PhantomData }
     }
 
     /// Opens another epoch by `open`. A fence after which nothing was done has begun no epoch: it makes way, and is as
     /// before if `open` fails.
     fn instead_of_fence<R>(&self, open: impl FnOnce() -> Result<R>) -> Result<R> {
-        if self.used.get() {
-            return open();
-        }
-        let Some(fence) = self.fenced.take() else { return open() };
+        let fence = self.opened.with(|opened| if opened.used { None } else { opened.fenced.take() });
+        let Some(fence) = fence else { return open() };
         fence.close()?;
         let opened = open();
         if opened.is_err() {
-            *self.fenced.borrow_mut() = Some(Access::fence(self.core)?);
+            self.opened.keep_fence(Access::fence(self.core)?);
         }
         opened
     }
@@ -81,7 +67,7 @@ impl<'w, T: Element> Explicit<'w, T> {
     /// No such rank; an epoch is open that does not go with it; another assertion than `NOCHECK`; the hint `no_locks`.
     pub fn lock(&self, kind: LockKind, target: usize, assert: Assert) -> Result<()> {
         let access = self.instead_of_fence(|| Access::lock(self.core, kind, target, assert))?;
-        self.locks.borrow_mut().insert(target, access);
+        self.opened.keep_lock(target, access);
         Ok(())
     }
 
@@ -90,8 +76,7 @@ impl<'w, T: Element> Explicit<'w, T> {
     /// # Errors
     /// No lock of `target` is held; an operation failed.
     pub fn unlock(&self, target: usize) -> Result<()> {
-        let access = self.locks.borrow_mut().remove(&target);
-        match access {
+        match self.opened.with(|opened| opened.take_lock(target)) {
             Some(access) => access.close(),
             None => {
                 let message = "no lock of this rank is held: call lock first";
@@ -106,7 +91,7 @@ impl<'w, T: Element> Explicit<'w, T> {
     /// As [`Explicit::lock`].
     pub fn lock_all(&self, assert: Assert) -> Result<()> {
         let access = self.instead_of_fence(|| Access::lock_all(self.core, assert))?;
-        *self.all.borrow_mut() = Some(access);
+        self.opened.keep_all(access);
         Ok(())
     }
 
@@ -115,7 +100,7 @@ impl<'w, T: Element> Explicit<'w, T> {
     /// # Errors
     /// No such epoch is open; an operation failed.
     pub fn unlock_all(&self) -> Result<()> {
-        match self.all.take() {
+        match self.opened.with(|opened| opened.all.take()) {
             Some(access) => access.close(),
             None => {
                 let message = "no lock_all epoch is open: call lock_all first";
@@ -132,22 +117,22 @@ impl<'w, T: Element> Explicit<'w, T> {
     pub fn fence(&self, assert: Assert) -> Result<()> {
         let core = self.core;
         assert.check("fence").map_err(|e| core.name(e))?;
-        if self.used.get() && assert.has(Assert::NOPRECEDE) {
+        if self.opened.with(|opened| opened.used) && assert.has(Assert::NOPRECEDE) {
             let message =
                 "operations were started since the last fence, and NOPRECEDE says that there are none";
             return Err(core.error(Class::Assert, "fence", message));
         }
-        let ended = match self.fenced.take() {
+        let ended = match self.opened.with(|opened| opened.fenced.take()) {
             Some(access) => access.close(),
             None => Ok(()),
         };
-        self.used.set(false);
+        self.opened.with(|opened| opened.used = false);
         core.epochs.with(|epochs| epochs.check_none("fence")).map_err(|e| core.name(e))?;
         // Whatever happened here, the others come to their fence.
         let fenced = fence::synchronise(core, assert);
         ended.and(fenced)?;
         if !assert.has(Assert::NOSUCCEED) {
-            *self.fenced.borrow_mut() = Some(Access::fence(core)?);
+            self.opened.keep_fence(Access::fence(core)?);
         }
         Ok(())
     }
@@ -159,7 +144,7 @@ impl<'w, T: Element> Explicit<'w, T> {
     /// No such rank, or one twice; an epoch is open that does not go with it; another assertion than `NOCHECK`.
     pub fn start(&self, group: &[usize], assert: Assert) -> Result<()> {
         let access = self.instead_of_fence(|| Access::start(self.core, group, assert))?;
-        *self.started.borrow_mut() = Some(access);
+        self.opened.keep_started(access);
         Ok(())
     }
 
@@ -168,7 +153,7 @@ impl<'w, T: Element> Explicit<'w, T> {
     /// # Errors
     /// No such epoch is open; an operation failed.
     pub fn complete(&self) -> Result<()> {
-        match self.started.take() {
+        match self.opened.with(|opened| opened.started.take()) {
             Some(access) => access.close(),
             None => {
                 let message = "no access epoch of start is open: call start first";
@@ -185,7 +170,7 @@ impl<'w, T: Element> Explicit<'w, T> {
         assert.check("post").map_err(|e| self.core.name(e))?;
         let group = active::check_group(self.core, "post", group)?;
         self.instead_of_fence(|| active::post(self.core, &group, assert))?;
-        *self.posted.borrow_mut() = Some(group);
+        self.opened.with(|opened| opened.posted = Some(group));
         Ok(())
     }
 
@@ -194,7 +179,7 @@ impl<'w, T: Element> Explicit<'w, T> {
     /// # Errors
     /// No such epoch is open; a peer is gone; the deadline passes. The epoch is then closed, too.
     pub fn wait(&self) -> Result<()> {
-        match self.posted.take() {
+        match self.opened.with(|opened| opened.posted.take()) {
             Some(group) => active::wait(self.core, &group),
             None => Err(self.not_posted("wait")),
         }
@@ -205,13 +190,14 @@ impl<'w, T: Element> Explicit<'w, T> {
     /// # Errors
     /// As [`Explicit::wait`].
     pub fn test(&self) -> Result<bool> {
-        let mut posted = self.posted.borrow_mut();
-        let Some(group) = posted.as_ref() else { return Err(self.not_posted("test")) };
-        let ended = active::test(self.core, group)?;
-        if ended {
-            *posted = None;
+        let Some(group) = self.opened.with(|opened| opened.posted.take()) else {
+            return Err(self.not_posted("test"));
+        };
+        let ended = active::test(self.core, &group);
+        if !matches!(ended, Ok(true)) {
+            self.opened.with(|opened| opened.posted = Some(group));
         }
-        Ok(ended)
+        ended
     }
 
     fn not_posted(&self, operation: &'static str) -> crate::Error {
@@ -221,9 +207,7 @@ impl<'w, T: Element> Explicit<'w, T> {
 
     /// Whether no epoch is open but an unused one of a fence.
     pub(super) fn is_closed(&self) -> bool {
-        let passive = self.all.borrow().is_some() || !self.locks.borrow().is_empty();
-        let active = self.started.borrow().is_some() || self.posted.borrow().is_some();
-        !passive && !active && !self.used.get()
+        self.opened.with(|opened| opened.is_closed())
     }
 
     /// The window.
@@ -239,53 +223,75 @@ impl<'w, T: Element> Explicit<'w, T> {
         target: usize,
         use_it: impl FnOnce(&Access<'w>) -> Result<R>,
     ) -> Result<R> {
-        if let Some(access) = self.all.borrow().as_ref() {
+        let Opened::Alone(opened) = &self.opened else {
+            return self.access_shared(operation, target, use_it);
+        };
+        let opened = opened.borrow();
+        if let Some(access) = &opened.all {
             return use_it(access);
         }
-        self.access_to_some(operation, target, use_it)
+        let Some(found) = opened.find(target) else { return Err(self.no_access(operation, target)) };
+        let done = use_it(found.access());
+        let begun = found.is_fence() && done.is_ok();
+        drop(opened);
+        if begun {
+            self.opened.with(|opened| opened.used = true);
+        }
+        done
     }
 
-    /// As [`Explicit::access`], without an epoch of lock_all.
-    fn access_to_some<R>(
+    /// As [`Explicit::access`], where other threads come and go meanwhile.
+    #[inline(never)]
+    fn access_shared<R>(
         &self,
         operation: &'static str,
         target: usize,
         use_it: impl FnOnce(&Access<'w>) -> Result<R>,
     ) -> Result<R> {
-        if let Some(access) = self.locks.borrow().get(&target) {
-            return use_it(access);
+        let found = self.opened.with(|opened| opened.find(target).map(Found::share));
+        let Some(found) = found else { return Err(self.no_access(operation, target)) };
+        let done = use_it(found.access());
+        if found.is_fence() && done.is_ok() {
+            self.opened.with(|opened| opened.used = true);
         }
-        // Any epoch of a lock will do for the null rank.
-        if target == NULL_RANK
-            && let Some(access) = self.locks.borrow().values().next()
-        {
-            return use_it(access);
+        done
+    }
+
+    #[cold]
+    fn no_access(&self, operation: &'static str, target: usize) -> crate::Error {
+        match self.core.target(operation, target) {
+            Err(error) => error,
+            Ok(None) => {
+                let message = "no epoch is open: an operation to the null rank needs one, too";
+                self.core.error(Class::RmaSync, operation, message)
+            }
+            Ok(Some(_)) => {
+                let message =
+                    "no access epoch to this rank is open: call lock, lock_all, start or fence first";
+                self.core.error(Class::RmaSync, operation, message).with_target(target)
+            }
         }
-        if let Some(access) = self.started.borrow().as_ref() {
-            return use_it(access);
-        }
-        if let Some(access) = self.fenced.borrow().as_ref() {
-            // An operation that is refused has begun nothing.
-            let done = use_it(access);
-            self.used.set(self.used.get() || done.is_ok());
-            return done;
-        }
-        if self.core.target(operation, target)?.is_none() {
-            let message = "no epoch is open: an operation to the null rank needs one, too";
-            return Err(self.core.error(Class::RmaSync, operation, message));
-        }
-        let message = "no access epoch to this rank is open: call lock, lock_all, start or fence first";
-        Err(self.core.error(Class::RmaSync, operation, message).with_target(target))
     }
 
     /// Calls `use_it` with every passive-target epoch.
     fn passive(&self, operation: &'static str, use_it: impl Fn(&Access<'w>) -> Result<()>) -> Result<()> {
-        let (all, locks) = (self.all.borrow(), self.locks.borrow());
-        if all.is_none() && locks.is_empty() {
-            let message = "no epoch of lock or lock_all is open: flush is for those";
-            return Err(self.core.error(Class::RmaSync, operation, message));
+        let mut any = false;
+        let used = |access: &Arc<Access<'w>>| {
+            any = true;
+            use_it(access)
+        };
+        match &self.opened {
+            Opened::Alone(opened) => opened.borrow().passive().try_for_each(used)?,
+            Opened::Shared(_) => {
+                let epochs: Vec<_> = self.opened.with(|opened| opened.passive().cloned().collect());
+                epochs.iter().try_for_each(used)?;
+            }
         }
-        all.iter().chain(locks.values()).try_for_each(use_it)
+        if any {
+            return Ok(());
+        }
+        let message = "no epoch of lock or lock_all is open: flush is for those";
+        Err(self.core.error(Class::RmaSync, operation, message))
     }
 
     /// Completes all operations to `target`, here and there (`MPI_Win_flush`).
@@ -294,11 +300,20 @@ impl<'w, T: Element> Explicit<'w, T> {
     /// No epoch of lock or lock_all; an operation failed.
     #[inline]
     pub fn flush(&self, target: usize) -> Result<()> {
-        if let Some(access) = self.all.borrow().as_ref() {
-            return access.flush(target);
-        }
-        if let Some(access) = self.locks.borrow().get(&target) {
-            return access.flush(target);
+        match &self.opened {
+            Opened::Alone(opened) => {
+                let opened = opened.borrow();
+                if let Some(access) = opened.all.as_ref().or_else(|| opened.lock(target)) {
+                    return access.flush(target);
+                }
+            }
+            Opened::Shared(_) => {
+                let covers =
+                    |opened: &Epochs<'w>| opened.all.as_ref().or_else(|| opened.lock(target)).cloned();
+                if let Some(access) = self.opened.with(|opened| covers(opened)) {
+                    return access.flush(target);
+                }
+            }
         }
         self.core.target("flush", target)?;
         let message = "no epoch of lock or lock_all covers this rank: flush is for those";
@@ -332,7 +347,7 @@ impl<'w, T: Element> Explicit<'w, T> {
 
 impl<T> Drop for Explicit<'_, T> {
     fn drop(&mut self) {
-        if let Some(group) = self.posted.take() {
+        if let Some(group) = self.opened.with(|opened| opened.posted.take()) {
             tracing::error!(?group, "an exposure epoch was not ended by wait");
             active::close_post(self.core, &group);
         }

@@ -185,13 +185,7 @@ impl<T: Element> Explicit<'_, T> {
     /// # Errors
     /// [`Class::RmaSync`]: none does.
     pub fn check_requests(&self, operation: &'static str, target: usize) -> Result<()> {
-        self.access(operation, target, |access| {
-            if access.is_passive() {
-                return Ok(());
-            }
-            let message = "operations with requests are for epochs of lock and lock_all";
-            Err(access.core().error(Class::RmaSync, operation, message).with_target(target))
-        })
+        self.access(operation, target, |access| access.check_requests(operation, target))
     }
 
     /// Whether the window can be freed: no epoch is open, but for that of a fence after which nothing was done.

@@ -12,18 +12,14 @@ use crate::operation::{self, Accumulate, Place};
 use crate::{Class, Element, Operation, Request, Result};
 
 impl<'w> Access<'w> {
-    /// The place of an operation with a request, which only epochs of locks allow (§12.3.5).
-    fn requested_place(
+    /// The place of an operation with a request.
+    pub(super) fn requested_place(
         &self,
         operation: &'static str,
         target: usize,
         displacement: usize,
         bytes: usize,
     ) -> Result<Option<Place<'w>>> {
-        if !self.is_passive() {
-            let message = "operations with requests are for epochs of lock and lock_all";
-            return Err(self.core().error(Class::RmaSync, operation, message).with_target(target));
-        }
         let place = self.place(operation, target, displacement, bytes)?;
         if place.as_ref().is_some_and(|place| place.remote.direct.is_none()) {
             self.touch(target);
@@ -31,26 +27,45 @@ impl<'w> Access<'w> {
         Ok(place)
     }
 
+    /// Whether operations with requests are allowed: in epochs of locks (§12.3.5).
+    pub(super) fn check_requests(&self, operation: &'static str, target: usize) -> Result<()> {
+        if self.is_passive() {
+            return Ok(());
+        }
+        let message = "operations with requests are for epochs of lock and lock_all";
+        Err(self.core().error(Class::RmaSync, operation, message).with_target(target))
+    }
+
     fn done<R: Send + 'static>(&self, operation: &'static str, value: R) -> Request<R> {
         Request::done(&self.core().member, operation, Ok(value))
     }
 
-    fn under_way<R: Send + 'static>(&self, operation: &'static str, promise: Arc<Promise<R>>) -> Request<R> {
+    pub(super) fn under_way<R: Send + 'static>(
+        &self,
+        operation: &'static str,
+        promise: Arc<Promise<R>>,
+    ) -> Request<R> {
         Request::of(&self.core().member, operation, promise)
     }
 
     fn rput<T: Element>(&self, target: usize, displacement: usize, data: Vec<T>) -> Result<Request<Vec<T>>> {
         const NAME: &str = "rput";
         let bytes = size_of_val(&data[..]);
-        match self.requested_place(NAME, target, displacement, bytes)? {
-            Some(place) if place.remote.direct.is_none() => {
+        self.check_requests(NAME, target)?;
+        match self.requested_place(NAME, target, displacement, bytes) {
+            Ok(Some(place)) if place.remote.direct.is_none() => {
                 operation::rput(self.core(), &place, data).map(|promise| self.under_way(NAME, promise))
             }
-            Some(_) => {
+            Ok(Some(_)) => {
                 self.put(target, displacement, data.as_bytes(), false)?;
                 Ok(self.done(NAME, data))
             }
-            None => Ok(self.done(NAME, data)),
+            Ok(None) => Ok(self.done(NAME, data)),
+            Err(error) => {
+                // Over several regions: copied.
+                self.put_over((target, displacement, error), data.as_bytes(), true)?;
+                Ok(self.done(NAME, data))
+            }
         }
     }
 
@@ -58,8 +73,17 @@ impl<'w> Access<'w> {
         const NAME: &str = "rget";
         // More than an address space holds is outside every window.
         let bytes = len.saturating_mul(size_of::<T>());
-        let place = self.requested_place(NAME, target, displacement, bytes)?;
-        let Some(place) = place else { return Ok(self.done(NAME, Vec::new())) };
+        self.check_requests(NAME, target)?;
+        let place = match self.requested_place(NAME, target, displacement, bytes) {
+            Ok(Some(place)) => place,
+            Ok(None) => return Ok(self.done(NAME, Vec::new())),
+            Err(error) => {
+                self.check_pieces("get", &(target, displacement, error), bytes)?;
+                let mut data = vec![T::new_zeroed(); len];
+                self.get_now(target, displacement, data.as_mut_bytes())?;
+                return Ok(self.done(NAME, data));
+            }
+        };
         let mut data = vec![T::new_zeroed(); len];
         if place.remote.direct.is_none() {
             return operation::rget(self.core(), &place, data).map(|promise| self.under_way(NAME, promise));
@@ -77,10 +101,9 @@ impl<'w> Access<'w> {
     ) -> Result<Request<Vec<T>>> {
         const NAME: &str = "raccumulate";
         let what = Accumulate { op, ty: T::TYPE, operands: data.as_bytes() };
-        if self.requested_place(NAME, target, displacement, what.operands.len())?.is_some() {
-            // The operands are read by the call.
-            self.accumulate(target, displacement, what)?;
-        }
+        self.check_requests(NAME, target)?;
+        // The operands are read by the call.
+        self.accumulate(target, displacement, what)?;
         Ok(self.done(NAME, data))
     }
 
@@ -93,12 +116,20 @@ impl<'w> Access<'w> {
         data: &[T],
     ) -> Result<Request<Vec<T>>> {
         let what = Accumulate { op, ty: T::TYPE, operands: data.as_bytes() };
-        match self.requested_place(operation, target, displacement, what.operands.len())? {
-            Some(place) => {
+        self.check_requests(operation, target)?;
+        let old = || vec![T::new_zeroed(); data.len()];
+        match self.requested_place(operation, target, displacement, what.operands.len()) {
+            Ok(Some(place)) => {
                 let promise = operation::rget_accumulate(self.core(), operation, &place, what)?;
                 Ok(self.under_way(operation, promise))
             }
-            None => Ok(self.done(operation, vec![T::new_zeroed(); data.len()])),
+            Ok(None) => Ok(self.done(operation, old())),
+            Err(error) => {
+                let mut old = old();
+                let refused = (target, displacement, error);
+                self.accumulate_over(operation, refused, what, Some(old.as_mut_bytes()))?;
+                Ok(self.done(operation, old))
+            }
         }
     }
 }

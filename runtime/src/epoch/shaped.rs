@@ -13,7 +13,7 @@ use crate::{Class, Result};
 
 impl<'w> Access<'w> {
     /// The place of a layout at the target. `None` for the null rank, and where there is nothing to do.
-    fn shaped_place(
+    pub(super) fn shaped_place(
         &self,
         operation: &'static str,
         target: usize,
@@ -46,11 +46,15 @@ impl<'w> Access<'w> {
         const NAME: &str = "put";
         check_local(self.core(), NAME, data.bytes().len(), from)?;
         check_signatures(self.core(), NAME, from, to)?;
-        let Some((place, low)) = self.shaped_place(NAME, target, displacement, to)? else { return Ok(()) };
+        let (place, low) = match self.shaped_place(NAME, target, displacement, to) {
+            Ok(Some(found)) => found,
+            Ok(None) => return Ok(()),
+            Err(error) => return self.put_shaped_over(&(target, displacement, error), &data, from, to),
+        };
         if place.remote.direct.is_some() {
             self.stored();
         }
-        operation::put_shaped(self.core(), &Shaped { place: &place, low, layout: *to }, &data, from)
+        operation::put_shaped(self.core(), &Shaped { place: &place, low, layout: *to }, &data, from, None)
     }
 
     /// Gets `from` at the target to `to` of `data`.
@@ -65,9 +69,13 @@ impl<'w> Access<'w> {
         const NAME: &str = "get";
         check_local(self.core(), NAME, data.len(), to)?;
         check_signatures(self.core(), NAME, to, from)?;
-        let Some((place, low)) = self.shaped_place(NAME, target, displacement, from)? else { return Ok(()) };
+        let (place, low) = match self.shaped_place(NAME, target, displacement, from) {
+            Ok(Some(found)) => found,
+            Ok(None) => return Ok(()),
+            Err(error) => return self.get_shaped_over(&(target, displacement, error), data, to, from),
+        };
         let shaped = Shaped { place: &place, low, layout: *from };
-        operation::get_shaped(self.core(), &shaped, &mut ResultBuffer::of_scope(data), to)
+        operation::get_shaped(self.core(), &shaped, &mut ResultBuffer::of_scope(data), to, None)
     }
 
     /// Accumulates `from` of `data` to `to` at the target; `fetch` is where what was there goes.
@@ -125,8 +133,13 @@ impl<'w> Access<'w> {
         to: &Layout<'_>,
         result: Option<&mut [u8]>,
     ) -> Result<()> {
-        let Some((place, low)) = self.shaped_place(operation, target, displacement, to)? else {
-            return Ok(());
+        let (place, low) = match self.shaped_place(operation, target, displacement, to) {
+            Ok(Some(found)) => found,
+            Ok(None) => return Ok(()),
+            Err(error) => {
+                let refused = (target, displacement, error);
+                return self.accumulate_stream_over(operation, &refused, what, to, result);
+            }
         };
         let core = self.core();
         let one =
@@ -136,7 +149,7 @@ impl<'w> Access<'w> {
             Some(result) if one => operation::get_accumulate(core, &place, what, result),
             result => {
                 let shaped = Shaped { place: &place, low, layout: *to };
-                operation::accumulate_shaped(core, &shaped, what, result)
+                operation::accumulate_shaped(core, &shaped, what, result, None)
             }
         }
     }

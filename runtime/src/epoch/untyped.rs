@@ -22,7 +22,11 @@ impl Access<'_> {
 
     #[inline(never)]
     fn put_elsewhere(&self, target: usize, displacement: usize, bytes: &[u8], owned: bool) -> Result<()> {
-        let Some(place) = self.place("put", target, displacement, bytes.len())? else { return Ok(()) };
+        let place = match self.place("put", target, displacement, bytes.len()) {
+            Ok(Some(place)) => place,
+            Ok(None) => return Ok(()),
+            Err(error) => return self.put_over((target, displacement, error), bytes, owned),
+        };
         match &place.remote.direct {
             Some(memory) => {
                 self.stored();
@@ -48,7 +52,11 @@ impl Access<'_> {
 
     #[inline(never)]
     fn get_elsewhere(&self, target: usize, displacement: usize, bytes: &mut [u8]) -> Result<()> {
-        let Some(place) = self.place("get", target, displacement, bytes.len())? else { return Ok(()) };
+        let place = match self.place("get", target, displacement, bytes.len()) {
+            Ok(Some(place)) => place,
+            Ok(None) => return Ok(()),
+            Err(error) => return self.get_over((target, displacement, error), bytes),
+        };
         match &place.remote.direct {
             Some(memory) => {
                 self.core().took_mapped(&place, Path::Direct, bytes.len());
@@ -84,7 +92,11 @@ impl Access<'_> {
 
     #[inline(never)]
     fn get_now_elsewhere(&self, target: usize, displacement: usize, bytes: &mut [u8]) -> Result<()> {
-        let Some(place) = self.place("get", target, displacement, bytes.len())? else { return Ok(()) };
+        let place = match self.place("get", target, displacement, bytes.len()) {
+            Ok(Some(place)) => place,
+            Ok(None) => return Ok(()),
+            Err(error) => return self.get_now_over((target, displacement, error), bytes),
+        };
         match &place.remote.direct {
             Some(memory) => {
                 self.core().took_mapped(&place, Path::Direct, bytes.len());
@@ -150,7 +162,13 @@ impl Access<'_> {
 
     pub fn accumulate(&self, target: usize, displacement: usize, what: Accumulate<'_>) -> Result<()> {
         let bytes = what.operands.len();
-        let Some(place) = self.place("accumulate", target, displacement, bytes)? else { return Ok(()) };
+        let place = match self.place("accumulate", target, displacement, bytes) {
+            Ok(Some(place)) => place,
+            Ok(None) => return Ok(()),
+            Err(error) => {
+                return self.accumulate_over("accumulate", (target, displacement, error), what, None);
+            }
+        };
         if place.remote.direct.is_none() || self.core().domain == Domain::Device {
             self.touch(target);
         }
@@ -173,9 +191,10 @@ impl Access<'_> {
             );
             return Err(self.core().error(Class::Count, NAME, message).with_target(target));
         }
-        match self.place(NAME, target, displacement, result.len())? {
-            Some(place) => operation::get_accumulate(self.core(), &place, what, result),
-            None => Ok(()),
+        match self.place(NAME, target, displacement, result.len()) {
+            Ok(Some(place)) => operation::get_accumulate(self.core(), &place, what, result),
+            Ok(None) => Ok(()),
+            Err(error) => self.accumulate_over(NAME, (target, displacement, error), what, Some(result)),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The counters of a window at one rank.
 //!
-//! What takes nanoseconds, an access to memory at hand, is counted per epoch: an epoch is one thread's, so its counts are
-//! loads and stores where an atomic increment would cost more than the access. What takes longer goes to counters
+//! What takes nanoseconds, an access to memory at hand, is counted per epoch: an epoch is mostly one thread's, so its counts
+//! are loads and stores where an atomic increment would cost more than the access. What takes longer goes to counters
 //! that all threads share.
 
 use std::sync::Arc;
@@ -65,7 +65,7 @@ impl Counters {
             epochs.all.push(near.clone());
             near
         });
-        AtHand { counters: self, near }
+        AtHand { counters: self, near, shared: false }
     }
 
     /// One more operation.
@@ -110,14 +110,26 @@ fn path_at_hand(kind: Kind) -> Path {
 pub(crate) struct AtHand<'w> {
     counters: &'w Counters,
     near: Arc<Near>,
+    /// Whether several threads add to them.
+    shared: bool,
 }
 
 impl AtHand<'_> {
-    /// One more access to memory at hand. Not for several threads at once: counts would be lost.
+    /// Says that several threads will add to them.
+    pub fn share(&mut self) {
+        self.shared = true;
+    }
+
+    /// One more access to memory at hand.
     #[inline]
     pub fn add(&self, kind: Kind, own: bool, bytes: usize) {
         let counter = &self.near.0[kind as usize][usize::from(own)];
         let (operations, all) = (&counter.operations, &counter.bytes);
+        if self.shared {
+            operations.fetch_add(1, Ordering::Relaxed);
+            all.fetch_add(bytes as u64, Ordering::Relaxed);
+            return;
+        }
         operations.store(operations.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         all.store(all.load(Ordering::Relaxed) + bytes as u64, Ordering::Relaxed);
     }

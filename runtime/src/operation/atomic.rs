@@ -67,7 +67,7 @@ pub(crate) fn accumulate(core: &Core, place: &Place<'_>, what: Accumulate<'_>) -
         });
     }
     if what.operands.len() >= PULLED && core.member.engine.routes.route(place.peer.world).capabilities.rma {
-        let pulled = if core.hints.ordered { accumulate_pulled } else { accumulate_pulled_later };
+        let pulled = if core.live.ordered() { accumulate_pulled } else { accumulate_pulled_later };
         return pulled(core, place, what);
     }
     core.took_agent(place, what.ty.size(), what.operands.len());

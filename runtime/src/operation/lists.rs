@@ -1,5 +1,7 @@
 //! Puts and gets between layouts by lists: one transfer for each run of the target's memory, however many pieces it has here.
 
+use std::sync::Arc;
+
 use transom_transport::{Lists, Moves, Part};
 
 use super::shape::Layout;
@@ -7,6 +9,7 @@ use super::shaped::Shaped;
 use super::transfer::{get_piece, list, put_piece};
 use crate::Result;
 use crate::datatype::{Datatype, zip_runs};
+use crate::engine::Countdown;
 use crate::memory::{self, OriginBuffer, ResultBuffer};
 use crate::window::Core;
 
@@ -96,11 +99,12 @@ pub(super) fn put(
     origin: &OriginBuffer<'_>,
     from: &Layout<'_>,
     limits: (Moves, Lists),
+    count: Option<&Arc<Countdown>>,
 ) -> Result<()> {
     let place = target.place;
     runs(target, from, Run::new(limits, limits.1.put), |run| match run.parts[..] {
-        [Part { offset, len }] => put_piece(core, place, origin, (offset, run.ahead, len), None),
-        _ => list(core, "put", place, origin.keep(), |route, context| {
+        [Part { offset, len }] => put_piece(core, place, origin, (offset, run.ahead, len), count),
+        _ => list(core, "put", place, (origin.keep(), count), |route, context| {
             let offset = place.offset + run.ahead;
             memory::put_list(route.transport, &place.remote, offset, origin, &run.parts, context)
         }),
@@ -114,11 +118,12 @@ pub(super) fn get(
     result: &ResultBuffer<'_>,
     to: &Layout<'_>,
     limits: (Moves, Lists),
+    count: Option<&Arc<Countdown>>,
 ) -> Result<()> {
     let place = target.place;
     runs(target, to, Run::new(limits, limits.1.get), |run| match run.parts[..] {
-        [Part { offset, len }] => get_piece(core, place, result, (offset, run.ahead, len), None),
-        _ => list(core, "get", place, result.keep(), |route, context| {
+        [Part { offset, len }] => get_piece(core, place, result, (offset, run.ahead, len), count),
+        _ => list(core, "get", place, (result.keep(), count), |route, context| {
             let offset = place.offset + run.ahead;
             memory::get_list(route.transport, &place.remote, offset, result, &run.parts, context)
         }),

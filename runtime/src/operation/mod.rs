@@ -5,6 +5,7 @@ mod atomic;
 mod complete;
 mod device;
 mod kinds;
+mod later;
 mod lists;
 mod notify;
 mod requested;
@@ -18,8 +19,9 @@ pub(crate) use complete::{abandon, complete, start_complete};
 pub use kinds::{
     Band, Bor, Bxor, Element, Land, Lor, Lxor, Max, MaxLoc, Min, MinLoc, NoOp, Operation, Prod, Replace, Sum,
 };
+pub(crate) use later::{Later, Sink, later};
 pub(crate) use notify::notify;
-pub(crate) use requested::{rget, rget_accumulate, rput};
+pub(crate) use requested::{fetch_accumulate, rget, rget_accumulate, rput};
 pub use shape::Layout;
 pub(crate) use shape::{check_accumulate, check_local, check_signatures, gather, rename, scatter};
 pub(crate) use shaped::{Shaped, accumulate as accumulate_shaped, get as get_shaped, put as put_shaped};

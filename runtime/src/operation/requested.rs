@@ -7,16 +7,17 @@ use transom_transport::{Basic, TransportError};
 use zerocopy::IntoBytes;
 
 use super::atomic::{header, room};
+use super::later::{Later, Sink};
 use super::transfer::{Place, get, over, put};
 use super::{Accumulate, get_accumulate};
-use crate::engine::{Countdown, Engine, OnReply, Promise};
+use crate::engine::{Countdown, Engine, Promise};
 use crate::memory::ExposedVec;
 use crate::protocol::wire::Kind;
 use crate::window::Core;
 use crate::{Class, Element, Error, Result};
 
 /// Names an error of an operation after the call that started it has returned.
-fn namer(
+pub(super) fn namer(
     core: &Core,
     operation: &'static str,
     target: usize,
@@ -85,59 +86,31 @@ pub(crate) fn rget_accumulate<T: Element + Basic>(
         promise.keep(engine, Ok(old));
         return Ok(promise);
     }
-    core.took_agent(place, what.ty.size(), what.operands.len());
-    let old = Arc::new(Mutex::new(old));
-    let (kept, named, results) = (promise.clone(), namer(core, operation, place.target), old.clone());
+    let (kept, stream) = (promise.clone(), Arc::new(Mutex::new(vec![0; what.operands.len()])));
+    let (named, results) = (namer(core, operation, place.target), stream.clone());
     let then = move |engine: &Engine, error: Option<TransportError>| {
-        let result = match error {
-            None => Ok(std::mem::take(&mut *results.lock())),
-            Some(error) => Err(named(&error)),
-        };
-        kept.keep(engine, result);
+        old.as_mut_bytes().copy_from_slice(&results.lock());
+        kept.keep(engine, error.map_or(Ok(old), |error| Err(named(&error))));
     };
-    let count = Countdown::new(1, Some(Box::new(then)));
-    let started = send_parts(core, operation, place, what, &old, &count);
-    over(engine, &count);
+    let later = Later::new(Countdown::new(1, Some(Box::new(then))), Sink::Stream(stream));
+    let started = fetch_accumulate(core, operation, place, what, &later);
+    over(engine, &later.count);
     started.map(|()| promise)
 }
 
-fn send_parts<T: Element + Basic>(
+/// Starts an accumulate by the target's agent, which fetches what was there.
+pub(crate) fn fetch_accumulate(
     core: &Core,
     operation: &'static str,
     place: &Place<'_>,
     what: Accumulate<'_>,
-    old: &Arc<Mutex<Vec<T>>>,
-    count: &Arc<Countdown>,
+    later: &Later,
 ) -> Result<()> {
-    let engine = &core.member.engine;
+    core.took_agent(place, what.ty.size(), what.operands.len());
     let room = room(core, place.peer, what.ty);
-    for (i, part) in what.operands.chunks(room).enumerate() {
-        let header = header(core, place, Kind::GetAccumulate, what.op, what.ty, i * room);
-        let (old, count, state) = (old.clone(), count.clone(), place.peer.state.share());
-        let (start, len, target) = (i * room, part.len(), place.target);
-        count.add(1);
-        state.begin();
-        let (counted, counting) = (count.clone(), state.clone());
-        let then: OnReply = Box::new(move |engine, request| {
-            let data = request.take_data();
-            let there = request.outcome() == Some(true) && data.len() == len;
-            let refused =
-                TransportError::Peer { peer: target, reason: "the target refused the request".into() };
-            if there && let Some(to) = old.lock().as_mut_bytes().get_mut(start..start + len) {
-                to.copy_from_slice(&data);
-            }
-            if let Some(over) = count.count_down((!there).then_some(refused)) {
-                over.act(engine);
-            }
-            // Last: a flush that finds nothing under way has completed the requests, too.
-            state.end();
-        });
-        if let Err(error) = engine.request_then(operation, place.peer.world, header, part, Some(then)) {
-            // The reply that would have counted will not come.
-            counting.end();
-            over(engine, &counted);
-            return Err(error);
-        }
-    }
-    Ok(())
+    what.operands.chunks(room).enumerate().try_for_each(|(i, part)| {
+        let (start, len) = (i * room, part.len());
+        let header = header(core, place, Kind::GetAccumulate, what.op, what.ty, start);
+        later.request(core, operation, place, header, part, (vec![(start, len)], len))
+    })
 }

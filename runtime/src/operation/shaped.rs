@@ -1,13 +1,17 @@
 //! Operations between layouts: piece by piece where the target's memory is mapped or pieces are large, by lists of pieces
 //! where the transport takes such, else many pieces in one message.
 
+use std::sync::Arc;
+
 use transom_transport::{DataType, ReduceOp, Span};
 
 use super::atomic::Accumulate;
+use super::later::Later;
 use super::shape::Layout;
 use super::transfer::{Place, get_piece, message_room, put_piece};
 use super::{device, lists};
 use crate::datatype::zip_runs;
+use crate::engine::Countdown;
 use crate::explain::{Path, Reason};
 use crate::memory::{OriginBuffer, ResultBuffer};
 use crate::protocol::runs::Batch;
@@ -69,12 +73,13 @@ fn large(from: &Layout<'_>, to: &Layout<'_>) -> bool {
     bytes >= count * LARGE_PIECE
 }
 
-/// Starts a put from a layout of `origin`.
+/// Starts a put from a layout of `origin`. Its parts that read `origin` after the call are added to `count`, if it is given.
 pub(crate) fn put(
     core: &Core,
     target: &Shaped<'_, '_>,
     origin: &OriginBuffer<'_>,
     from: &Layout<'_>,
+    count: Option<&Arc<Countdown>>,
 ) -> Result<()> {
     const NAME: &str = "put";
     let place = target.place;
@@ -89,13 +94,13 @@ pub(crate) fn put(
     }
     if let Some(limits) = lists::lists(core, target) {
         core.took(place, Path::List, Reason::Layout, target.layout.bytes());
-        return lists::put(core, target, origin, from, limits);
+        return lists::put(core, target, origin, from, limits, count);
     }
     let rma = core.member.engine.routes.route(place.peer.world).capabilities.rma;
     if rma && large(from, &target.layout) {
         core.took(place, Path::Pieces, Reason::Layout, target.layout.bytes());
         return pieces.into_iter().try_for_each(|(at, to, bytes)| {
-            put_piece(core, place, origin, (index(at), target.ahead(to), bytes), None)
+            put_piece(core, place, origin, (index(at), target.ahead(to), bytes), count)
         });
     }
     core.took(place, Path::Packed, Reason::Layout, target.layout.bytes());
@@ -117,12 +122,13 @@ pub(crate) fn put(
     send(core, NAME, place, Kind::Put, None, &mut batch)
 }
 
-/// Starts a get to a layout of `result`. Many small pieces are there when the call returns.
+/// Starts a get to a layout of `result`. Many small pieces are there when the call returns, unless it is for `later`.
 pub(crate) fn get(
     core: &Core,
     target: &Shaped<'_, '_>,
     result: &mut ResultBuffer<'_>,
     to: &Layout<'_>,
+    later: Option<&Later>,
 ) -> Result<()> {
     const NAME: &str = "get";
     let place = target.place;
@@ -140,13 +146,14 @@ pub(crate) fn get(
     }
     if let Some(limits) = lists::lists(core, target) {
         core.took(place, Path::List, Reason::Layout, target.layout.bytes());
-        return lists::get(core, target, result, to, limits);
+        return lists::get(core, target, result, to, limits, later.map(|later| &later.count));
     }
     let rma = core.member.engine.routes.route(place.peer.world).capabilities.rma;
     if rma && large(to, &target.layout) {
+        let count = later.map(|later| &later.count);
         core.took(place, Path::Pieces, Reason::Layout, target.layout.bytes());
         return pieces.into_iter().try_for_each(|(at, from, bytes)| {
-            get_piece(core, place, result, (index(at), target.ahead(from), bytes), None)
+            get_piece(core, place, result, (index(at), target.ahead(from), bytes), count)
         });
     }
     core.took(place, Path::Packed, Reason::Layout, target.layout.bytes());
@@ -157,7 +164,7 @@ pub(crate) fn get(
         while done < bytes {
             let fits = batch.fits(bytes - done, 1);
             if fits == 0 {
-                fetch(core, NAME, place, None, &mut batch, &mut wanted, result.bytes_mut())?;
+                fetch(core, NAME, place, None, &mut batch, &mut wanted, fetched(later, result))?;
                 continue;
             }
             batch.push(place.agent_offset() + (target.ahead(from) + done) as u64, fits, &[]);
@@ -165,7 +172,11 @@ pub(crate) fn get(
             done += fits;
         }
     }
-    fetch(core, NAME, place, None, &mut batch, &mut wanted, result.bytes_mut())
+    fetch(core, NAME, place, None, &mut batch, &mut wanted, fetched(later, result))
+}
+
+fn fetched<'a>(later: Option<&'a Later>, result: &'a mut ResultBuffer<'_>) -> Fetched<'a> {
+    later.map_or_else(|| Fetched::Now(result.bytes_mut()), Fetched::Later)
 }
 
 /// Sends what a batch holds; a flush confirms that it was applied.
@@ -193,7 +204,15 @@ fn send(
     Ok(())
 }
 
-/// Asks for what a batch names, or for what an accumulate finds there; waits for it, and puts it where it is wanted.
+/// Where what is fetched goes.
+pub(crate) enum Fetched<'a> {
+    /// To here, before the call returns.
+    Now(&'a mut [u8]),
+    /// When it comes.
+    Later(&'a Later),
+}
+
+/// Asks for what a batch names, or for what an accumulate finds there, and puts it where it is wanted.
 fn fetch(
     core: &Core,
     operation: &'static str,
@@ -201,7 +220,7 @@ fn fetch(
     what: Option<(ReduceOp, DataType)>,
     batch: &mut Batch,
     wanted: &mut Vec<(usize, usize)>,
-    result: &mut [u8],
+    result: Fetched<'_>,
 ) -> Result<()> {
     if batch.is_empty() {
         return Ok(());
@@ -216,6 +235,13 @@ fn fetch(
         (header.op, header.ty) = (op as u8, ty as u8);
     }
     header.window = place.peer.number;
+    let wanted = std::mem::take(wanted);
+    let result = match result {
+        Fetched::Now(result) => result,
+        Fetched::Later(later) => {
+            return later.request(core, operation, place, header, &payload, (wanted, bytes));
+        }
+    };
     let request = engine.request(operation, place.peer.world, header, &payload)?;
     engine.await_reply(operation, place.target, &request).map_err(|e| core.name(e))?;
     let data = request.take_data();
@@ -223,7 +249,7 @@ fn fetch(
         return Err(core.error(Class::Count, operation, "the target's reply is of another length"));
     }
     let mut at = 0;
-    for (start, len) in wanted.drain(..) {
+    for (start, len) in wanted {
         if let Some(to) = result.get_mut(start..start + len) {
             to.copy_from_slice(&data[at..at + len]);
         }
@@ -232,15 +258,17 @@ fn fetch(
     Ok(())
 }
 
-/// Accumulates a stream of operands to a layout of several runs; with `result`, fetches what was there as a stream, and is
-/// complete when the call returns.
+/// Accumulates a stream of operands to a layout of several runs; with `result`, fetches what was there as a stream: what is
+/// not at hand for `later`, if that is given, else before the call returns.
 pub(crate) fn accumulate(
     core: &Core,
     target: &Shaped<'_, '_>,
     what: Accumulate<'_>,
     mut result: Option<&mut [u8]>,
+    later: Option<&Later>,
 ) -> Result<()> {
-    let operation = if result.is_some() { "get_accumulate" } else { "accumulate" };
+    let fetches = result.is_some() || later.is_some();
+    let operation = if fetches { "get_accumulate" } else { "accumulate" };
     let Accumulate { op, ty, operands } = what;
     let place = target.place;
     match &place.remote.direct {
@@ -278,7 +306,8 @@ pub(crate) fn accumulate(
         while done < end {
             let fits = batch.fits(end - done, ty.size());
             if fits == 0 {
-                flush(core, operation, place, (op, ty), &mut batch, &mut wanted, result.as_deref_mut())?;
+                let into = later.map(Fetched::Later).or(result.as_deref_mut().map(Fetched::Now));
+                flush(core, operation, place, (op, ty), &mut batch, &mut wanted, into)?;
                 continue;
             }
             batch.push(place.agent_offset() + ahead as u64, fits, &operands[done..done + fits]);
@@ -286,7 +315,8 @@ pub(crate) fn accumulate(
             (done, ahead) = (done + fits, ahead + fits);
         }
     }
-    flush(core, operation, place, (op, ty), &mut batch, &mut wanted, result)
+    let into = later.map(Fetched::Later).or(result.map(Fetched::Now));
+    flush(core, operation, place, (op, ty), &mut batch, &mut wanted, into)
 }
 
 /// One run in mapped memory.
@@ -313,7 +343,7 @@ fn flush(
     what: (ReduceOp, DataType),
     batch: &mut Batch,
     wanted: &mut Vec<(usize, usize)>,
-    result: Option<&mut [u8]>,
+    result: Option<Fetched<'_>>,
 ) -> Result<()> {
     match result {
         Some(result) => fetch(core, operation, place, Some(what), batch, wanted, result),

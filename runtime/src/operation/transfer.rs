@@ -76,6 +76,7 @@ pub(crate) fn get(
     count: Option<&Arc<Countdown>>,
 ) -> Result<()> {
     if !core.member.engine.routes.route(place.peer.world).capabilities.rma {
+        // Also with a count: such a get is over when the call returns.
         core.took(place, Path::Message, Reason::Provider, result.len());
         return get_by_messages(core, place, result.bytes_mut());
     }
@@ -149,11 +150,11 @@ pub(super) fn list(
     core: &Core,
     operation: &'static str,
     place: &Place<'_>,
-    buffer: Option<Keep>,
+    kept: (Option<Keep>, Option<&Arc<Countdown>>),
     request: impl Fn(Route<'_>, u64) -> TransportResult<Posted>,
 ) -> Result<()> {
     let route = core.member.engine.routes.route(place.peer.world);
-    post(core, operation, place, route, (buffer, None), |context| request(route, context))
+    post(core, operation, place, route, kept, |context| request(route, context))
 }
 
 /// Posts one work request, making room for it by progress.

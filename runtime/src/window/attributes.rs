@@ -1,5 +1,6 @@
 //! What a window says of itself (MPI-4.1 §12.2.6).
 
+use super::options::Hints;
 use super::{Flavour, Info, Local, MemoryModel, Window};
 use crate::{Class, Communicator, Element, NULL_RANK, Result};
 
@@ -74,7 +75,18 @@ impl<T: Element> Window<T> {
 
     /// The hints in effect (`MPI_Win_get_info`).
     pub fn info(&self) -> Info {
-        self.core.hints.info()
+        self.core.live.info(&self.core.hints)
+    }
+
+    /// Changes hints (`MPI_Win_set_info`): `no_locks`, `accumulate_ordering` and `accumulate_ops`, for what follows. Others are
+    /// as the window was made; [`Window::info`] tells what is in effect.
+    ///
+    /// # Errors
+    /// A value that makes no sense ([`Class::Info`]).
+    pub fn set_info(&self, info: &Info) -> Result<()> {
+        let hints = Hints::parse(info).map_err(|e| self.core.name(e))?;
+        self.core.live.change(info, &hints);
+        Ok(())
     }
 
     /// The name that [`Window::set_name`] gave (`MPI_Win_get_name`), at first empty.

@@ -11,7 +11,7 @@ use transom_transport::{Region, Span, TransportError, TransportResult};
 use super::copies::Copies;
 use super::domain::Domain;
 use super::dynamic::Attachment;
-use super::options::{Flavour, Hints, MemoryModel};
+use super::options::{Flavour, Hints, LiveHints, MemoryModel};
 use super::peer::Peer;
 use super::table::Peers;
 use crate::engine::{Exposure, LockWords};
@@ -42,6 +42,8 @@ pub(crate) struct Core {
     pub epochs: OpenEpochs,
     pub flavour: Flavour,
     pub hints: Hints,
+    /// What of them can change.
+    pub live: LiveHints,
     /// Operations by path, if they are counted.
     pub counters: Option<Box<Counters>>,
     pub name: Mutex<String>,

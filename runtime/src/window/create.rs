@@ -9,7 +9,7 @@ use transom_transport::{AtomicScope, Span, TransportError};
 use super::copies::Copies;
 use super::domain::{Domain, Means, Wanted, domain};
 use super::gather::{Made, gather};
-use super::options::{Flavour, Hints, MemoryModel};
+use super::options::{Flavour, Hints, LiveHints, MemoryModel};
 use super::plan::{Wish, agree};
 use super::table::{Parts, Peers};
 use super::{Core, WindowOptions, shared};
@@ -96,6 +96,7 @@ impl Core {
             epochs: OpenEpochs::default(),
             flavour,
             counters: Counters::new(hints.explain || comm.member().engine.settings.explain.is_some()),
+            live: LiveHints::new(&hints),
             hints,
             name: Mutex::default(),
             local: made.local,

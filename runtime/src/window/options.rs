@@ -1,6 +1,7 @@
 //! How a window is made: displacement unit, hints, and what they come to.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
 
@@ -135,6 +136,54 @@ pub(crate) struct Hints {
     pub atomics: Wanted,
 }
 
+/// The hints that can change while there is a window.
+#[derive(Debug)]
+pub(crate) struct LiveHints {
+    no_locks: AtomicBool,
+    ordered: AtomicBool,
+    same_op: AtomicBool,
+}
+
+impl LiveHints {
+    /// As the window was made.
+    pub fn new(hints: &Hints) -> Self {
+        Self {
+            no_locks: AtomicBool::new(hints.no_locks),
+            ordered: AtomicBool::new(hints.ordered),
+            same_op: AtomicBool::new(hints.same_op),
+        }
+    }
+
+    /// Whether locks are refused.
+    #[inline]
+    pub fn no_locks(&self) -> bool {
+        self.no_locks.load(Ordering::Relaxed)
+    }
+
+    /// Whether one rank's accumulates to one place keep their order.
+    pub fn ordered(&self) -> bool {
+        self.ordered.load(Ordering::Relaxed)
+    }
+
+    /// Takes those that `info` names, of `hints` that it comes to.
+    pub fn change(&self, info: &Info, hints: &Hints) {
+        let all = [
+            (NO_LOCKS, &self.no_locks, hints.no_locks),
+            (ORDERING, &self.ordered, hints.ordered),
+            (OPS, &self.same_op, hints.same_op),
+        ];
+        for (_, now, new) in all.into_iter().filter(|(key, ..)| info.get(key).is_some()) {
+            now.store(new, Ordering::Relaxed);
+        }
+    }
+
+    /// All hints in effect.
+    pub fn info(&self, hints: &Hints) -> Info {
+        let same_op = self.same_op.load(Ordering::Relaxed);
+        Hints { no_locks: self.no_locks(), ordered: self.ordered(), same_op, ..hints.clone() }.info()
+    }
+}
+
 impl Hints {
     /// What `info` comes to. A known key with a value that makes no sense is an error.
     pub fn parse(info: &Info) -> Result<Self> {
@@ -160,8 +209,8 @@ impl Hints {
         })
     }
 
-    /// The hints in effect.
-    pub fn info(&self) -> Info {
+    /// As keys and values.
+    fn info(&self) -> Info {
         let flag = |set: bool| if set { "true" } else { "false" };
         Info::new()
             .with(NO_LOCKS, flag(self.no_locks))

@@ -3,7 +3,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use transom::{DataType, Layout, ReduceOp};
+use transom::{DataType, Explicit, Foreign, Layout, ReduceOp};
 
 use super::scope::{displacement, moved, plain, target};
 use super::{WinObject, peek};
@@ -15,16 +15,74 @@ use crate::types::{self, committed};
 
 /// Where an operation goes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct At {
-    pub rank: usize,
-    pub displacement: usize,
+struct At {
+    rank: usize,
+    displacement: usize,
 }
 
 impl At {
     #[inline]
-    pub fn new(win: &WinObject, rank: c_int, at: Aint) -> Result<Self> {
+    fn new(win: &WinObject, rank: c_int, at: Aint) -> Result<Self> {
         Ok(Self { rank: target(rank)?, displacement: displacement(win, at)? })
     }
+}
+
+/// A buffer of the program's: address, count, datatype.
+pub(super) type Here = (*const c_void, i64, Datatype);
+/// The other side: rank, displacement, count, datatype.
+pub(super) type There = (c_int, Aint, i64, Datatype);
+
+/// A put or get: `plain` of bytes, `shaped` between layouts.
+#[inline]
+pub(super) fn transfer<R>(
+    win: Win,
+    (address, n, ty): Here,
+    (rank, displacement, target_n, target_ty): There,
+    plain: impl FnOnce(&Explicit<'_, u8>, usize, usize, Foreign) -> transom::Result<R>,
+    shaped: impl FnOnce(&Explicit<'_, u8>, usize, usize, (Foreign, Layout<'_>), Layout<'_>) -> transom::Result<R>,
+) -> Result<R> {
+    let win = peek(win)?;
+    let at = At::new(win, rank, displacement)?;
+    if let Some(len) = moved((n, ty), (target_n, target_ty)) {
+        let memory = foreign(address.cast_mut(), len)?;
+        return Ok(plain(win.epochs(), at.rank, at.displacement, memory)?);
+    }
+    let (here, there) = (committed(ty)?, committed(target_ty)?);
+    let here = Shaped::new(address, count(n)?, &here.datatype)?;
+    let there = Layout::new(count(target_n)?, &there.datatype);
+    let memory = foreign(here.address, here.len)?;
+    Ok(shaped(win.epochs(), at.rank, at.displacement, (memory, here.layout()), there)?)
+}
+
+/// What an accumulate that fetches is given: operation, operands, where what was there goes, where it is.
+pub(super) type Fetch<'a> = (ReduceOp, (&'a [u8], Layout<'a>), (Foreign, Layout<'a>), Layout<'a>);
+
+/// An accumulate that fetches.
+pub(super) fn fetch<R>(
+    win: Win,
+    (origin, n, ty): Here,
+    (result, result_n, result_ty): Here,
+    (rank, displacement, target_n, target_ty): There,
+    op: Op,
+    work: impl FnOnce(&Explicit<'_, u8>, usize, usize, Fetch<'_>) -> transom::Result<R>,
+) -> Result<R> {
+    let win = peek(win)?;
+    let at = At::new(win, rank, displacement)?;
+    // Nothing is computed of nothing.
+    let op = if target_n == 0 { ReduceOp::NoOp } else { op::of_accumulates(op)? };
+    let into = committed(result_ty)?;
+    let to = committed(target_ty)?;
+    // An operation that changes nothing has no operands: what is said of them means nothing (§12.3.4).
+    let from = if op == ReduceOp::NoOp { None } else { Some(committed(ty)?) };
+    let from = match &from {
+        Some(from) => Shaped::new(origin, count(n)?, &from.datatype)?,
+        None => Shaped::new(std::ptr::null(), 0, &to.datatype)?,
+    };
+    let into = Shaped::new(result, count(result_n)?, &into.datatype)?;
+    let to = Layout::new(count(target_n)?, &to.datatype);
+    let (data, room) = (bytes(from.address, from.len)?, foreign(into.address, into.len)?);
+    let what = (op, (data, from.layout()), (room, into.layout()), to);
+    Ok(work(win.epochs(), at.rank, at.displacement, what)?)
 }
 
 /// `MPI_Put`.
@@ -40,17 +98,13 @@ pub fn put(
     target_ty: Datatype,
     win: Win,
 ) -> Result<()> {
-    let win = peek(win)?;
-    let at = At::new(win, rank, displacement)?;
-    if let Some(len) = moved((n, ty), (target_n, target_ty)) {
-        let from = foreign(origin.cast_mut(), len)?;
-        return Ok(win.epochs(|epochs| epochs.put_foreign(at.rank, at.displacement, from))?);
-    }
-    let (from, to) = (committed(ty)?, committed(target_ty)?);
-    let from = Shaped::new(origin, count(n)?, &from.datatype)?;
-    let to = Layout::new(count(target_n)?, &to.datatype);
-    let data = foreign(from.address, from.len)?;
-    Ok(win.epochs(|epochs| epochs.put_foreign_as(at.rank, at.displacement, data, from.layout(), to))?)
+    transfer(
+        win,
+        (origin, n, ty),
+        (rank, displacement, target_n, target_ty),
+        |epochs, rank, at, data| epochs.put_foreign(rank, at, data),
+        |epochs, rank, at, (data, from), to| epochs.put_foreign_as(rank, at, data, from, to),
+    )
 }
 
 /// `MPI_Get`.
@@ -66,17 +120,13 @@ pub fn get(
     target_ty: Datatype,
     win: Win,
 ) -> Result<()> {
-    let win = peek(win)?;
-    let at = At::new(win, rank, displacement)?;
-    if let Some(len) = moved((n, ty), (target_n, target_ty)) {
-        let to = foreign(origin, len)?;
-        return Ok(win.epochs(|epochs| epochs.get_foreign(at.rank, at.displacement, to))?);
-    }
-    let (to, from) = (committed(ty)?, committed(target_ty)?);
-    let to = Shaped::new(origin, count(n)?, &to.datatype)?;
-    let from = Layout::new(count(target_n)?, &from.datatype);
-    let room = foreign(to.address, to.len)?;
-    Ok(win.epochs(|epochs| epochs.get_foreign_as(at.rank, at.displacement, room, to.layout(), from))?)
+    transfer(
+        win,
+        (origin, n, ty),
+        (rank, displacement, target_n, target_ty),
+        |epochs, rank, at, room| epochs.get_foreign(rank, at, room),
+        |epochs, rank, at, (room, to), from| epochs.get_foreign_as(rank, at, room, to, from),
+    )
 }
 
 /// `MPI_Accumulate`.
@@ -98,13 +148,13 @@ pub fn accumulate(
     let op = op::of_accumulates(op)?;
     if let (Some(len), Some(basic)) = (plain((n, ty), (target_n, target_ty)), types::basic(ty)) {
         let data = bytes(origin, len)?;
-        return Ok(win.epochs(|epochs| epochs.accumulate_raw(at.rank, at.displacement, op, basic, data))?);
+        return Ok(win.epochs().accumulate_raw(at.rank, at.displacement, op, basic, data)?);
     }
     let (from, to) = (committed(ty)?, committed(target_ty)?);
     let from = Shaped::new(origin, count(n)?, &from.datatype)?;
     let to = Layout::new(count(target_n)?, &to.datatype);
     let data = bytes(from.address, from.len)?;
-    Ok(win.epochs(|epochs| epochs.accumulate_as(at.rank, at.displacement, op, data, from.layout(), to))?)
+    Ok(win.epochs().accumulate_as(at.rank, at.displacement, op, data, from.layout(), to)?)
 }
 
 /// `MPI_Get_accumulate`.
@@ -123,25 +173,16 @@ pub fn get_accumulate(
     op: Op,
     win: Win,
 ) -> Result<()> {
-    let win = peek(win)?;
-    let at = At::new(win, rank, displacement)?;
-    // Nothing is computed of nothing.
-    let op = if target_n == 0 { ReduceOp::NoOp } else { op::of_accumulates(op)? };
-    let into = committed(result_ty)?;
-    let to = committed(target_ty)?;
-    // An operation that changes nothing has no operands: what is said of them means nothing (§12.3.4).
-    let from = if op == ReduceOp::NoOp { None } else { Some(committed(ty)?) };
-    let from = match &from {
-        Some(from) => Shaped::new(origin, count(n)?, &from.datatype)?,
-        None => Shaped::new(std::ptr::null(), 0, &to.datatype)?,
-    };
-    let into = Shaped::new(result, count(result_n)?, &into.datatype)?;
-    let to = Layout::new(count(target_n)?, &to.datatype);
-    let (data, room) = (bytes(from.address, from.len)?, bytes_mut(into.address, into.len)?);
-    let (target, displacement) = (at.rank, at.displacement);
-    Ok(win.epochs(|epochs| {
-        epochs.get_accumulate_as(target, displacement, op, data, from.layout(), room, into.layout(), to)
-    })?)
+    fetch(
+        win,
+        (origin, n, ty),
+        (result, result_n, result_ty),
+        (rank, displacement, target_n, target_ty),
+        op,
+        |epochs, rank, at, (op, operands, result, to)| {
+            epochs.get_accumulate_foreign_as(rank, at, op, operands, result, to)
+        },
+    )
 }
 
 /// The element of an operation on one: a predefined datatype.
@@ -179,7 +220,7 @@ pub fn fetch_and_op(
     let room = bytes_mut(result, ty.size())?;
     // MPI_NO_OP has no operand.
     let value = if op == ReduceOp::NoOp { &[0; MOST] } else { bytes(origin, ty.size())? };
-    Ok(win.epochs(|epochs| epochs.fetch_op_raw(at.rank, at.displacement, op, ty, value, room))?)
+    Ok(win.epochs().fetch_op_raw(at.rank, at.displacement, op, ty, value, room)?)
 }
 
 /// `MPI_Compare_and_swap`.
@@ -198,5 +239,5 @@ pub fn compare_and_swap(
     let ty = element(ty)?;
     let (value, compare) = (bytes(origin, ty.size())?, bytes(compare, ty.size())?);
     let room = bytes_mut(result, ty.size())?;
-    Ok(win.epochs(|epochs| epochs.compare_and_swap_raw(at.rank, at.displacement, ty, compare, value, room))?)
+    Ok(win.epochs().compare_and_swap_raw(at.rank, at.displacement, ty, compare, value, room)?)
 }

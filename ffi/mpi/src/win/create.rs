@@ -110,7 +110,7 @@ pub fn win_free(win: Place<Win>) -> Result<()> {
     let handle = win.get()?;
     let at = |failure: crate::failure::Failure| failure.at(Site::Win(handle));
     let object = get(handle)?;
-    object.epochs(|epochs| epochs.check_closed("free")).map_err(|e| at(e.into()))?;
+    object.epochs().check_closed("free").map_err(|e| at(e.into()))?;
     object.attributes.delete_all(handle.0).map_err(at)?;
     drop(object);
     let object = WINS.remove(handle.0)?;

@@ -59,10 +59,9 @@ pub fn win_get_name(win: Win, name: Text, len: Place<c_int>) -> Result<()> {
     name.set_with_length(&text, abi::MAX_OBJECT_NAME, len)
 }
 
-/// `MPI_Win_set_info`: the hints that windows know are fixed when they are made, so nothing changes.
+/// `MPI_Win_set_info`.
 pub fn win_set_info(win: Win, info: Info) -> Result<()> {
-    get(win)?;
-    info::hints(info).map(drop)
+    Ok(get(win)?.window().set_info(&info::hints(info)?)?)
 }
 
 /// `MPI_Win_get_info`.

@@ -1,22 +1,23 @@
-//! Operations with requests (MPI-4.1 §12.3.5). Their requests are complete when the call returns: puts and accumulates
-//! have copied their operands, gets have their data.
+//! Operations with requests (MPI-4.1 §12.3.5). Those to memory at hand are complete when the call returns, and so are
+//! accumulates that fetch nothing, whose operands are copied.
 
 use std::ffi::{c_int, c_void};
 
-use transom::{Explicit, Layout};
-
-use super::access::At;
-use super::{WinObject, access, peek};
-use crate::abi::{Aint, Datatype, Op, Request, Win};
-use crate::buffer::{Shaped, bytes, bytes_mut, count};
+use super::access::{self, fetch, transfer};
+use super::peek;
+use super::scope::target;
+use crate::abi::{Aint, Datatype, Op, Request, Status, Win};
 use crate::failure::Result;
+use crate::handlers::Site;
 use crate::place::Place;
 use crate::request;
-use crate::types::committed;
 
-/// Whether an epoch allows requests; nothing of the null rank is ever asked.
-fn check(win: &WinObject, operation: &'static str, rank: usize) -> Result<()> {
-    Ok(win.epochs(|epochs: &Explicit<'_, u8>| epochs.check_requests(operation, rank))?)
+/// Gives the program a request for what is left of an operation.
+fn give(started: Option<transom::Request<()>>, win: Win, request: Place<Request>) -> Result<()> {
+    request.set(match started {
+        Some(started) => request::running(started.map(|()| Ok(Status::EMPTY)), Site::Win(win))?,
+        None => request::done()?,
+    })
 }
 
 /// `MPI_Rput`.
@@ -32,15 +33,14 @@ pub fn rput(
     win: Win,
     request: Place<Request>,
 ) -> Result<()> {
-    let object = peek(win)?;
-    let at = At::new(object, rank, displacement)?;
-    check(object, "rput", at.rank)?;
-    let (from, to) = (committed(ty)?, committed(target_ty)?);
-    let from = Shaped::new(origin, count(n)?, &from.datatype)?;
-    let to = Layout::new(count(target_n)?, &to.datatype);
-    let data = bytes(from.address, from.len)?;
-    object.epochs(|epochs| epochs.put_as(at.rank, at.displacement, data, from.layout(), to))?;
-    request.set(request::done()?)
+    let started = transfer(
+        win,
+        (origin, n, ty),
+        (rank, displacement, target_n, target_ty),
+        |epochs, rank, at, data| epochs.rput_foreign(rank, at, data),
+        |epochs, rank, at, data, to| epochs.rput_foreign_as(rank, at, data, to),
+    )?;
+    give(started, win, request)
 }
 
 /// `MPI_Rget`.
@@ -56,15 +56,14 @@ pub fn rget(
     win: Win,
     request: Place<Request>,
 ) -> Result<()> {
-    let object = peek(win)?;
-    let at = At::new(object, rank, displacement)?;
-    check(object, "rget", at.rank)?;
-    let (to, from) = (committed(ty)?, committed(target_ty)?);
-    let to = Shaped::new(origin, count(n)?, &to.datatype)?;
-    let from = Layout::new(count(target_n)?, &from.datatype);
-    let room = bytes_mut(to.address, to.len)?;
-    object.epochs(|epochs| epochs.get_as(at.rank, at.displacement, room, to.layout(), from))?;
-    request.set(request::done()?)
+    let started = transfer(
+        win,
+        (origin, n, ty),
+        (rank, displacement, target_n, target_ty),
+        |epochs, rank, at, room| epochs.rget_foreign(rank, at, room),
+        |epochs, rank, at, room, from| epochs.rget_foreign_as(rank, at, room, from),
+    )?;
+    give(started, win, request)
 }
 
 /// `MPI_Raccumulate`.
@@ -81,10 +80,9 @@ pub fn raccumulate(
     win: Win,
     request: Place<Request>,
 ) -> Result<()> {
-    let object = peek(win)?;
-    check(object, "raccumulate", At::new(object, rank, displacement)?.rank)?;
+    peek(win)?.epochs().check_requests("raccumulate", target(rank)?)?;
     access::accumulate(origin, n, ty, rank, displacement, target_n, target_ty, op, win)?;
-    request.set(request::done()?)
+    give(None, win, request)
 }
 
 /// `MPI_Rget_accumulate`.
@@ -104,22 +102,15 @@ pub fn rget_accumulate(
     win: Win,
     request: Place<Request>,
 ) -> Result<()> {
-    let object = peek(win)?;
-    check(object, "rget_accumulate", At::new(object, rank, displacement)?.rank)?;
-    let into = (result, result_n, result_ty);
-    access::get_accumulate(
-        origin,
-        n,
-        ty,
-        into.0,
-        into.1,
-        into.2,
-        rank,
-        displacement,
-        target_n,
-        target_ty,
-        op,
+    let started = fetch(
         win,
+        (origin, n, ty),
+        (result, result_n, result_ty),
+        (rank, displacement, target_n, target_ty),
+        op,
+        |epochs, rank, at, (op, operands, result, to)| {
+            epochs.rget_accumulate_foreign_as(rank, at, op, operands, result, to)
+        },
     )?;
-    request.set(request::done()?)
+    give(started, win, request)
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use transom::{Assert, LockKind, Result as Done};
+use transom::{Assert, LockKind};
 
 use super::scope::target;
 use super::{WinObject, peek};
@@ -11,8 +11,8 @@ use crate::abi::{
     MODE_NOPUT, MODE_NOSTORE, MODE_NOSUCCEED, Win,
 };
 use crate::failure::{Result, fail};
+use crate::group;
 use crate::place::{Place, flag};
-use crate::{group, world};
 
 /// The assertions that an argument names.
 fn assertions(assert: c_int) -> Result<Assert> {
@@ -44,43 +44,36 @@ fn ranks(win: &WinObject, members: Group) -> Result<Vec<usize>> {
 /// `MPI_Win_fence`.
 pub fn win_fence(assert: c_int, win: Win) -> Result<()> {
     let assert = assertions(assert)?;
-    Ok(peek(win)?.epochs(|epochs| epochs.fence(assert))?)
+    Ok(peek(win)?.epochs().fence(assert)?)
 }
 
 /// `MPI_Win_post`.
 pub fn win_post(members: Group, assert: c_int, win: Win) -> Result<()> {
     let (win, assert) = (peek(win)?, assertions(assert)?);
     let ranks = ranks(win, members)?;
-    Ok(win.epochs(|epochs| epochs.post(&ranks, assert))?)
+    Ok(win.epochs().post(&ranks, assert)?)
 }
 
 /// `MPI_Win_start`.
 pub fn win_start(members: Group, assert: c_int, win: Win) -> Result<()> {
     let (win, assert) = (peek(win)?, assertions(assert)?);
     let ranks = ranks(win, members)?;
-    Ok(win.epochs(|epochs| epochs.start(&ranks, assert))?)
+    Ok(win.epochs().start(&ranks, assert)?)
 }
 
 /// `MPI_Win_complete`.
 pub fn win_complete(win: Win) -> Result<()> {
-    Ok(peek(win)?.epochs(|epochs| epochs.complete())?)
+    Ok(peek(win)?.epochs().complete()?)
 }
 
-/// `MPI_Win_wait`: other threads come in between, who may complete what the others wait for.
+/// `MPI_Win_wait`.
 pub fn win_wait(win: Win) -> Result<()> {
-    let win = peek(win)?;
-    if !world::is_multiple() {
-        return Ok(win.epochs(|epochs| epochs.wait())?);
-    }
-    while !win.epochs(|epochs| epochs.test())? {
-        std::thread::yield_now();
-    }
-    Ok(())
+    Ok(peek(win)?.epochs().wait()?)
 }
 
 /// `MPI_Win_test`.
 pub fn win_test(win: Win, ended: Place<c_int>) -> Result<()> {
-    ended.set(flag(peek(win)?.epochs(|epochs| epochs.test())?))
+    ended.set(flag(peek(win)?.epochs().test()?))
 }
 
 /// `MPI_Win_lock`.
@@ -97,48 +90,48 @@ pub fn win_lock(kind: c_int, rank: c_int, assert: c_int, win: Win) -> Result<()>
         }
     };
     let (rank, assert) = (target(rank)?, assertions(assert)?);
-    Ok(win.epochs(|epochs| epochs.lock(kind, rank, assert))?)
+    Ok(win.epochs().lock(kind, rank, assert)?)
 }
 
 /// `MPI_Win_unlock`.
 pub fn win_unlock(rank: c_int, win: Win) -> Result<()> {
     let rank = target(rank)?;
-    Ok(peek(win)?.epochs(|epochs| epochs.unlock(rank))?)
+    Ok(peek(win)?.epochs().unlock(rank)?)
 }
 
 /// `MPI_Win_lock_all`.
 pub fn win_lock_all(assert: c_int, win: Win) -> Result<()> {
     let assert = assertions(assert)?;
-    Ok(peek(win)?.epochs(|epochs| epochs.lock_all(assert))?)
+    Ok(peek(win)?.epochs().lock_all(assert)?)
 }
 
 /// `MPI_Win_unlock_all`.
 pub fn win_unlock_all(win: Win) -> Result<()> {
-    Ok(peek(win)?.epochs(|epochs| epochs.unlock_all())?)
+    Ok(peek(win)?.epochs().unlock_all()?)
 }
 
 /// `MPI_Win_flush`.
 #[inline]
 pub fn win_flush(rank: c_int, win: Win) -> Result<()> {
     let rank = target(rank)?;
-    Ok(peek(win)?.epochs(|epochs| -> Done<()> { epochs.flush(rank) })?)
+    Ok(peek(win)?.epochs().flush(rank)?)
 }
 
 /// `MPI_Win_flush_all`.
 pub fn win_flush_all(win: Win) -> Result<()> {
-    Ok(peek(win)?.epochs(|epochs| epochs.flush_all())?)
+    Ok(peek(win)?.epochs().flush_all()?)
 }
 
 /// `MPI_Win_flush_local`.
 #[inline]
 pub fn win_flush_local(rank: c_int, win: Win) -> Result<()> {
     let rank = target(rank)?;
-    Ok(peek(win)?.epochs(|epochs| epochs.flush_local(rank))?)
+    Ok(peek(win)?.epochs().flush_local(rank)?)
 }
 
 /// `MPI_Win_flush_local_all`.
 pub fn win_flush_local_all(win: Win) -> Result<()> {
-    Ok(peek(win)?.epochs(|epochs| epochs.flush_local_all())?)
+    Ok(peek(win)?.epochs().flush_local_all()?)
 }
 
 /// `MPI_Win_sync`.

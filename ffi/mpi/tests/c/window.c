@@ -135,6 +135,30 @@ int main(int argc, char **argv) {
     CHECK(len && strcmp(value, "none") == 0);
     OK(MPI_Info_free(&info));
     operations(win, base);
+    OK(MPI_Info_create(&info));
+    OK(MPI_Info_set(info, "no_locks", "true"));
+    OK(MPI_Info_set(info, "same_size", "true"));
+    OK(MPI_Info_set(info, "of nobody", "true"));
+    OK(MPI_Win_set_info(win, info));
+    OK(MPI_Info_free(&info));
+    OK(MPI_Win_get_info(win, &info));
+    OK(MPI_Info_get(info, "no_locks", MPI_MAX_INFO_VAL - 1, value, &len));
+    CHECK(len && strcmp(value, "true") == 0);
+    /* Fixed when the window is made, and unknown: neither is in effect. */
+    OK(MPI_Info_get(info, "same_size", MPI_MAX_INFO_VAL - 1, value, &len));
+    CHECK(len && strcmp(value, "false") == 0);
+    OK(MPI_Info_get(info, "of nobody", MPI_MAX_INFO_VAL - 1, value, &len));
+    CHECK(!len);
+    OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+    FAILS(MPI_Win_lock(MPI_LOCK_SHARED, rank_, 0, win), MPI_ERR_RMA_SYNC);
+    FAILS(MPI_Win_lock_all(0, win), MPI_ERR_RMA_SYNC);
+    OK(MPI_Info_set(info, "no_locks", "false"));
+    OK(MPI_Win_set_info(win, info));
+    OK(MPI_Win_lock(MPI_LOCK_SHARED, rank_, 0, win));
+    OK(MPI_Win_unlock(rank_, win));
+    OK(MPI_Info_set(info, "no_locks", "perhaps"));
+    FAILS(MPI_Win_set_info(win, info), MPI_ERR_INFO_VALUE);
+    OK(MPI_Info_free(&info));
     OK(MPI_Win_free(&win));
 
     int *ints = NULL;
