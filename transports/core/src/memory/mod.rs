@@ -7,13 +7,13 @@
 //! that overlap in time on the same bytes leave any mixture of the two, as MPI-4.1 §12.7 allows.
 
 mod copy;
-mod replace;
 mod span;
 mod sparse;
 mod stripes;
 #[cfg(test)]
 mod tests;
 mod update;
+mod words;
 
 #[cfg(not(target_arch = "x86_64"))]
 use std::sync::atomic::Ordering;

@@ -3,11 +3,11 @@
 //! An element of up to 8 bytes that is aligned to its size is updated by a CPU atomic; any other under the
 //! lock of its place ([`Stripes`]). The rule depends on the type and the address modulo 8 only, which is the
 //! same in every process because mappings are aligned to pages: so everybody takes the same way to one
-//! element. Many small ones are replaced and read by the word (`replace.rs`).
+//! element. Many small ones are updated by the word (`words.rs`).
 
 use std::ptr;
 
-use super::{Span, Stripes, replace};
+use super::{Span, Stripes, words};
 use crate::elements::cell::{self, element};
 use crate::{
     Basic, DataType, Number, ReduceOp, Swappable, TransportError, TransportResult, reduce_valid, swap_valid,
@@ -192,9 +192,9 @@ impl Span {
         let (true, Ok(start)) = (whole, self.at(offset, origin.len())) else {
             return Err(TransportError::Range { offset, bytes: origin.len(), len: self.len() });
         };
-        if replace::in_words(op, T::TYPE, start, origin.len()) {
+        if words::in_words::<T>(start, origin.len()) {
             // SAFETY: in bounds (Span::at), alive as long as `self`; memory of spans is written by CPU atomics and raw copies only.
-            return unsafe { replace::replace(locks, op, start, origin, fetched) };
+            return unsafe { words::update::<T>(locks, op, start, origin, fetched) };
         }
         let mut results = fetched.map(|f| f.chunks_exact_mut(size));
         for (i, operand) in origin.chunks_exact(size).enumerate() {

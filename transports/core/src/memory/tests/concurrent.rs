@@ -230,6 +230,39 @@ fn a_few_bytes_are_replaced_together() {
     }
 }
 
+/// Sums of many small elements go by the word, those of single ones do not, and none is lost.
+#[test]
+fn words_of_small_elements_add_up() {
+    const ROUNDS: usize = 20_000;
+    fn each<T: Basic + From<u8>>(offset: usize, value: impl Fn(usize) -> T + Sync) {
+        const MANY: usize = 21;
+        let size = size_of::<T>();
+        let (span, stripes) = (Span::anonymous(128).unwrap(), Stripes::private().unwrap());
+        let sum = |at: usize, bytes: &[u8]| {
+            span.update(&stripes, at as u64, ReduceOp::Sum, T::TYPE, at, bytes, None).unwrap();
+        };
+        std::thread::scope(|s| {
+            s.spawn(|| {
+                let ones: Vec<u8> =
+                    [T::from(1); MANY].iter().flat_map(|one| one.as_bytes().to_vec()).collect();
+                (0..ROUNDS).for_each(|_| sum(offset, &ones));
+            });
+            let one = T::from(1);
+            (0..ROUNDS).for_each(|round| sum(offset + round % MANY * size, one.as_bytes()));
+        });
+        let mut bytes = vec![0; MANY * size];
+        span.copy_out(offset, &mut bytes).unwrap();
+        for (i, found) in bytes.chunks_exact(size).enumerate() {
+            let alone = (0..ROUNDS).filter(|round| round % MANY == i).count();
+            assert_eq!(found, value(ROUNDS + alone).as_bytes(), "{:?} {i}", T::TYPE);
+        }
+    }
+    each::<u8>(3, |sum| sum as u8);
+    each::<u16>(6, |sum| sum as u16);
+    each::<u32>(4, |sum| sum as u32);
+    each::<f32>(12, |sum| sum as f32);
+}
+
 /// Neighbours of what is replaced by the word are updated by others meanwhile, and nothing of theirs is lost.
 #[test]
 fn words_stop_where_the_elements_do() {

@@ -1,36 +1,38 @@
-//! Replacing and reading many small elements: whatever their type, these move bytes, so that a word of the CPU takes several
-//! elements at once, each of which is still replaced or read as a whole.
+//! Many small elements at once: a word of the CPU takes several, each of which is still updated as a whole. An atomic
+//! instruction for each would take most of the time.
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use super::Stripes;
-use crate::{DataType, ReduceOp, TransportResult};
+use crate::elements::cell::element;
+use crate::{Basic, ReduceOp, TransportResult};
 
 /// Up to so many bytes are replaced or read under the lock of their place, so that nobody sees a part of them: more than the
 /// standard's atomicity, which is of single elements (MPI-4.1 §12.7.2), but programs send small structures as bytes.
 const TOGETHER: usize = 64;
 
-/// Whether elements of `ty` at `at` can be replaced or read in words: none of them, aligned, lies in two.
-pub(super) fn in_words(op: ReduceOp, ty: DataType, at: *const u8, bytes: usize) -> bool {
-    let moves = matches!(op, ReduceOp::Replace | ReduceOp::NoOp);
+/// Whether several elements at `at` can be updated by the word: aligned, none of them lies in two.
+pub(super) fn in_words<T: Basic>(at: *const u8, bytes: usize) -> bool {
     // Wider ones may have padding, and gain nothing.
-    moves && bytes > ty.size() && matches!(ty.size(), 1 | 2 | 4) && (at as usize).is_multiple_of(ty.size())
+    let size = size_of::<T>();
+    bytes > size && matches!(size, 1 | 2 | 4) && (at as usize).is_multiple_of(size)
 }
 
-/// Replaces (or, with [`ReduceOp::NoOp`], reads) as many bytes as `origin` has; `fetched`, as long, receives what was there.
+/// Applies `op` to the elements from `at` on, as many as `origin` has, in words; `fetched`, as long, receives what was there.
 ///
 /// # Safety
 /// `at` is valid for reads and writes of so many bytes, and everybody else who writes there meanwhile does so by CPU atomics
-/// or raw copies.
-pub(super) unsafe fn replace(
+/// or raw copies. [`in_words`] says yes.
+pub(super) unsafe fn update<T: Basic>(
     locks: Option<(&Stripes, u64)>,
     op: ReduceOp,
     at: *mut u8,
     origin: &[u8],
     mut fetched: Option<&mut [u8]>,
 ) -> TransportResult<()> {
+    let moves = matches!(op, ReduceOp::Replace | ReduceOp::NoOp);
     let _held = match locks {
-        Some((stripes, place)) if origin.len() <= TOGETHER => Some(stripes.lock(place)?),
+        Some((stripes, place)) if moves && origin.len() <= TOGETHER => Some(stripes.lock(place)?),
         _ => None,
     };
     let mut done = 0;
@@ -45,11 +47,20 @@ pub(super) unsafe fn replace(
                 // SAFETY: valid for the word, which is aligned; accesses by others as the contract says
                 // (std::sync::atomic, "Memory model").
                 let cell = unsafe { <$atomic>::from_ptr(here.cast()) };
-                let mut new = [0; size_of::<$word>()];
-                new.copy_from_slice(&rest[..width]);
+                let mut operands = [0; size_of::<$word>()];
+                operands.copy_from_slice(&rest[..width]);
                 let was = match op {
-                    ReduceOp::Replace => cell.swap(<$word>::from_ne_bytes(new), Ordering::AcqRel),
-                    _ => cell.load(Ordering::Acquire),
+                    ReduceOp::Replace => cell.swap(<$word>::from_ne_bytes(operands), Ordering::AcqRel),
+                    ReduceOp::NoOp => cell.load(Ordering::Acquire),
+                    _ => loop {
+                        let was = cell.load(Ordering::Acquire);
+                        let mut new = was.to_ne_bytes();
+                        reduce::<T>(op, &mut new, &operands);
+                        let new = <$word>::from_ne_bytes(new);
+                        if cell.compare_exchange(was, new, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+                            break was;
+                        }
+                    },
                 };
                 old[..width].copy_from_slice(&was.to_ne_bytes());
             }};
@@ -66,4 +77,13 @@ pub(super) unsafe fn replace(
         done += width;
     }
     Ok(())
+}
+
+/// `elements = elements op operands`.
+#[inline]
+fn reduce<T: Basic>(op: ReduceOp, elements: &mut [u8], operands: &[u8]) {
+    let size = size_of::<T>();
+    for (at, operand) in elements.chunks_exact_mut(size).zip(operands.chunks_exact(size)) {
+        at.copy_from_slice(T::reduce(op, element(at), element(operand)).as_bytes());
+    }
 }
