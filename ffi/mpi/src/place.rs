@@ -32,7 +32,8 @@ impl<T: Copy> Place<T> {
         self.0.is_null()
     }
 
-    fn check(self) -> Result<()> {
+    /// That there is one: for calls that could not be undone after they have found none.
+    pub fn check(self) -> Result<()> {
         if self.0.is_null() { fail(ERR_ARG, "an argument is a null pointer") } else { Ok(()) }
     }
 

@@ -116,8 +116,41 @@ fn shared_windows() {
     run("shared", &[1, 2, 3], &["shm"]);
 }
 
+/// Each function of windows is in the table of wrong arguments.
+#[test]
+fn every_function_of_windows_has_wrong_arguments() {
+    let program = include_str!("c/arguments.c");
+    let of_table = |line: &'static str| Some(line.trim().strip_prefix("X(")?.split_once(',')?.0);
+    let mut known: Vec<String> = program
+        .lines()
+        .filter_map(of_table)
+        .filter(|name| !name.starts_with('"'))
+        .map(str::to_owned)
+        .collect();
+    let mut expected = Vec::new();
+    for line in include_str!("../abi/functions.txt").lines().filter(|line| !line.starts_with('#')) {
+        let Some(name) = line.split_whitespace().nth(1) else { continue };
+        let (plain, large) = name.strip_suffix("/c").map_or((name, false), |plain| (plain, true));
+        let converts = plain.ends_with("c2f") || plain.ends_with("f2c");
+        if converts || !(plain.starts_with("Win_") || line.contains(" win:win")) {
+            continue;
+        }
+        expected.push(plain.to_owned());
+        expected.extend(large.then(|| format!("{plain}_c")));
+    }
+    known.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(known, expected);
+    assert_eq!(known.len(), 61);
+}
+
 #[test]
 fn wrong_arguments_of_windows() {
+    run("arguments", &[1, 2], &BOTH);
+}
+
+#[test]
+fn windows_in_a_wrong_order() {
     run("wrong", &[1, 2], &BOTH);
 }
 

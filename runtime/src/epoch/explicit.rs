@@ -79,6 +79,7 @@ impl<'w, T: Element> Explicit<'w, T> {
         match self.opened.with(|opened| opened.take_lock(target)) {
             Some(access) => access.close(),
             None => {
+                self.core.target("unlock", target)?;
                 let message = "no lock of this rank is held: call lock first";
                 Err(self.core.error(Class::RmaSync, "unlock", message).with_target(target))
             }

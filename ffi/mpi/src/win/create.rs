@@ -29,6 +29,12 @@ fn add(window: Window<u8>, base: usize, win: Place<Win>) -> Result<()> {
     win.set(Win(WINS.insert(Arc::new(WinObject::new(window, base)))?))
 }
 
+/// That there are places for what a call gives: a window that was made could not be given back by this rank alone.
+fn check_places(base: *mut c_void, win: Place<Win>) -> Result<()> {
+    win.check()?;
+    if base.is_null() { fail(ERR_ARG, "the place for an address is a null pointer") } else { Ok(()) }
+}
+
 /// `MPI_Win_create`.
 pub fn win_create(
     base: *mut c_void,
@@ -38,6 +44,7 @@ pub fn win_create(
     comm: Comm,
     win: Place<Win>,
 ) -> Result<()> {
+    win.check()?;
     let comm = world::comm(comm)?;
     let (size, options) = (bytes(size)?, options(unit, info)?);
     if size > 0 && (base as usize) < 4096 {
@@ -56,6 +63,7 @@ pub fn win_allocate(
     base: *mut c_void,
     win: Place<Win>,
 ) -> Result<()> {
+    check_places(base, win)?;
     let comm = world::comm(comm)?;
     let window = comm.comm.allocate_with::<u8>(bytes(size)?, &options(unit, info)?)?;
     let address = window.base();
@@ -72,6 +80,7 @@ pub fn win_allocate_shared(
     base: *mut c_void,
     win: Place<Win>,
 ) -> Result<()> {
+    check_places(base, win)?;
     let comm = world::comm(comm)?;
     let window = comm.comm.allocate_shared_with::<u8>(bytes(size)?, &options(unit, info)?)?;
     let address = window.local().address();
@@ -81,6 +90,7 @@ pub fn win_allocate_shared(
 
 /// `MPI_Win_create_dynamic`.
 pub fn win_create_dynamic(info: Info, comm: Comm, win: Place<Win>) -> Result<()> {
+    win.check()?;
     let comm = world::comm(comm)?;
     let window = comm.comm.dynamic_with::<u8>(&options(1, info)?)?;
     add(window, 0, win)

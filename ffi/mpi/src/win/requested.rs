@@ -33,6 +33,7 @@ pub fn rput(
     win: Win,
     request: Place<Request>,
 ) -> Result<()> {
+    request.check()?;
     let started = transfer(
         win,
         (origin, n, ty),
@@ -56,6 +57,7 @@ pub fn rget(
     win: Win,
     request: Place<Request>,
 ) -> Result<()> {
+    request.check()?;
     let started = transfer(
         win,
         (origin, n, ty),
@@ -80,6 +82,7 @@ pub fn raccumulate(
     win: Win,
     request: Place<Request>,
 ) -> Result<()> {
+    request.check()?;
     peek(win)?.epochs().check_requests("raccumulate", target(rank)?)?;
     access::accumulate(origin, n, ty, rank, displacement, target_n, target_ty, op, win)?;
     give(None, win, request)
@@ -102,6 +105,7 @@ pub fn rget_accumulate(
     win: Win,
     request: Place<Request>,
 ) -> Result<()> {
+    request.check()?;
     let started = fetch(
         win,
         (origin, n, ty),

@@ -73,7 +73,9 @@ pub fn win_wait(win: Win) -> Result<()> {
 
 /// `MPI_Win_test`.
 pub fn win_test(win: Win, ended: Place<c_int>) -> Result<()> {
-    ended.set(flag(peek(win)?.epochs().test()?))
+    let win = peek(win)?;
+    ended.check()?;
+    ended.set(flag(win.epochs().test()?))
 }
 
 /// `MPI_Win_lock`.
