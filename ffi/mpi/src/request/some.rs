@@ -2,6 +2,7 @@
 
 use std::ffi::c_int;
 
+use super::Outcome;
 use super::calls::give;
 use super::many::{Many, Statuses};
 use crate::abi::{Request, Status, UNDEFINED};
@@ -25,6 +26,76 @@ pub fn waitall(n: c_int, requests: Place<Request>, statuses: Place<Status>) -> R
     all.finish()
 }
 
+/// What a look at requests does to those that have ended.
+#[derive(Debug, Clone, Copy)]
+enum Look {
+    /// Takes them.
+    Take,
+    /// Leaves them as they are.
+    Peek,
+}
+
+impl Look {
+    /// The outcome of a request that has ended; nothing of null ones.
+    fn outcome(self, many: &Many, place: usize) -> Result<Outcome> {
+        match self {
+            Self::Take => many.end(place),
+            Self::Peek => Ok(many.at(place).map_or(Ok(Status::EMPTY), |object| object.peek())),
+        }
+    }
+
+    /// Whether all have ended, and their statuses.
+    fn all(self, many: &Many, ended: Place<c_int>, statuses: Place<Status>) -> Result<()> {
+        // All are polled, so that all make progress.
+        let pending = (0..many.len()).filter(|place| many.at(*place).is_some_and(|object| !object.poll()));
+        if pending.count() > 0 {
+            return ended.set(flag(false));
+        }
+        ended.set(flag(true))?;
+        let mut all = Statuses::new(statuses);
+        for place in 0..many.len() {
+            all.push(self.outcome(many, place)?)?;
+        }
+        all.finish()
+    }
+
+    /// Whether one has ended, which, and its status.
+    fn any(self, many: &Many, index: Place<c_int>, ended: Place<c_int>, status: Place<Status>) -> Result<()> {
+        let active = many.active();
+        let found = active.iter().find(|(_, object)| object.poll()).map(|(place, _)| *place);
+        index.set(found.map_or(UNDEFINED, int))?;
+        ended.set(flag(found.is_some() || active.is_empty()))?;
+        match found {
+            Some(place) => give(self.outcome(many, place)?, status),
+            None if active.is_empty() => give(Ok(Status::EMPTY), status),
+            None => Ok(()),
+        }
+    }
+
+    /// Which have ended, and their statuses.
+    fn some(
+        self,
+        many: &Many,
+        count: Place<c_int>,
+        indices: Place<c_int>,
+        statuses: Place<Status>,
+    ) -> Result<()> {
+        let active = many.active();
+        if active.is_empty() {
+            return count.set(UNDEFINED);
+        }
+        let ended: Vec<usize> =
+            active.into_iter().filter(|(_, object)| object.poll()).map(|(place, _)| place).collect();
+        count.set(int(ended.len()))?;
+        let mut all = Statuses::new(statuses);
+        for (index, place) in ended.into_iter().enumerate() {
+            indices.set_at(index, int(place))?;
+            all.push(self.outcome(many, place)?)?;
+        }
+        all.finish()
+    }
+}
+
 /// `MPI_Testall`.
 pub fn testall(
     n: c_int,
@@ -32,18 +103,17 @@ pub fn testall(
     ended: Place<c_int>,
     statuses: Place<Status>,
 ) -> Result<()> {
-    let many = Many::new(n, requests)?;
-    // All are polled, so that all make progress.
-    let pending = (0..many.len()).filter(|place| many.at(*place).is_some_and(|object| !object.poll()));
-    if pending.count() > 0 {
-        return ended.set(flag(false));
-    }
-    ended.set(flag(true))?;
-    let mut all = Statuses::new(statuses);
-    for place in 0..many.len() {
-        all.push(many.end(place)?)?;
-    }
-    all.finish()
+    Look::Take.all(&Many::new(n, requests)?, ended, statuses)
+}
+
+/// `MPI_Request_get_status_all`.
+pub fn request_get_status_all(
+    n: c_int,
+    requests: Place<Request>,
+    ended: Place<c_int>,
+    statuses: Place<Status>,
+) -> Result<()> {
+    Look::Peek.all(&Many::new(n, requests)?, ended, statuses)
 }
 
 /// `MPI_Waitany`.
@@ -69,37 +139,18 @@ pub fn testany(
     ended: Place<c_int>,
     status: Place<Status>,
 ) -> Result<()> {
-    let many = Many::new(n, requests)?;
-    let active = many.active();
-    if active.is_empty() {
-        index.set(UNDEFINED)?;
-        ended.set(flag(true))?;
-        return give(Ok(Status::EMPTY), status);
-    }
-    match active.iter().find(|(_, object)| object.poll()) {
-        Some((place, _)) => {
-            index.set(int(*place))?;
-            ended.set(flag(true))?;
-            give(many.end(*place)?, status)
-        }
-        None => {
-            index.set(UNDEFINED)?;
-            ended.set(flag(false))
-        }
-    }
+    Look::Take.any(&Many::new(n, requests)?, index, ended, status)
 }
 
-/// Takes the outcomes of all that have ended.
-fn take_some(many: &Many, count: Place<c_int>, indices: Place<c_int>, statuses: Place<Status>) -> Result<()> {
-    let places: Vec<usize> =
-        many.active().into_iter().filter(|(_, object)| object.poll()).map(|(place, _)| place).collect();
-    count.set(int(places.len()))?;
-    let mut all = Statuses::new(statuses);
-    for (index, place) in places.into_iter().enumerate() {
-        indices.set_at(index, int(place))?;
-        all.push(many.end(place)?)?;
-    }
-    all.finish()
+/// `MPI_Request_get_status_any`.
+pub fn request_get_status_any(
+    n: c_int,
+    requests: Place<Request>,
+    index: Place<c_int>,
+    ended: Place<c_int>,
+    status: Place<Status>,
+) -> Result<()> {
+    Look::Peek.any(&Many::new(n, requests)?, index, ended, status)
 }
 
 /// `MPI_Waitsome`.
@@ -111,10 +162,8 @@ pub fn waitsome(
     statuses: Place<Status>,
 ) -> Result<()> {
     let many = Many::new(n, requests)?;
-    match Many::await_one(&many.active())? {
-        Some(_) => take_some(&many, count, indices, statuses),
-        None => count.set(UNDEFINED),
-    }
+    Many::await_one(&many.active())?;
+    Look::Take.some(&many, count, indices, statuses)
 }
 
 /// `MPI_Testsome`.
@@ -125,51 +174,7 @@ pub fn testsome(
     indices: Place<c_int>,
     statuses: Place<Status>,
 ) -> Result<()> {
-    let many = Many::new(n, requests)?;
-    if many.active().is_empty() {
-        return count.set(UNDEFINED);
-    }
-    take_some(&many, count, indices, statuses)
-}
-
-/// `MPI_Request_get_status_all`.
-pub fn request_get_status_all(
-    n: c_int,
-    requests: Place<Request>,
-    ended: Place<c_int>,
-    statuses: Place<Status>,
-) -> Result<()> {
-    let many = Many::new(n, requests)?;
-    let pending = (0..many.len()).filter(|place| many.at(*place).is_some_and(|object| !object.poll()));
-    if pending.count() > 0 {
-        return ended.set(flag(false));
-    }
-    ended.set(flag(true))?;
-    let mut all = Statuses::new(statuses);
-    for place in 0..many.len() {
-        all.push(many.at(place).map_or(Ok(Status::EMPTY), |object| object.peek()))?;
-    }
-    all.finish()
-}
-
-/// `MPI_Request_get_status_any`.
-pub fn request_get_status_any(
-    n: c_int,
-    requests: Place<Request>,
-    index: Place<c_int>,
-    ended: Place<c_int>,
-    status: Place<Status>,
-) -> Result<()> {
-    let many = Many::new(n, requests)?;
-    let active = many.active();
-    let found = active.iter().find(|(_, object)| object.poll());
-    index.set(found.map_or(UNDEFINED, |(place, _)| int(*place)))?;
-    ended.set(flag(found.is_some() || active.is_empty()))?;
-    match found {
-        Some((_, object)) => give(object.peek(), status),
-        None if active.is_empty() => give(Ok(Status::EMPTY), status),
-        None => Ok(()),
-    }
+    Look::Take.some(&Many::new(n, requests)?, count, indices, statuses)
 }
 
 /// `MPI_Request_get_status_some`.
@@ -180,18 +185,5 @@ pub fn request_get_status_some(
     indices: Place<c_int>,
     statuses: Place<Status>,
 ) -> Result<()> {
-    let many = Many::new(n, requests)?;
-    let active = many.active();
-    if active.is_empty() {
-        return count.set(UNDEFINED);
-    }
-    let mut all = Statuses::new(statuses);
-    let mut found = 0;
-    for (place, object) in active.into_iter().filter(|(_, object)| object.poll()) {
-        indices.set_at(found, int(place))?;
-        all.push(object.peek())?;
-        found += 1;
-    }
-    count.set(int(found))?;
-    all.finish()
+    Look::Peek.some(&Many::new(n, requests)?, count, indices, statuses)
 }
