@@ -36,7 +36,8 @@ pub type Start = Box<dyn Fn() -> Result<Pending> + Send + Sync>;
 enum State {
     /// A persistent one that is not started.
     Inactive,
-    Running(Pending),
+    /// Shared with threads that wait for it, which keep no other from cancelling it.
+    Running(Arc<Pending>),
     Ended(Outcome),
 }
 
@@ -55,7 +56,7 @@ pub struct RequestObject {
 static REQUESTS: Table<RequestObject> = Table::new(4, "request", ERR_REQUEST);
 
 /// Freed while they were under way: they go on.
-static ORPHANS: Mutex<Vec<Pending>> = Mutex::new(Vec::new());
+static ORPHANS: Mutex<Vec<Arc<Pending>>> = Mutex::new(Vec::new());
 
 fn add(state: State, start: Option<Start>, site: Site) -> Result<Request> {
     REQUESTS.insert(Arc::new(RequestObject { state: Mutex::new(state), start, site })).map(Request)
@@ -63,7 +64,7 @@ fn add(state: State, start: Option<Start>, site: Site) -> Result<Request> {
 
 /// A handle of something under way.
 pub fn running(pending: Pending, site: Site) -> Result<Request> {
-    add(State::Running(pending), None, site)
+    add(State::Running(Arc::new(pending)), None, site)
 }
 
 /// A handle of something that is complete, without a message.
@@ -83,9 +84,13 @@ pub fn persistent(start: Start, site: Site) -> Result<Request> {
 
 /// Lets something go on by itself.
 pub fn let_go(pending: Pending) {
+    adopt(Arc::new(pending));
+}
+
+fn adopt(pending: Arc<Pending>) {
     let mut orphans = ORPHANS.lock();
     // What has ended fills its buffers, and goes.
-    orphans.retain_mut(|orphan| orphan.test().is_none());
+    orphans.retain_mut(|orphan| Arc::get_mut(orphan).is_none_or(|orphan| orphan.test().is_none()));
     orphans.push(pending);
 }
 
@@ -118,7 +123,8 @@ impl RequestObject {
     fn poll(&self) -> bool {
         let mut state = self.state.lock();
         if let State::Running(pending) = &mut *state {
-            match pending.test() {
+            // Another thread that waits for it takes what comes of it.
+            match Arc::get_mut(pending).and_then(Pending::test) {
                 Some(result) => *state = State::Ended(outcome(result)),
                 None => return false,
             }
@@ -126,22 +132,33 @@ impl RequestObject {
         true
     }
 
+    /// What is under way, to be awaited without the lock.
+    fn running(&self) -> Option<Arc<Pending>> {
+        match &*self.state.lock() {
+            State::Running(pending) => Some(pending.clone()),
+            _ => None,
+        }
+    }
+
     /// Waits for the outcome.
     fn wait(&self) {
-        let mut state = self.state.lock();
-        if let State::Running(_) = *state
-            && let State::Running(pending) = std::mem::replace(&mut *state, State::Inactive)
-        {
-            *state = State::Ended(outcome(pending.wait()));
+        while let Some(pending) = self.running() {
+            let awaited = transom::await_any(&[&*pending]);
+            drop(pending);
+            if let Err(error) = awaited {
+                *self.state.lock() = State::Ended(Err(error.into()));
+            }
+            self.poll();
         }
     }
 
     /// The outcome, once: a persistent request is inactive then.
     fn take(&self) -> Outcome {
+        self.wait();
         match std::mem::replace(&mut *self.state.lock(), State::Inactive) {
-            State::Inactive => Ok(Status::EMPTY),
             State::Ended(outcome) => outcome.map_err(|failure| failure.at(self.site)),
-            State::Running(pending) => outcome(pending.wait()).map_err(|failure| failure.at(self.site)),
+            // Another thread started it again meanwhile: that is an error of the program's (§11.6.2).
+            State::Inactive | State::Running(_) => Ok(Status::EMPTY),
         }
     }
 
@@ -162,7 +179,7 @@ impl RequestObject {
         if !matches!(*state, State::Inactive) {
             return fail(ERR_REQUEST, "the request is active: complete it before it is started again");
         }
-        *state = State::Running(start()?);
+        *state = State::Running(Arc::new(start()?));
         Ok(())
     }
 
@@ -176,7 +193,7 @@ impl RequestObject {
     /// Lets it go on by itself.
     fn abandon(&self) {
         if let State::Running(pending) = std::mem::replace(&mut *self.state.lock(), State::Inactive) {
-            let_go(pending);
+            adopt(pending);
         }
     }
 }

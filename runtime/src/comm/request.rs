@@ -6,12 +6,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
+use parking_lot::Mutex;
+
 use crate::engine::{Engine, Promise};
 use crate::job::Member;
 use crate::{Class, Error, Result};
 
 /// Something with a result to come.
-pub(crate) trait Awaited<T>: Send {
+pub(crate) trait Awaited<T>: Send + Sync {
     fn is_done(&self) -> bool;
     /// The result, if it is there.
     fn take(&mut self) -> Option<Result<T>>;
@@ -43,9 +45,12 @@ impl<T: Send> Awaited<T> for (Arc<Promise<T>>, &'static str) {
     }
 }
 
+type Map<T, U> = Box<dyn FnOnce(T) -> Result<U> + Send>;
+
 struct Mapped<T, U> {
     inner: Box<dyn Awaited<T>>,
-    map: Option<Box<dyn FnOnce(T) -> Result<U> + Send>>,
+    /// Locked by nobody: it is there for whoever takes the result.
+    map: Mutex<Option<Map<T, U>>>,
 }
 
 impl<T, U> Awaited<U> for Mapped<T, U> {
@@ -55,7 +60,7 @@ impl<T, U> Awaited<U> for Mapped<T, U> {
 
     fn take(&mut self) -> Option<Result<U>> {
         let result = self.inner.take()?;
-        match self.map.take() {
+        match self.map.get_mut().take() {
             Some(map) => Some(result.and_then(map)),
             None => Some(Err(Error::new(Class::Argument, "wait", "the request has been completed already"))),
         }
@@ -152,7 +157,7 @@ impl<T: 'static> Request<T> {
     /// `map` is called by whoever takes the result.
     pub fn map<U: 'static>(self, map: impl FnOnce(T) -> Result<U> + Send + 'static) -> Request<U> {
         let Self { inner, operation, member, .. } = self;
-        Request::new(&member, operation, Mapped { inner, map: Some(Box::new(map)) })
+        Request::new(&member, operation, Mapped { inner, map: Mutex::new(Some(Box::new(map))) })
     }
 
     /// The result if it is there; makes progress otherwise (`MPI_Test`). After it has given a result the request is

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::sync::Arc;
 
 use super::calls::{end, object, store};
-use super::{Outcome, RequestObject, State};
+use super::{Outcome, RequestObject};
 use crate::abi::{ERR_IN_STATUS, Request, SUCCESS, Status};
 use crate::failure::{Failure, Result};
 use crate::group::count;
@@ -61,13 +61,9 @@ impl Many {
             if let Some((place, _)) = active.iter().find(|(_, object)| object.poll()) {
                 return Ok(Some(*place));
             }
-            let states: Vec<_> = active.iter().map(|(_, object)| object.state.lock()).collect();
-            let running: Vec<_> = states
-                .iter()
-                .filter_map(|state| if let State::Running(pending) = &**state { Some(pending) } else { None })
-                .collect();
-            if running.len() == states.len() {
-                transom::await_any(&running)?;
+            let running: Vec<_> = active.iter().filter_map(|(_, object)| object.running()).collect();
+            if running.len() == active.len() {
+                transom::await_any(&running.iter().map(|pending| &**pending).collect::<Vec<_>>())?;
             }
         }
     }

@@ -1,4 +1,4 @@
-/* Threads of one process on one window at MPI_THREAD_MULTIPLE: one that waits for a peer never keeps another from the call
+/* Threads of one process on one window, or request, at MPI_THREAD_MULTIPLE: one that waits for a peer never keeps another from the call
  * that the peer waits for. Each part ends in a deadlock otherwise. */
 #include <pthread.h>
 #include <time.h>
@@ -169,6 +169,29 @@ static void everybody(void) {
     together();
 }
 
+static MPI_Request awaited;
+
+static void *wait_for_it(void *nothing) {
+    MPI_Status status;
+    int cancelled;
+    OK(MPI_Wait(&awaited, &status));
+    OK(MPI_Test_cancelled(&status, &cancelled));
+    CHECK(cancelled);
+    return nothing;
+}
+
+/* A receive that a thread waits for is taken back by another. */
+static void cancel(void) {
+    pthread_t thread;
+    long word;
+    OK(MPI_Irecv(&word, 1, MPI_LONG, 1 - rank_, 77, MPI_COMM_WORLD, &awaited));
+    MPI_Request same = awaited;
+    in_thread(&thread, wait_for_it);
+    OK(MPI_Cancel(&same));
+    CHECK(pthread_join(thread, NULL) == 0);
+    together();
+}
+
 int main(int argc, char **argv) {
     int level;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
@@ -187,6 +210,7 @@ int main(int argc, char **argv) {
     start_and_post();
     wait_and_start();
     everybody();
+    cancel();
     OK(MPI_Win_free(&win));
     OK(MPI_Group_free(&other));
     OK(MPI_Group_free(&all));
