@@ -4,6 +4,10 @@
 //! A batch with puts or messages ends with a read of 4 bytes, and only that completes. It comes back after everything before
 //! it has arrived (RFC 5040 §5.5). What it reads is a count that the target keeps for this rank, of receives that it has
 //! given back (`mailboxes`): so this rank knows how many messages it may send.
+//!
+//! A new connection is tried by such a read before it is used. Soft-iWARP does not look at what arrives between its answer to
+//! the request for a connection and the moment when it makes the socket the queue pair's (`siw_accept` and
+//! `siw_cm_llp_data_ready` in Linux' siw_cm.c), not before more arrives. So the read is repeated until one comes back.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -21,6 +25,8 @@ pub(crate) const READS: usize = 4;
 /// How long to wait before looking again whether the peer has given receives back: at first, and at most.
 const PAUSE: Duration = Duration::from_micros(200);
 const LONGEST_PAUSE: Duration = Duration::from_millis(5);
+/// How long to wait for the first read of a connection before the second; before the next four times as long.
+const FIRST_READ: Duration = Duration::from_millis(20);
 
 /// What is known of the target of a connection.
 #[derive(Debug)]
@@ -35,7 +41,9 @@ pub(crate) struct Confirm {
     /// Where reads arrive, and which of these are free.
     sinks: [Local; READS],
     free: [bool; READS],
-    /// When to look again for receives, if there were none.
+    /// Whether a read has come back.
+    tried: bool,
+    /// When to read again: whether there are receives, if there were none, or because no read has come back yet.
     again: Option<Instant>,
     pause: Duration,
 }
@@ -50,8 +58,9 @@ impl Confirm {
             room: grant.receives,
             sinks: std::array::from_fn(|i| pool.local((first + i) as u32, size_of::<u32>())),
             free: [true; READS],
+            tried: false,
             again: None,
-            pause: PAUSE,
+            pause: FIRST_READ,
         })
     }
 
@@ -64,9 +73,15 @@ impl Confirm {
         self.room = self.room.wrapping_add(count.wrapping_sub(self.count));
         self.count = count;
         self.free[sink] = true;
-        if self.room > 0 {
-            (self.again, self.pause) = (None, PAUSE);
+        if self.room > 0 || !self.tried {
+            (self.tried, self.again, self.pause) = (true, None, PAUSE);
         }
+    }
+
+    /// Whether no read of the connection has come back, and none will.
+    pub fn is_in_vain(&self) -> bool {
+        let waits = |again| Instant::now() < again;
+        !self.tried && !self.free.contains(&true) && !self.again.is_some_and(waits)
     }
 
     /// A work request that reads the count.
@@ -84,13 +99,13 @@ impl Confirm {
         })
     }
 
-    /// Whether to look for receives now that there are none.
+    /// Whether to read the count now, with nothing else.
     fn is_time(&mut self) -> bool {
         let now = Instant::now();
-        let due = self.again.is_none_or(|again| now >= again);
+        let due = self.again.is_none_or(|again| now >= again) && self.free.contains(&true);
         if due {
             self.again = Some(now + self.pause);
-            self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+            self.pause = if self.tried { (self.pause * 2).min(LONGEST_PAUSE) } else { self.pause * 4 };
         }
         due
     }
@@ -98,6 +113,9 @@ impl Confirm {
     /// How many of the works behind `posted` may be posted now, of `most` for which there is room. A read that confirms them
     /// is put behind them if they need one, and counted.
     pub fn batch(&mut self, works: &mut VecDeque<Work>, posted: usize, most: usize) -> usize {
+        if !self.tried {
+            return self.try_first(works, posted, most);
+        }
         // One is left for the read.
         let most = most.min(BATCH).saturating_sub(1);
         let (mut count, mut messages, mut needed) = (0, 0, false);
@@ -121,6 +139,16 @@ impl Confirm {
         self.room -= messages;
         works.insert(posted + count, read);
         count + 1
+    }
+
+    /// [`Confirm::batch`] before a read has come back.
+    fn try_first(&mut self, works: &mut VecDeque<Work>, posted: usize, most: usize) -> usize {
+        if most == 0 || !self.is_time() {
+            return 0;
+        }
+        let Some(read) = self.read() else { return 0 };
+        works.insert(posted, read);
+        1
     }
 }
 
@@ -147,6 +175,7 @@ mod tests {
             room,
             sinks: [local; READS],
             free,
+            tried: true,
             again: None,
             pause: PAUSE,
         }
@@ -192,6 +221,38 @@ mod tests {
         assert_eq!(confirm.batch(&mut works, 2, 1), 0, "no room for a write and its read");
         assert_eq!(confirm.batch(&mut works, 2, 2), 2);
         assert_eq!(verbs(&works), [READ, READ, WRITE, CONFIRM]);
+    }
+
+    #[test]
+    fn a_read_comes_back_before_anything_else_is_posted() {
+        let counts: [u64; READS] = [0; READS];
+        let (mut confirm, mut works) = (confirm(1), works(&[Verb::Send]));
+        (confirm.tried, confirm.pause) = (false, FIRST_READ);
+        for (sink, count) in confirm.sinks.iter_mut().zip(&counts) {
+            sink.address = std::ptr::from_ref(count) as u64;
+        }
+        assert_eq!(confirm.batch(&mut works, 0, 16), 1);
+        assert_eq!(confirm.batch(&mut works, 1, 16), 0, "too early");
+        std::thread::sleep(FIRST_READ);
+        assert_eq!(confirm.batch(&mut works, 1, 16), 1);
+        assert_eq!(verbs(&works), [CONFIRM, CONFIRM, Verb::Send]);
+        assert!(!confirm.is_in_vain());
+        works.pop_front();
+        confirm.confirmed(0);
+        assert_eq!(confirm.batch(&mut works, 1, 16), 2);
+        assert_eq!(verbs(&works), [CONFIRM, Verb::Send, CONFIRM]);
+    }
+
+    #[test]
+    fn in_vain_is_when_no_read_is_left() {
+        let (mut confirm, mut works) = (confirm(1), works(&[Verb::Send]));
+        (confirm.tried, confirm.pause) = (false, Duration::ZERO);
+        for posted in 0..READS {
+            assert!(!confirm.is_in_vain());
+            assert_eq!(confirm.batch(&mut works, posted, 16), 1);
+        }
+        assert_eq!(confirm.batch(&mut works, READS, 16), 0);
+        assert!(confirm.is_in_vain());
     }
 
     #[test]

@@ -65,7 +65,7 @@ pub struct Options {
 pub struct Limits {
     /// Queue pairs to post on, at least 1. When one more peer is needed, the one that has been idle the longest goes.
     pub queue_pairs: usize,
-    /// Work requests under way at a peer, at least 2.
+    /// Work requests under way at a peer, at least 2, on iWARP 4.
     pub depth: usize,
     /// Completions that the queue has room for, at least 16 more than `receives`.
     pub completions: usize,

@@ -167,6 +167,19 @@ impl Link {
         Some(work)
     }
 
+    /// Whether its connection does not work: nothing but reads was posted on it.
+    pub fn is_in_vain(&self) -> bool {
+        matches!(self.state, State::Ready(_))
+            && self.confirm.as_ref().is_some_and(|confirm| confirm.is_in_vain())
+    }
+
+    /// Forgets what was posted, with a connection on which nothing but reads was. How many.
+    pub fn take_back(&mut self) -> usize {
+        let posted = self.posted;
+        (0..posted).for_each(|_| drop(self.pop()));
+        posted
+    }
+
     /// The device has given everything back: what it did not do waits to be posted again.
     pub fn give_back(&mut self, undone: VecDeque<Work>) {
         self.staged_bytes += undone.iter().map(Work::staged_bytes).sum::<usize>();

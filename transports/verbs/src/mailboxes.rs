@@ -18,6 +18,15 @@ use crate::work::Identity;
 /// Bytes of a count, and of what is read of it.
 const COUNT: usize = 8;
 
+/// What becomes of the queue pair of a peer that does not use it any more.
+#[derive(Debug)]
+enum Closing {
+    /// It has failed; messages that arrived on it may be in the completion queue.
+    Failed(#[expect(dead_code, reason = "it must not go before its messages were taken")] QueuePair),
+    /// It is gone; receives that it gave back may be in the completion queue.
+    Gone,
+}
+
 /// Receives of each peer.
 #[derive(Debug)]
 pub(crate) struct Mailboxes {
@@ -26,8 +35,8 @@ pub(crate) struct Mailboxes {
     /// Buffers that the caller looks at, and how many of a peer's the device has.
     held: Box<[bool]>,
     posted: Box<[u32]>,
-    /// Queue pairs that peers do not use any more, until the device has given all receives back.
-    closing: HashMap<usize, QueuePair>,
+    /// Peers that do not use their queue pair any more, until the device has given all receives back.
+    closing: HashMap<usize, Closing>,
     /// Registrations of peers' buffers, made when a peer first connects; they go before the memory.
     regions: Box<[Option<MemoryRegion>]>,
     inbox: Arc<Pool>,
@@ -102,8 +111,25 @@ impl Mailboxes {
             tracing::debug!(peer, %error, "a queue pair does not end in order");
         }
         if self.posted[peer] > 0 {
-            self.closing.insert(peer, queue_pair);
+            self.closing.insert(peer, Closing::Failed(queue_pair));
         }
+    }
+
+    /// The completion queue is empty. Queue pairs that have failed give back all receives, but soft-iWARP keeps those that were
+    /// posted after the peer had ended the connection (`siw_post_recv` does not ask whether it has): these come back when
+    /// the queue pair is gone.
+    pub fn drained(&mut self) {
+        let Self { closing, posted, .. } = self;
+        closing.retain(|peer, state| match state {
+            Closing::Failed(_) => {
+                *state = Closing::Gone;
+                true
+            }
+            Closing::Gone => {
+                posted[*peer] = 0;
+                false
+            }
+        });
     }
 
     /// The device has given a buffer back: with a message, which the caller looks at, or without.

@@ -34,6 +34,9 @@ impl Port {
         if count == 0 {
             // Whatever arrived on them has been taken.
             self.retired.clear();
+            if let Some(mailboxes) = &mut self.mailboxes {
+                mailboxes.drained();
+            }
         }
         if !self.waiting.is_empty() {
             // A link that has become idle makes room.

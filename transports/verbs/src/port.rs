@@ -146,6 +146,10 @@ impl Port {
         if let Err(reason) = link.ring(peer, &mut self.batch, self.bounds.depth, &mut self.credits) {
             tracing::debug!(peer, reason, "a work request was refused");
             self.lose(peer, &format!("a work request was refused: {reason}"));
+        } else if link.is_in_vain() {
+            tracing::debug!(peer, "nothing comes back on a new connection");
+            self.credits += link.take_back();
+            self.reconnect(peer);
         } else if link.staged() > 0 {
             self.dirty.insert(peer);
         } else if !self.dirty.is_empty() {

@@ -11,6 +11,7 @@ use slab::Slab;
 use transom_transport::{TransportError, TransportResult};
 
 use crate::Options;
+use crate::confirm;
 use crate::connect::{Connect, Connector};
 use crate::datagrams::{Datagrams, ROUTING_HEADER};
 use crate::device::{Device, Network, PORT, unavailable};
@@ -94,7 +95,7 @@ pub(crate) fn open(options: &Options, device: Device) -> TransportResult<Port> {
     }
     let bounds = Bounds {
         queue_pairs: limits.queue_pairs.max(1),
-        depth: limits.depth.clamp(2, attributes.max_qp_wr.max(2) as usize),
+        depth: limits.depth.min(attributes.max_qp_wr as usize).max(if iwarp { confirm::READS } else { 2 }),
         inline: INLINE,
         piece: device.max_message.min(1 << 30),
         put_parts: (attributes.max_sge as usize).clamp(1, MAX_PARTS),
