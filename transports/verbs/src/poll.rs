@@ -9,7 +9,7 @@ use transom_transport::{TransportError, TransportResult};
 use crate::link::State;
 use crate::manager::BROKEN;
 use crate::pool::Pool;
-use crate::port::Port;
+use crate::port::{BATCH, Port};
 use crate::work::{Identity, Then, Work};
 
 /// What the caller is to be told.
@@ -30,7 +30,11 @@ impl Port {
         self.check_open()?;
         self.ring_all();
         self.watch(false);
-        let count = self.take_completions()?;
+        let mut count = self.take_completions()?;
+        while count == BATCH && self.found.is_empty() {
+            // Whoever sleeps now is not woken by what is in the queue already.
+            count = self.take_completions()?;
+        }
         if count == 0 {
             // Whatever arrived on them has been taken.
             self.retired.clear();
