@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use transom::explain::{Kind, Path, Reason};
 use transom::{Datatype, Job, Layout, Max, Result, Sum, WindowOptions};
+use transom_transport::AtomicScope;
 
 use crate::child;
 
@@ -40,21 +41,49 @@ fn counted(job: &Job) -> Result<()> {
     })?;
     halves.lock_all(|epoch| epoch.accumulate(other, 0, Sum, &[1]))?;
     let counted = words.explain();
-    for (kind, path, operations) in [
+    let device = device();
+    let puts = [
         (Kind::Put, Path::Inline, 1),
         (Kind::Put, Path::Bounce, 1),
         (Kind::Put, Path::ZeroCopy, 1),
-        (Kind::Put, Path::List, 1),
-        (Kind::Put, Path::Packed, 1),
-        (Kind::FetchAndOp, Path::Hardware, 2),
-        (Kind::CompareAndSwap, Path::Hardware, 1),
-        (Kind::Accumulate, Path::Assisted, 1),
-    ] {
+        (Kind::Put, Path::List, u64::from(device.lists)),
+        (Kind::Put, Path::Packed, 2 - u64::from(device.lists)),
+    ];
+    let updates = match device.atomics {
+        true => [
+            (Kind::FetchAndOp, Path::Hardware, 2),
+            (Kind::CompareAndSwap, Path::Hardware, 1),
+            (Kind::Accumulate, Path::Assisted, 1),
+            (Kind::FetchAndOp, Path::Agent, 0),
+        ],
+        // The owner's own are its CPU's then.
+        false => [
+            (Kind::FetchAndOp, Path::Agent, 1),
+            (Kind::CompareAndSwap, Path::Agent, 1),
+            (Kind::Accumulate, Path::Agent, 1),
+            (Kind::FetchAndOp, Path::Cpu, 1),
+        ],
+    };
+    for (kind, path, operations) in puts.into_iter().chain(updates) {
         assert_eq!(counted.by_path(kind, path).operations, operations, "{kind:?} {path:?}\n{counted}");
     }
     let narrow = halves.explain();
-    assert_eq!(narrow.by_reason(Kind::Accumulate, Path::Agent, Reason::Type).operations, 1, "{narrow}");
+    let reason = if device.atomics { Reason::Type } else { Reason::Provider };
+    assert_eq!(narrow.by_reason(Kind::Accumulate, Path::Agent, reason).operations, 1, "{narrow}");
     job.barrier()?;
     words.free()?;
     halves.free()
+}
+
+/// What the device has.
+struct Device {
+    atomics: bool,
+    /// Soft-iWARP alone takes no lists.
+    lists: bool,
+}
+
+fn device() -> Device {
+    let names = std::env::var("TRANSOM_VERBS_DEVICE").unwrap();
+    let report = transom_verbs::describe(names.split(',').next().unwrap()).unwrap();
+    Device { atomics: report.atomics != AtomicScope::None, lists: report.link != "iWARP" }
 }
