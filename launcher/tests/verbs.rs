@@ -105,10 +105,13 @@ fn dying(job: &Job) -> Result<()> {
     Err(error)
 }
 
-/// Nothing, and the tests are skipped, where there is no device, unless `TRANSOM_CI_REQUIRE_VERBS=1`.
+/// The devices of the two hosts: `TRANSOM_TEST_HOST_DEVICES`, else all. Nothing, and the tests are skipped, where there is none,
+/// unless `TRANSOM_CI_REQUIRE_VERBS=1`.
 fn devices() -> Option<Vec<String>> {
     let required = std::env::var("TRANSOM_CI_REQUIRE_VERBS").is_ok_and(|value| value == "1");
-    let names = transom_verbs::devices();
+    let named = std::env::var("TRANSOM_TEST_HOST_DEVICES").ok();
+    let named = named.map(|names| names.split(',').map(str::to_owned).collect());
+    let names = named.map_or_else(transom_verbs::devices, Ok);
     if !std::path::Path::new("/run/netns/h1").exists() || names.is_err() {
         assert!(!required, "no hosts h1 and h2, or no device: {names:?}");
         println!("skipped: no hosts h1 and h2 with RDMA devices (ci/vm/run.sh --net netns)");
