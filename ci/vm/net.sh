@@ -84,6 +84,21 @@ namespaces() {
         printf '%s\n' 'link set lo up' "address add 10.99.0.$number/24 dev eth0" 'link set eth0 up' |
             ip -n h$number -batch -
     done
+    [ -z "$siw" ] || siw_of_namespaces
+}
+
+# rdma_cm uses a device where its interface is: siw2 in h1, siw3 in h2.
+siw_of_namespaces() {
+    echo 'link add w2 netns h1 mtu 4200 type veth peer name w3 netns h2 mtu 4200' | ip -batch -
+    local number
+    for number in 1 2; do
+        printf '%s\n' "address add 10.98.0.$number/24 dev w$((number + 1))" "link set w$((number + 1)) up" |
+            ip -n h$number -batch -
+    done
+    # Whoever makes the device while the link is down keeps its port down.
+    for number in 1 2; do
+        ip netns exec h$number rdma link add "siw$((number + 1))" type siw netdev "w$((number + 1))"
+    done
 }
 
 # The threads that move the devices' packets starve beside processes that poll, for milliseconds a message.

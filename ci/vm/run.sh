@@ -7,7 +7,8 @@
 #   --net pair          devices rxe0 (10.77.0.1) and rxe1 (10.77.0.2), joined by a link (default)
 #   --net netns         the same, and namespaces h1 (10.99.0.1) and h2 (10.99.0.2) for processes; see ci/netns-rsh
 #   --net single        device rxe0 only
-#   --siw               beside each rxe a soft-iWARP device (siw0 10.78.0.1, siw1 10.78.0.2), from $TRANSOM_SIW_KO
+#   --siw               beside each rxe a soft-iWARP device (siw0 10.78.0.1, siw1 10.78.0.2), from $TRANSOM_SIW_KO;
+#                       with --net netns one more in each namespace (siw2 10.98.0.1, siw3 10.98.0.2)
 #   --env NAME=VALUE    a variable for COMMAND, which inherits PATH, HOME, LANG, TRANSOM_* and RUST_* only
 #   --timeout SECONDS   the VM's life, boot included (default 600)
 #   --accel kvm         instead of emulation (tcg); where /dev/kvm works

@@ -1,7 +1,8 @@
 #!/bin/bash
 # tests.sh DIR BINARY…: the tests over verbs, in the VM (`ci/vm/run.sh --net netns`) or on hosts with RDMA devices.
 #
-# DIR holds transom, wordcount and heat; each BINARY is a test program, followed by `:` and the names of tests, with commas,
+# DIR holds transom, wordcount and heat; TRANSOM_VERBS_DEVICE names the devices, and TRANSOM_TEST_HOST_DEVICES those of the two hosts
+# h1 and h2 if they have others; each BINARY is a test program, followed by `:` and the names of tests, with commas,
 # or by nothing for all. `ci/verbs.sh` builds them and calls this.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
@@ -42,12 +43,18 @@ programs() { # name launcher-arguments…
         "$@" heat 200 150 100 -o "$out/n.png" --field "$out/field.raw"
 }
 devices=${TRANSOM_VERBS_DEVICE:-$(ls /sys/class/infiniband | grep -v siw | paste -sd,)}
+# Ranks take turns at devices; on two hosts each half has one.
+halves() { # ranks
+    local device
+    for device in $(tr , ' ' <<<"${TRANSOM_TEST_HOST_DEVICES:-$devices}"); do
+        printf "$device\n%.0s" $(seq $(($1 / 2)))
+    done | paste -sd,
+}
 for ranks in 2 4; do
     programs "$ranks ranks" env TRANSOM_TRANSPORT=verbs TRANSOM_VERBS_DEVICE="$devices" "$bin/transom" run -n $ranks
-    # In namespaces a device of another has no IP address, which iWARP needs.
     if [ -e /run/netns/h1 ]; then
         programs "$ranks ranks on two hosts" env TRANSOM_TRANSPORT=shm,verbs \
-            TRANSOM_VERBS_DEVICE="$devices" "$bin/transom" run --rsh "$PWD/ci/netns-rsh" --hosts h1,h2 -n $ranks
+            TRANSOM_VERBS_DEVICE="$(halves $ranks)" "$bin/transom" run --rsh "$PWD/ci/netns-rsh" --hosts h1,h2 -n $ranks
     fi
 done
 
