@@ -121,11 +121,16 @@ pub(super) fn agree(operation: &'static str, wishes: &[Wish]) -> Result<Hints> {
 
 fn agree_hints(operation: &'static str, wishes: &[Wish]) -> Result<Hints> {
     let fail = |class, message: String| Err(Error::new(class, operation, message));
-    let Some(Ok(hints)) = wishes.first().map(|wish| &wish.hints) else {
+    // Programs derive the granularity from each rank's own size: the coarsest serves all.
+    let granularity = wishes.iter().flat_map(|wish| &wish.hints).map(|hints| hints.granularity).max();
+    let coarsest = |wish: &Wish| {
+        wish.hints.clone().map(|hints| Hints { granularity: granularity.unwrap_or_default(), ..hints })
+    };
+    let Some(Ok(hints)) = wishes.first().map(coarsest) else {
         return fail(Class::Info, "a rank has no hints".into());
     };
     for (rank, wish) in wishes.iter().enumerate() {
-        if wish.hints.as_ref() != Ok(hints) {
+        if coarsest(wish).as_ref() != Ok(&hints) {
             let message = format!("the hints of ranks 0 and {rank} differ: give the same at all ranks");
             return fail(Class::Info, message);
         }
@@ -148,7 +153,7 @@ fn agree_hints(operation: &'static str, wishes: &[Wish]) -> Result<Hints> {
             return fail(Class::Info, message.into());
         }
     }
-    Ok(hints.clone())
+    Ok(hints)
 }
 
 fn enough_memory(operation: &'static str, wishes: &[Wish]) -> Result<()> {

@@ -45,6 +45,11 @@ pub fn hints(job: &Job) -> Result<()> {
     assert_eq!(info.get("transom_memory_model"), Some("unified"));
     assert_eq!(info.get("somebody_elses"), None);
     window.free()?;
+    let ranges = |rank: usize| (16 << rank).to_string();
+    let own = WindowOptions::default().with("mpi_accumulate_granularity", &ranges(job.rank()));
+    let window = job.allocate_with::<u8>(job.rank(), &own)?;
+    assert_eq!(window.info().get("mpi_accumulate_granularity"), Some(&*ranges(job.size() - 1)));
+    window.free()?;
     if job.size() > 1 {
         let error = job.allocate_with::<u8>(job.rank(), &options).unwrap_err();
         assert_eq!(error.class(), Class::Size);
