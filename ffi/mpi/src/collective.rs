@@ -1,6 +1,7 @@
 //! Collectives (MPI-4.1 chapter 6): each is a plan made of the arguments, which its three forms carry out: at once, with a
 //! request, or whenever a persistent request is started.
 
+mod across;
 pub mod gathering;
 pub mod local;
 pub mod reducing;
@@ -81,24 +82,23 @@ macro_rules! run {
 }
 pub(crate) use run;
 
-/// The three forms of a collective, of one plan: `now, nonblocking, persistent: (arguments) |communicator| plan;`.
+/// The three forms of a collective, of one plan for a communicator of one group and one for two groups:
+/// `now, nonblocking, persistent: (arguments) |communicator| plan, across plan;`.
 macro_rules! collectives {
     ($($(#[$doc:meta])* $now:ident, $later:ident, $init:ident:
-        ($($arg:ident: $ty:ty),*) |$comm:ident| $plan:expr;)*) => {$(
+        ($($arg:ident: $ty:ty),*) |$comm:ident| $plan:expr, across $across:expr;)*) => {$(
         $(#[$doc])*
         #[allow(clippy::too_many_arguments, reason = "the standard's")]
         pub fn $now($($arg: $ty,)* comm: Comm) -> Result<()> {
             let $comm = $crate::world::comm(comm)?;
-            $comm.check_intra()?;
-            $plan.block()
+            if $comm.inter.is_some() { $across.block() } else { $plan.block() }
         }
 
         /// The same, nonblocking.
         #[allow(clippy::too_many_arguments, reason = "the standard's")]
         pub fn $later($($arg: $ty,)* comm: Comm, request: Place<Request>) -> Result<()> {
             let $comm = $crate::world::comm(comm)?;
-            $comm.check_intra()?;
-            $plan.begin(comm, request)
+            if $comm.inter.is_some() { $across.begin(comm, request) } else { $plan.begin(comm, request) }
         }
 
         /// The same, persistent.
@@ -106,8 +106,7 @@ macro_rules! collectives {
         pub fn $init($($arg: $ty,)* comm: Comm, info: Info, request: Place<Request>) -> Result<()> {
             $crate::info::hints(info)?;
             let $comm = $crate::world::comm(comm)?;
-            $comm.check_intra()?;
-            $plan.keep(comm, request)
+            if $comm.inter.is_some() { $across.keep(comm, request) } else { $plan.keep(comm, request) }
         }
     )*};
 }
@@ -129,10 +128,10 @@ pub fn in_place(address: *const c_void) -> bool {
 /// A buffer's parts, one for each rank.
 pub type Parts = Arc<[Buffer]>;
 
-/// As many parts of `n` instances each as there are ranks, one behind the other.
+/// As many parts of `n` instances each as there are ranks to exchange with, one behind the other.
 pub fn equal(comm: &CommObject, address: *const c_void, n: i64, ty: Datatype) -> Result<Parts> {
     let all = Buffer::new(address, n, ty)?;
-    let ranks = i64::try_from(comm.comm.size()).unwrap_or(i64::MAX);
+    let ranks = i64::try_from(comm.partners()).unwrap_or(i64::MAX);
     (0..ranks).map(|rank| all.part(rank.saturating_mul(n), n)).collect()
 }
 
@@ -145,7 +144,7 @@ pub fn listed(
     ty: Datatype,
 ) -> Result<Parts> {
     let all = Buffer::new(address, 0, ty)?;
-    (0..comm.comm.size()).map(|rank| all.part(displacements.at(rank)?, counts.at(rank)?)).collect()
+    (0..comm.partners()).map(|rank| all.part(displacements.at(rank)?, counts.at(rank)?)).collect()
 }
 
 /// Parts with a datatype and a displacement in bytes each.
@@ -160,7 +159,12 @@ pub fn typed(
         let address = address.wrapping_byte_offset(displacements.at(rank)? as isize);
         Buffer::new(address, counts.at(rank)?, types.at(rank)?)
     };
-    (0..comm.comm.size()).map(part).collect()
+    (0..comm.partners()).map(part).collect()
+}
+
+/// The data of all parts.
+pub fn pack_all(parts: &Parts) -> Result<Vec<Vec<u8>>> {
+    parts.iter().map(Buffer::pack).collect()
 }
 
 /// Puts everybody's data where it belongs.

@@ -3,6 +3,7 @@
 pub mod calls;
 pub mod inter;
 pub mod name;
+pub mod sides;
 
 use std::sync::Arc;
 

@@ -49,6 +49,7 @@ mod calls {
     pub use crate::comm::calls::*;
     pub use crate::comm::inter::*;
     pub use crate::comm::name::*;
+    pub use crate::comm::sides::*;
     pub use crate::conversions::*;
     pub use crate::environment::*;
     pub use crate::errors::*;

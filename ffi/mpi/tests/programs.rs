@@ -180,6 +180,11 @@ fn collectives() {
 }
 
 #[test]
+fn collectives_of_two_groups() {
+    run("two_groups", &[2, 3, 4], &BOTH);
+}
+
+#[test]
 fn sessions() {
     run("session", &[1, 2, 3], &["shm"]);
 }

@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-use super::{Parts, Plan, at_root, collectives, equal, in_place, listed, root, run, unpack_all};
+use super::{Parts, Plan, across, at_root, collectives, equal, in_place, listed, root, run, unpack_all};
 use crate::abi::{Comm, Datatype, Info, Request};
 use crate::buffer::Buffer;
 use crate::comm::CommObject;
@@ -55,7 +55,7 @@ fn allgather_plan(comm: Arc<CommObject>, own: Option<Buffer>, parts: Parts) -> P
 
 collectives! {
     /// `MPI_Barrier`.
-    barrier, ibarrier, barrier_init: () |object| barrier_plan(object);
+    barrier, ibarrier, barrier_init: () |object| barrier_plan(object), across across::barrier(object);
 
     /// `MPI_Gather`.
     gather, igather, gather_init:
@@ -63,6 +63,9 @@ collectives! {
         let at = root(&object, at)?;
         let parts = at_root(&object, at, || equal(&object, to, to_n, to_ty))?;
         gather_plan(object, at, (own(from, n, ty)?, parts))
+    }, across {
+        let roles = across::roles(&object, at, || Buffer::new(from, n, ty), || equal(&object, to, to_n, to_ty))?;
+        across::gather(object, roles)
     };
 
     /// `MPI_Gatherv`.
@@ -72,6 +75,10 @@ collectives! {
         let at = root(&object, at)?;
         let parts = at_root(&object, at, || listed(&object, to, counts, at_each, to_ty))?;
         gather_plan(object, at, (own(from, n, ty)?, parts))
+    }, across {
+        let parts = || listed(&object, to, counts, at_each, to_ty);
+        let roles = across::roles(&object, at, || Buffer::new(from, n, ty), parts)?;
+        across::gather(object, roles)
     };
 
     /// `MPI_Allgather`.
@@ -79,6 +86,9 @@ collectives! {
     (from: *const c_void, n: i64, ty: Datatype, to: *mut c_void, to_n: i64, to_ty: Datatype) |object| {
         let parts = equal(&object, to, to_n, to_ty)?;
         allgather_plan(object, own(from, n, ty)?, parts)
+    }, across {
+        let parts = equal(&object, to, to_n, to_ty)?;
+        across::allgather(object, Buffer::new(from, n, ty)?, parts)
     };
 
     /// `MPI_Allgatherv`.
@@ -87,5 +97,8 @@ collectives! {
     |object| {
         let parts = listed(&object, to, counts, at_each, to_ty)?;
         allgather_plan(object, own(from, n, ty)?, parts)
+    }, across {
+        let parts = listed(&object, to, counts, at_each, to_ty)?;
+        across::allgather(object, Buffer::new(from, n, ty)?, parts)
     };
 }

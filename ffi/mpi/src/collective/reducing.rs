@@ -4,11 +4,11 @@ use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
 use super::reduction::Reduction;
-use super::{Plan, collectives, in_place, root, run};
-use crate::abi::{Comm, Datatype, Info, Op, Request};
+use super::{Plan, across, collectives, in_place, root, run};
+use crate::abi::{Comm, Datatype, ERR_COMM, Info, Op, Request};
 use crate::buffer::{Buffer, count};
 use crate::comm::CommObject;
-use crate::failure::Result;
+use crate::failure::{Result, fail};
 use crate::place::{Counts, Place};
 
 /// Operands and results: two buffers of one datatype; with `MPI_IN_PLACE`, one.
@@ -104,6 +104,26 @@ fn reduce_scatter_plan(
     }))
 }
 
+/// The other side's operands, combined and dealt out on this side, where `counts` are its ranks'.
+fn reduce_scatter_across(
+    comm: Arc<CommObject>,
+    from: *const c_void,
+    to: *mut c_void,
+    counts: &[i64],
+    ty: Datatype,
+    op: Op,
+) -> Result<Plan> {
+    let (before, rest) = counts.split_at(comm.comm.rank());
+    let sum = |counts: &[i64]| counts.iter().fold(0i64, |sum, n| sum.saturating_add(*n));
+    let own = rest.first().copied().unwrap_or(0);
+    let (from, to) = (Buffer::new(from, sum(counts), ty)?, Buffer::new(to, own, ty)?);
+    across::allreduce(comm, from, to, ty, op, count(sum(before))?)
+}
+
+fn one_group() -> Result<Plan> {
+    fail(ERR_COMM, "scans are for one group: merge the intercommunicator first")
+}
+
 collectives! {
     /// `MPI_Reduce`.
     reduce, ireduce, reduce_init:
@@ -111,29 +131,37 @@ collectives! {
         let at = root(&object, at)?;
         let to = (object.comm.rank() == at).then_some(to);
         reduce_plan(object, at, Operands::new(from, to, n, ty, op, n)?)
+    }, across {
+        let roles = across::roles(&object, at, || Buffer::new(from, n, ty), || Buffer::new(to, n, ty))?;
+        across::reduce(object, roles, ty, op)?
     };
 
     /// `MPI_Allreduce`.
     allreduce, iallreduce, allreduce_init:
     (from: *const c_void, to: *mut c_void, n: i64, ty: Datatype, op: Op) |object| {
         allreduce_plan(object, Operands::new(from, Some(to), n, ty, op, n)?)
+    }, across {
+        across::allreduce(object, Buffer::new(from, n, ty)?, Buffer::new(to, n, ty)?, ty, op, 0)?
     };
 
     /// `MPI_Scan`.
     scan, iscan, scan_init: (from: *const c_void, to: *mut c_void, n: i64, ty: Datatype, op: Op) |object| {
         scan_plan(object, Operands::new(from, Some(to), n, ty, op, n)?)
-    };
+    }, across one_group()?;
 
     /// `MPI_Exscan`.
     exscan, iexscan, exscan_init: (from: *const c_void, to: *mut c_void, n: i64, ty: Datatype, op: Op) |object| {
         exscan_plan(object, Operands::new(from, Some(to), n, ty, op, n)?)
-    };
+    }, across one_group()?;
 
     /// `MPI_Reduce_scatter`.
     reduce_scatter, ireduce_scatter, reduce_scatter_init:
     (from: *const c_void, to: *mut c_void, counts: Counts, ty: Datatype, op: Op) |object| {
         let counts = counts.list(object.comm.size())?;
         reduce_scatter_plan(object, from, to, &counts, ty, op)?
+    }, across {
+        let counts = counts.list(object.comm.size())?;
+        reduce_scatter_across(object, from, to, &counts, ty, op)?
     };
 
     /// `MPI_Reduce_scatter_block`.
@@ -141,5 +169,8 @@ collectives! {
     (from: *const c_void, to: *mut c_void, n: i64, ty: Datatype, op: Op) |object| {
         let counts = vec![n; object.comm.size()];
         reduce_scatter_plan(object, from, to, &counts, ty, op)?
+    }, across {
+        let counts = vec![n; object.comm.size()];
+        reduce_scatter_across(object, from, to, &counts, ty, op)?
     };
 }

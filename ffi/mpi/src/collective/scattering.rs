@@ -3,7 +3,10 @@
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-use super::{Parts, Plan, at_root, collectives, equal, in_place, listed, root, run, typed, unpack_all};
+use super::{
+    Parts, Plan, across, at_root, collectives, equal, in_place, listed, pack_all, root, run, typed,
+    unpack_all,
+};
 use crate::abi::{Comm, Datatype, Info, Request};
 use crate::buffer::Buffer;
 use crate::comm::CommObject;
@@ -42,10 +45,6 @@ fn alltoall_plan(comm: Arc<CommObject>, from: Parts, to: Parts) -> Plan {
     })
 }
 
-fn pack_all(parts: &Parts) -> Result<Vec<Vec<u8>>> {
-    parts.iter().map(Buffer::pack).collect()
-}
-
 /// Where a rank's part goes; nowhere with `MPI_IN_PLACE`.
 fn room(to: *const c_void, n: i64, ty: Datatype) -> Result<Option<Buffer>> {
     if in_place(to) { Ok(None) } else { Buffer::new(to, n, ty).map(Some) }
@@ -61,6 +60,9 @@ collectives! {
     bcast, ibcast, bcast_init: (buffer: *mut c_void, n: i64, ty: Datatype, at: c_int) |object| {
         let at = root(&object, at)?;
         broadcast_plan(object, at, Buffer::new(buffer, n, ty)?)
+    }, across {
+        let roles = across::roles(&object, at, || Buffer::new(buffer, n, ty), || Buffer::new(buffer, n, ty))?;
+        across::broadcast(object, roles)
     };
 
     /// `MPI_Scatter`.
@@ -69,6 +71,10 @@ collectives! {
         let at = root(&object, at)?;
         let parts = at_root(&object, at, || equal(&object, from, n, ty))?;
         scatter_plan(object, at, parts, room(to, to_n, to_ty)?)
+    }, across {
+        let parts = || equal(&object, from, n, ty);
+        let roles = across::roles(&object, at, || Buffer::new(to, to_n, to_ty), parts)?;
+        across::scatter(object, roles)
     };
 
     /// `MPI_Scatterv`.
@@ -78,6 +84,10 @@ collectives! {
         let at = root(&object, at)?;
         let parts = at_root(&object, at, || listed(&object, from, counts, at_each, ty))?;
         scatter_plan(object, at, parts, room(to, to_n, to_ty)?)
+    }, across {
+        let parts = || listed(&object, from, counts, at_each, ty);
+        let roles = across::roles(&object, at, || Buffer::new(to, to_n, to_ty), parts)?;
+        across::scatter(object, roles)
     };
 
     /// `MPI_Alltoall`.
@@ -86,6 +96,9 @@ collectives! {
         let to = equal(&object, to, to_n, to_ty)?;
         let from = sent(from, &to, || equal(&object, from, n, ty))?;
         alltoall_plan(object, from, to)
+    }, across {
+        let (from, to) = (equal(&object, from, n, ty)?, equal(&object, to, to_n, to_ty)?);
+        across::alltoall(object, from, to)
     };
 
     /// `MPI_Alltoallv`.
@@ -95,6 +108,10 @@ collectives! {
         let to = listed(&object, to, to_counts, to_each, to_ty)?;
         let from = sent(from, &to, || listed(&object, from, counts, at_each, ty))?;
         alltoall_plan(object, from, to)
+    }, across {
+        let to = listed(&object, to, to_counts, to_each, to_ty)?;
+        let from = listed(&object, from, counts, at_each, ty)?;
+        across::alltoall(object, from, to)
     };
 
     /// `MPI_Alltoallw`.
@@ -104,5 +121,9 @@ collectives! {
         let to = typed(&object, to, to_counts, to_each, to_types)?;
         let from = sent(from, &to, || typed(&object, from, counts, at_each, types))?;
         alltoall_plan(object, from, to)
+    }, across {
+        let to = typed(&object, to, to_counts, to_each, to_types)?;
+        let from = typed(&object, from, counts, at_each, types)?;
+        across::alltoall(object, from, to)
     };
 }

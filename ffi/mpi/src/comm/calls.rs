@@ -4,7 +4,7 @@ use std::ffi::c_int;
 
 use transom::Comparison;
 
-use super::{COMMS, CommObject, Inter, add, handle};
+use super::{COMMS, CommObject, Inter, add, handle, sides};
 use crate::abi::{
     COMM_NULL, COMM_SELF, COMM_TYPE_HW_GUIDED, COMM_TYPE_HW_UNGUIDED, COMM_TYPE_RESOURCE_GUIDED,
     COMM_TYPE_SHARED, COMM_WORLD, Comm, ERR_ARG, ERR_COMM, Errhandler, Group, Info, Request, UNDEFINED,
@@ -86,8 +86,11 @@ pub fn comm_get_parent(parent: Place<Comm>) -> Result<()> {
 /// `MPI_Comm_create`.
 pub fn comm_create(comm: Comm, members: Group, new: Place<Comm>) -> Result<()> {
     let parent = get(comm)?;
-    parent.check_intra()?;
-    let made = parent.comm.create_communicator(&group::members(members)?)?;
+    let members = group::members(members)?;
+    if parent.inter.is_some() {
+        return new.set(sides::create(&parent, &members)?);
+    }
+    let made = parent.comm.create_communicator(&members)?;
     new.set(handle(made, &parent)?)
 }
 
@@ -131,7 +134,9 @@ fn color(color: c_int) -> Result<Option<u32>> {
 /// `MPI_Comm_split`.
 pub fn comm_split(comm: Comm, colour: c_int, key: c_int, new: Place<Comm>) -> Result<()> {
     let parent = get(comm)?;
-    parent.check_intra()?;
+    if parent.inter.is_some() {
+        return new.set(sides::split(&parent, color(colour)?, key)?);
+    }
     let made = parent.comm.split(color(colour)?, i64::from(key))?;
     new.set(handle(made, &parent)?)
 }
@@ -141,7 +146,6 @@ pub fn comm_split(comm: Comm, colour: c_int, key: c_int, new: Place<Comm>) -> Re
 pub fn comm_split_type(comm: Comm, kind: c_int, key: c_int, info: Info, new: Place<Comm>) -> Result<()> {
     let hints = info::hints(info)?;
     let parent = get(comm)?;
-    parent.check_intra()?;
     let shared = match kind {
         COMM_TYPE_SHARED => true,
         COMM_TYPE_HW_GUIDED | COMM_TYPE_RESOURCE_GUIDED => {
@@ -150,6 +154,9 @@ pub fn comm_split_type(comm: Comm, kind: c_int, key: c_int, info: Info, new: Pla
         UNDEFINED | COMM_TYPE_HW_UNGUIDED => false,
         _ => return fail(ERR_ARG, format!("{kind} is no type of split")),
     };
+    if parent.inter.is_some() {
+        return new.set(sides::split_shared(&parent, shared, key)?);
+    }
     if !shared {
         // The others split: this rank takes part.
         parent.comm.split(None, 0)?;
@@ -174,7 +181,7 @@ pub fn comm_free(comm: Place<Comm>) -> Result<()> {
 pub fn comm_disconnect(comm: Place<Comm>) -> Result<()> {
     let handle = comm.get()?;
     if !matches!(handle, COMM_WORLD | COMM_SELF) {
-        get(handle)?.comm.barrier()?;
+        get(handle)?.messages().barrier()?;
     }
     comm_free(comm)
 }

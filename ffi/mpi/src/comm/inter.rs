@@ -5,8 +5,8 @@ use std::ffi::c_int;
 
 use transom::{Communicator, Comparison, Group as Ranks, Source};
 
-use super::{CommObject, add};
-use crate::abi::{Comm, ERR_ARG, ERR_COMM, ERR_RANK, Group};
+use super::CommObject;
+use crate::abi::{Comm, ERR_COMM, ERR_RANK, Group};
 use crate::failure::{Failure, Result, fail};
 use crate::group;
 use crate::place::{Place, flag};
@@ -23,6 +23,32 @@ pub struct Inter {
 }
 
 impl Inter {
+    /// `remote` is the other side of `all`, of which this side is the first if `first`.
+    pub fn new(remote: Ranks, all: Communicator, first: bool) -> Self {
+        Self { remote, all, first }
+    }
+
+    /// Both sides.
+    pub fn all(&self) -> &Communicator {
+        &self.all
+    }
+
+    /// The other side.
+    pub fn remote(&self) -> &Ranks {
+        &self.remote
+    }
+
+    /// Whether this side comes first.
+    pub fn is_first(&self) -> bool {
+        self.first
+    }
+
+    /// The ranks in [`Inter::all`] of the other side's.
+    pub fn theirs(&self) -> Vec<usize> {
+        let all = self.all.group();
+        self.remote.job_ranks().filter_map(|rank| all.rank_of(rank)).collect()
+    }
+
     /// The same with another context.
     pub fn dup(&self) -> Result<Self> {
         Ok(Self { remote: self.remote.clone(), all: self.all.dup()?, first: self.first })
@@ -74,12 +100,17 @@ impl CommObject {
         named.unwrap_or(rank)
     }
 
-    /// Collectives are for one group.
+    /// Ranks that one exchanges data with in a collective.
+    pub fn partners(&self) -> usize {
+        self.inter.as_ref().map_or(self.comm.size(), |inter| inter.remote.size())
+    }
+
+    /// Some calls are for one group.
     pub fn check_intra(&self) -> Result<()> {
         if self.inter.is_none() {
             return Ok(());
         }
-        fail(ERR_COMM, "collectives of intercommunicators are not there: merge it first")
+        fail(ERR_COMM, "this is an intercommunicator: merge it first")
     }
 }
 
@@ -88,7 +119,8 @@ pub fn comm_test_inter(comm: Comm, inter: Place<c_int>) -> Result<()> {
     inter.set(flag(get(comm)?.inter.is_some()))
 }
 
-fn other_side(comm: &CommObject) -> Result<&Inter> {
+/// The other side; an error where there is none.
+pub fn other_side(comm: &CommObject) -> Result<&Inter> {
     comm.inter.as_ref().ok_or_else(|| Failure::new(ERR_COMM, "this is no intercommunicator"))
 }
 
@@ -100,82 +132,4 @@ pub fn comm_remote_size(comm: Comm, size: Place<c_int>) -> Result<()> {
 /// `MPI_Comm_remote_group`.
 pub fn comm_remote_group(comm: Comm, members: Place<Group>) -> Result<()> {
     members.set(group::handle(other_side(&*get(comm)?)?.remote.clone())?)
-}
-
-/// The leaders tell each other their groups, and everybody on their side.
-fn tell(local: &Communicator, leader: usize, peer: Option<(&CommObject, usize, c_int)>) -> Result<Vec<u64>> {
-    let own: Vec<u64> = local.group().job_ranks().map(|rank| rank as u64).collect();
-    let mut told = Vec::new();
-    if let Some((bridge, other, tag)) = peer {
-        let bridge_ranks = bridge.messages();
-        (told, _) = bridge_ranks.sendrecv::<u64, u64>(other, tag, &own, other, tag)?;
-    }
-    let mut len = [told.len() as u64];
-    local.broadcast(leader, &mut len)?;
-    told.resize(usize::try_from(len[0]).unwrap_or(0), 0);
-    local.broadcast(leader, &mut told)?;
-    Ok(told)
-}
-
-/// `MPI_Intercomm_create`.
-pub fn intercomm_create(
-    local: Comm,
-    leader: c_int,
-    bridge: Comm,
-    remote_leader: c_int,
-    tag: c_int,
-    new: Place<Comm>,
-) -> Result<()> {
-    let local = get(local)?;
-    local.check_intra()?;
-    let leader = usize::try_from(leader).ok().filter(|leader| *leader < local.comm.size());
-    let Some(leader) = leader else { return fail(ERR_RANK, "the local leader is not a rank") };
-    let is_leader = local.comm.rank() == leader;
-    let peer = if is_leader {
-        let other =
-            usize::try_from(remote_leader).or_else(|_| fail(ERR_RANK, "the remote leader is not a rank"))?;
-        let bridge = get(bridge)?;
-        let other = bridge.peer(other)?;
-        Some((bridge, other))
-    } else {
-        None
-    };
-    let told = tell(&local.comm, leader, peer.as_ref().map(|(bridge, other)| (&**bridge, *other, tag)))?;
-    let members: Vec<usize> = told.into_iter().filter_map(|rank| usize::try_from(rank).ok()).collect();
-    let world = get(crate::abi::COMM_WORLD)?;
-    let remote = world.comm.group().incl(&members)?;
-    let own = local.comm.group();
-    if own.intersection(&remote).size() > 0 {
-        return fail(ERR_COMM, "the two groups have members in common");
-    }
-    // The side with the lower first rank comes first.
-    let first = own.job_rank(0) < remote.job_rank(0);
-    let both = if first { own.union(&remote) } else { remote.union(&own) };
-    let all = world.comm.create_from_group(&both, &format!("intercommunicator {tag}"))?;
-    let mut object = CommObject::new(local.comm.dup()?, local.handler.read().clone());
-    object.inter = Some(Inter { remote, all, first });
-    new.set(add(object)?)
-}
-
-/// `MPI_Intercomm_merge`.
-pub fn intercomm_merge(comm: Comm, high: c_int, new: Place<Comm>) -> Result<()> {
-    let object = get(comm)?;
-    let inter = other_side(&object)?;
-    // Each side says the same; if both do, the first side comes first.
-    let flags = inter.all.allgather(&[u8::from(high != 0)])?;
-    let (own, theirs) = (object.comm.group(), &inter.remote);
-    let says = |group: &Ranks| {
-        let rank = group.job_rank(0).and_then(|rank| inter.all.group().rank_of(rank));
-        rank.and_then(|rank| flags.get(rank)).and_then(|flags| flags.first()).copied()
-    };
-    let (Some(here), Some(there)) = (says(&own), says(theirs)) else {
-        return fail(ERR_ARG, "a side is empty");
-    };
-    let own_first = if here == there { inter.first } else { here < there };
-    let key = match (own_first, object.comm.rank()) {
-        (true, rank) => rank,
-        (false, rank) => theirs.size() + rank,
-    };
-    let merged = inter.all.split(Some(0), key as i64)?;
-    new.set(super::handle(merged, &object)?)
 }
