@@ -11,6 +11,7 @@ use crate::failure::{Result, fail};
 use crate::types::{self, TypeObject};
 
 /// Bytes of the program's memory that a call reads.
+#[inline]
 pub fn bytes<'a>(address: *const c_void, len: usize) -> Result<&'a [u8]> {
     check(address, len)?;
     // SAFETY: not null, and readable as long as the call's arguments say (MPI-4.1 §2.5.1); the program does not change
@@ -19,6 +20,7 @@ pub fn bytes<'a>(address: *const c_void, len: usize) -> Result<&'a [u8]> {
 }
 
 /// Bytes of the program's memory that a call writes.
+#[inline]
 pub fn bytes_mut<'a>(address: *mut c_void, len: usize) -> Result<&'a mut [u8]> {
     check(address, len)?;
     // SAFETY: not null, and writable as long as the call's arguments say (MPI-4.1 §2.5.1); the program does not access

@@ -38,7 +38,10 @@ impl<T: Element + Basic> Explicit<'_, T> {
         data: &[T],
     ) -> Result<()> {
         let what = Accumulate { op: O::OP, ty: T::TYPE, operands: data.as_bytes() };
-        self.access("accumulate", target, |access| access.accumulate(target, displacement, what))
+        self.access("accumulate", target, |access| match data {
+            [one] => access.accumulate_one(target, displacement, O::OP, *one),
+            _ => access.accumulate(target, displacement, what),
+        })
     }
 
     /// `MPI_Get_accumulate`.

@@ -1,5 +1,6 @@
 //! Epochs as calls, for programs translated from MPI: what types check in [`crate::Epoch`] is checked at run time here.
 
+use std::cell::Ref;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -214,6 +215,13 @@ impl<'w, T: Element> Explicit<'w, T> {
     /// The window.
     pub(super) fn core(&self) -> &'w Core {
         self.core
+    }
+
+    /// The epoch of lock_all, if this thread alone has one open: what programs access most in.
+    #[inline(always)]
+    pub(super) fn at_once(&self) -> Option<Ref<'_, Access<'w>>> {
+        let Opened::Alone(opened) = &self.opened else { return None };
+        Ref::filter_map(opened.borrow(), |opened| opened.all.as_deref()).ok()
     }
 
     /// Calls `use_it` with the epoch that covers `target`.

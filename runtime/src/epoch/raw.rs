@@ -5,9 +5,20 @@ use transom_transport::{DataType, ReduceOp, reduce_valid, swap_valid, with_basic
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::Explicit;
+use super::access::Access;
 use crate::memory::{Foreign, OriginBuffer};
 use crate::operation::{Accumulate, Layout};
 use crate::{Class, Element, Error, Result};
+
+/// Does something in the epoch that covers a target; in that of lock_all without a further call.
+macro_rules! in_epoch {
+    ($epochs:expr, $operation:expr, $target:expr, $access:ident => $body:expr) => {{
+        if let Some($access) = $epochs.at_once() {
+            return $body;
+        }
+        $epochs.access($operation, $target, |$access| $body)
+    }};
+}
 
 impl<T: Element> Explicit<'_, T> {
     /// `MPI_Put` of bytes.
@@ -75,6 +86,24 @@ impl<T: Element> Explicit<'_, T> {
         ty: DataType,
         operands: &[u8],
     ) -> Result<()> {
+        // What programs do most is compiled for it; wrapping sums are the same with and without a sign.
+        if op == ReduceOp::Sum && operands.len() == 8 && matches!(ty, DataType::I64 | DataType::U64) {
+            let one = element::<u64>(operands)?;
+            let at_hand = |access: &Access<'_>| access.add_at_hand(target, displacement, one);
+            if self.at_once().and_then(|access| at_hand(&access)).is_some() {
+                return Ok(());
+            }
+        }
+        self.accumulate_any(target, displacement, (op, ty), operands)
+    }
+
+    fn accumulate_any(
+        &self,
+        target: usize,
+        displacement: usize,
+        (op, ty): (ReduceOp, DataType),
+        operands: &[u8],
+    ) -> Result<()> {
         self.check_op("accumulate", op, ty)?;
         self.access("accumulate", target, |access| {
             if operands.len() == ty.size() {
@@ -118,12 +147,13 @@ impl<T: Element> Explicit<'_, T> {
         value: &[u8],
         result: &mut [u8],
     ) -> Result<()> {
-        // What programs do most is compiled for it; wrapping sums are the same with and without a sign.
+        // As in `accumulate_raw`.
         if op == ReduceOp::Sum && matches!(ty, DataType::I64 | DataType::U64) {
-            return self.access("fetch_and_op", target, |access| {
-                let old = access.fetch_op(target, displacement, ReduceOp::Sum, element::<u64>(value)?)?;
-                keep(target, old, result)
-            });
+            let one = element::<u64>(value)?;
+            let at_hand = |access: &Access<'_>| access.add_at_hand(target, displacement, one);
+            if let Some(old) = self.at_once().and_then(|access| at_hand(&access)) {
+                return keep(target, old, result);
+            }
         }
         self.fetch_op_any(target, displacement, (op, ty), value, result)
     }
@@ -164,20 +194,21 @@ impl<T: Element> Explicit<'_, T> {
             let message = format!("it is defined on integers, logical and byte types, not on {ty:?}");
             return Err(self.core().error(Class::Type, NAME, message));
         }
-        self.access(NAME, target, |access| {
-            macro_rules! swap {
-                ($($name:ident $swapped:ty),*) => { match ty {
-                    $(DataType::$name => {
-                        let (compare, value) = (element::<$swapped>(compare)?, element::<$swapped>(value)?);
-                        keep(target, access.compare_swap(target, displacement, compare, value)?, result)
-                    })*
-                    _ => Ok(()),
-                } };
-            }
-            use transom_transport::{Byte, Char, Flag, WideChar};
-            swap!(I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64, Bool Flag, Byte Byte,
-                Char Char, WideChar WideChar)
-        })
+        // Bytes are compared: integers of the same size stand for all.
+        macro_rules! swap {
+            ($swapped:ty) => {{
+                let (compare, value) = (element::<$swapped>(compare)?, element::<$swapped>(value)?);
+                in_epoch!(self, NAME, target, access => {
+                    keep(target, access.compare_swap(target, displacement, compare, value)?, result)
+                })
+            }};
+        }
+        match ty.size() {
+            1 => swap!(u8),
+            2 => swap!(u16),
+            4 => swap!(u32),
+            _ => swap!(u64),
+        }
     }
 
     /// Whether an operation with a request may be started: an epoch of lock or lock_all covers `target` (§12.3.5).

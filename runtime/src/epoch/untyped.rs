@@ -128,6 +128,16 @@ impl Access<'_> {
         Some(old)
     }
 
+    /// Adds to a word at hand, as [`Access::update_at_hand`], where nobody counts: compiled for it, without an error to return.
+    #[inline(always)]
+    pub(super) fn add_at_hand(&self, target: usize, displacement: usize, operand: u64) -> Option<u64> {
+        let (memory, offset) = self.at_hand(target, displacement, size_of::<u64>())?;
+        if self.counting().is_some() || !self.core().is_at_hand(u64::TYPE) {
+            return None;
+        }
+        memory.update_one(offset, ReduceOp::Sum, operand).ok()?
+    }
+
     /// [`Access::accumulate`] of one element: what programs do most.
     #[inline]
     pub fn accumulate_one<T: Basic>(

@@ -41,12 +41,23 @@ pub(super) fn transfer<R>(
     plain: impl FnOnce(&Explicit<'_, u8>, usize, usize, Foreign) -> transom::Result<R>,
     shaped: impl FnOnce(&Explicit<'_, u8>, usize, usize, (Foreign, Layout<'_>), Layout<'_>) -> transom::Result<R>,
 ) -> Result<R> {
-    let win = peek(win)?;
-    let at = At::new(win, rank, displacement)?;
+    let object = peek(win)?;
+    let at = At::new(object, rank, displacement)?;
     if let Some(len) = moved((n, ty), (target_n, target_ty)) {
         let memory = foreign(address.cast_mut(), len)?;
-        return Ok(plain(win.epochs(), at.rank, at.displacement, memory)?);
+        return Ok(plain(object.epochs(), at.rank, at.displacement, memory)?);
     }
+    transfer_shaped(object, at, (address, n, ty), (target_n, target_ty), shaped)
+}
+
+#[inline(never)]
+fn transfer_shaped<R>(
+    win: &WinObject,
+    at: At,
+    (address, n, ty): Here,
+    (target_n, target_ty): (i64, Datatype),
+    shaped: impl FnOnce(&Explicit<'_, u8>, usize, usize, (Foreign, Layout<'_>), Layout<'_>) -> transom::Result<R>,
+) -> Result<R> {
     let (here, there) = (committed(ty)?, committed(target_ty)?);
     let here = Shaped::new(address, count(n)?, &here.datatype)?;
     let there = Layout::new(count(target_n)?, &there.datatype);
@@ -131,7 +142,7 @@ pub fn get(
 
 /// `MPI_Accumulate`.
 #[expect(clippy::too_many_arguments, reason = "the standard's")]
-#[inline]
+#[inline(always)]
 pub fn accumulate(
     origin: *const c_void,
     n: i64,
@@ -150,6 +161,17 @@ pub fn accumulate(
         let data = bytes(origin, len)?;
         return Ok(win.epochs().accumulate_raw(at.rank, at.displacement, op, basic, data)?);
     }
+    accumulate_shaped(win, at, op, (origin, n, ty), (target_n, target_ty))
+}
+
+#[inline(never)]
+fn accumulate_shaped(
+    win: &WinObject,
+    at: At,
+    op: ReduceOp,
+    (origin, n, ty): Here,
+    (target_n, target_ty): (i64, Datatype),
+) -> Result<()> {
     let (from, to) = (committed(ty)?, committed(target_ty)?);
     let from = Shaped::new(origin, count(n)?, &from.datatype)?;
     let to = Layout::new(count(target_n)?, &to.datatype);
@@ -203,7 +225,7 @@ fn not_predefined(ty: Datatype) -> Failure {
 }
 
 /// `MPI_Fetch_and_op`.
-#[inline]
+#[inline(always)]
 pub fn fetch_and_op(
     origin: *const c_void,
     result: *mut c_void,
@@ -224,7 +246,7 @@ pub fn fetch_and_op(
 }
 
 /// `MPI_Compare_and_swap`.
-#[inline]
+#[inline(always)]
 pub fn compare_and_swap(
     origin: *const c_void,
     compare: *const c_void,
