@@ -39,6 +39,22 @@ fn a_failure_after_others_ended_well() {
     assert!(ended.code == 9 && ended.stderr.trim_end().ends_with("exited with code 9"), "{}", ended.stderr);
 }
 
+/// A program refuses its arguments at all ranks; the one that says so is not always the first to end.
+#[test]
+fn ranks_that_fail_together_are_all_heard() {
+    let dir = tempfile::tempdir().unwrap();
+    let begun = dir.path().join("begun");
+    let begun = begun.to_str().unwrap();
+    let first = format!("until [ -e {begun} ]; do sleep 0.01; done; exit 1");
+    let ended = run_sh(
+        2,
+        &[],
+        &format!("[ $PMI_RANK = 0 ] || {{ {first}; }}; touch {begun}; sleep 0.1; echo usage; exit 1"),
+    );
+    assert_eq!((ended.code, ended.stdout.as_str()), (1, "usage\n"), "{}", ended.stderr);
+    assert!(ended.stderr.trim_end().ends_with("exited with code 1"), "{}", ended.stderr);
+}
+
 #[test]
 fn ranks_may_clean_up_but_not_stay() {
     let begin = Instant::now();

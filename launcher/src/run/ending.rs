@@ -11,13 +11,16 @@ use super::Event;
 use super::agents::Agent;
 use super::job::{ENDING, Job, Phase};
 use super::plan::Route;
-use super::report::{Failure, Unreachable};
+use super::report::{Failure, RankName, Unreachable};
 use super::signals;
-use crate::frames::{Frame, ToAgent};
+use crate::frames::{Frame, Status, ToAgent};
 use crate::process::{kill_descendants, reap_any};
 
 /// Between SIGTERM and SIGKILL when the job has failed.
 const GRACE_MS: u64 = 100;
+/// From the end of a rank that has left the job, with a code other than 0, to that of the others: time to say what went
+/// wrong, if they are about to end, too.
+const FAREWELL: Duration = Duration::from_millis(500);
 /// From the first sign that an agent is gone until it is given up without the second.
 const LOST: Duration = Duration::from_millis(300);
 
@@ -48,18 +51,28 @@ impl Job {
         if of_signal && matches!(failure, Failure::Rank(..)) {
             return;
         }
-        if self.failure.is_none() && self.phase != Phase::Ending {
-            self.others = self.running.iter().filter(|running| **running).count().saturating_sub(culprits);
-            self.failure = Some(failure);
-        }
         if self.phase != Phase::Ending {
-            self.end(GRACE_MS);
+            self.failure.get_or_insert(failure);
+            self.end_others(culprits);
         }
+    }
+
+    /// Takes note of the failure of a rank that owes nothing to the others, and lets them end by themselves for a moment.
+    pub(super) fn fail_soon(&mut self, rank: RankName, status: Status) {
+        if self.failure.is_none() && self.phase != Phase::Ending {
+            self.failure = Some(Failure::Rank(rank, status));
+            self.end_others_at = Some(Instant::now() + FAREWELL);
+        }
+    }
+
+    pub(super) fn end_others(&mut self, culprits: usize) {
+        self.others = self.running.iter().filter(|running| **running).count().saturating_sub(culprits);
+        self.end(GRACE_MS);
     }
 
     pub(super) fn end(&mut self, grace_ms: u64) {
         self.phase = Phase::Ending;
-        self.time_out_at = None;
+        (self.time_out_at, self.end_others_at) = (None, None);
         self.give_up_at = Some(Instant::now() + ENDING);
         for agent in &mut self.agents {
             if agent.hello {

@@ -138,10 +138,10 @@ impl Job {
         if let Some(running) = self.running.get_mut(rank.rank as usize) {
             *running = false;
         }
-        if status != Status::Code(0) || unfinished {
-            self.fail(Failure::Rank(rank, status), 0);
-        } else {
-            self.check_fence();
+        match status {
+            Status::Code(0) if !unfinished => self.check_fence(),
+            Status::Code(_) if !unfinished => self.fail_soon(rank, status),
+            _ => self.fail(Failure::Rank(rank, status), 0),
         }
         if self.phase == Phase::Running && !self.running.contains(&true) {
             self.end(0);

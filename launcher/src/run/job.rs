@@ -49,6 +49,8 @@ pub struct Job {
     pub(super) time_out_at: Option<Instant>,
     pub(super) kill_at: Option<Instant>,
     pub(super) give_up_at: Option<Instant>,
+    /// When a rank has failed and the others may not go on any longer.
+    pub(super) end_others_at: Option<Instant>,
     /// Asked twice to end: do not wait for anything any more.
     pub(super) abandoned: bool,
 }
@@ -96,6 +98,7 @@ impl Job {
             connect_by,
             kill_at: None,
             give_up_at: None,
+            end_others_at: None,
             abandoned: false,
             args,
             plan,
@@ -134,12 +137,13 @@ impl Job {
         Ok(())
     }
 
-    fn deadlines(&self) -> [Option<Instant>; 6] {
+    fn deadlines(&self) -> [Option<Instant>; 7] {
         [
             (self.phase == Phase::Connecting).then_some(self.connect_by),
             self.time_out_at,
             self.kill_at,
             self.give_up_at,
+            self.end_others_at,
             self.lines.deadline().map(Instant::from_std),
             self.agents.iter().filter_map(|agent| agent.lost_at).min(),
         ]
@@ -166,6 +170,9 @@ impl Job {
         if passed(self.kill_at) {
             self.kill_at = None;
             self.end(0);
+        }
+        if passed(self.end_others_at) {
+            self.end_others(0);
         }
         if passed(self.give_up_at) {
             self.give_up_at = None;
