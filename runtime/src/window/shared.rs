@@ -40,7 +40,8 @@ pub(super) fn make(
         }
     };
     let mapped: std::result::Result<Span, String> = match (&first, key) {
-        (Some((_, all)), Some(_)) => Ok(all.clone()),
+        // Alone, it needs no transport.
+        (Some((_, all)), _) => Ok(all.clone()),
         (None, Some(key)) => map(comm, key),
         (_, None) => Err("there is no transport by shared memory".into()),
     };

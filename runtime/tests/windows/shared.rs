@@ -84,7 +84,7 @@ pub fn refused(job: &Job) -> Result<()> {
     window.free()
 }
 
-/// Over a transport without shared memory the same error at all ranks, and the job goes on.
+/// Over a transport without shared memory the same error at all ranks, and the job goes on. A rank shares memory with itself.
 pub fn no_memory_is_shared(job: &Job) -> Result<()> {
     if job.size() > 1 {
         let error = job.allocate_shared::<u32>(1).unwrap_err();
@@ -96,5 +96,17 @@ pub fn no_memory_is_shared(job: &Job) -> Result<()> {
         assert!(error.message().contains("put and get"), "{error}");
         window.free()?;
     }
+    let alone = job.split_shared()?;
+    assert_eq!(alone.size(), 1);
+    let window = alone.allocate_shared::<u32>(4)?;
+    window.shared(0)?.set(3, 7)?;
+    window.lock_all(|epoch| {
+        epoch.put_value(0, 2, 6)?;
+        epoch.flush(0)?;
+        assert_eq!((epoch.get_value(0, 2)?, epoch.fetch_add(0, 3, 1)?), (6, 7));
+        Ok(())
+    })?;
+    assert_eq!((window.shared(0)?.get(2)?, window.shared(0)?.get(3)?), (6, 8));
+    window.free()?;
     job.barrier()
 }
