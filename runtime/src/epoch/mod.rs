@@ -5,6 +5,8 @@ mod access;
 mod active;
 mod assert;
 mod calls;
+mod completing;
+mod covering;
 mod explicit;
 mod fence;
 mod foreign;
