@@ -4,6 +4,10 @@ use std::fmt::Write;
 
 use crate::functions::{Function, Line, State};
 
+/// Functions whose work takes no longer than to prepare for a panic.
+const BRIEF: [&str; 7] =
+    ["Put", "Get", "Accumulate", "Fetch_and_op", "Compare_and_swap", "Win_flush", "Win_flush_local"];
+
 pub fn rust(lines: &[Line]) -> String {
     let mut text = String::new();
     for line in lines {
@@ -59,7 +63,8 @@ fn export(text: &mut String, function: &Function, large: bool) {
         State::Value => format!("unsafe {{ calls::{own}({passed}) }}"),
         State::Initialised | State::Always => {
             let when = if function.state == State::Always { "Always" } else { "Initialised" };
-            format!("call(\"MPI_{full}\", When::{when}, {site}, || unsafe {{ calls::{own}({passed}) }})")
+            let call = if BRIEF.contains(&&*function.name) { "call_briefly" } else { "call" };
+            format!("{call}(\"MPI_{full}\", When::{when}, {site}, || unsafe {{ calls::{own}({passed}) }})")
         }
     };
     let inner = format!("mpi_{}", full.to_lowercase());

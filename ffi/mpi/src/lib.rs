@@ -93,7 +93,7 @@ mod exports {
     use std::ffi::{c_char, c_double, c_int, c_void};
 
     use crate::abi::*;
-    use crate::call::{When, call, unsupported};
+    use crate::call::{When, call, call_briefly, unsupported};
     use crate::calls;
     use crate::handlers::Site;
     use crate::place::{Counts, Place, Text};

@@ -77,7 +77,7 @@ impl<T> Table<T> {
     /// Takes an object out; its handle is stale from now on.
     pub fn remove(&self, handle: usize) -> Result<Arc<T>> {
         let mut places = self.places.lock();
-        let Some(slot) = self.slot(handle) else { return self.stale(handle) };
+        let Some((slot, _)) = self.slot(handle) else { return self.stale(handle) };
         let object = slot.object.swap(std::ptr::null_mut(), Ordering::AcqRel);
         slot.generation.store((slot.generation.load(Ordering::Relaxed) + 1) & GENERATIONS, Ordering::Release);
         places.free.push_back(handle & ((1 << INDEX_BITS) - 1));
@@ -102,14 +102,14 @@ impl<T> Table<T> {
         match self.slot(handle) {
             // SAFETY: not null (see `slot`), and kept by the table's count, which nobody gives up during the call: an
             // object that another thread's call is using must not be freed (MPI-4.1 §11.6.2).
-            Some(slot) => Ok(unsafe { &*slot.object.load(Ordering::Acquire) }),
+            Some((_, object)) => Ok(unsafe { &*object }),
             None => self.stale(handle),
         }
     }
 
-    /// The entry of a handle that leads to an object.
+    /// The entry of a handle that leads to an object, and that.
     #[inline]
-    fn slot(&self, handle: usize) -> Option<&Slot<T>> {
+    fn slot(&self, handle: usize) -> Option<(&Slot<T>, *const T)> {
         if handle >> KIND_SHIFT != self.kind {
             return None;
         }
@@ -121,8 +121,9 @@ impl<T> Table<T> {
         // SAFETY: a chunk has as many entries as `place` counts, and is never freed.
         let slot = unsafe { &*start.add(place) };
         let generation = (handle >> INDEX_BITS) as u32 & GENERATIONS;
-        let there = !slot.object.load(Ordering::Acquire).is_null();
-        (there && slot.generation.load(Ordering::Relaxed) == generation).then_some(slot)
+        let object = slot.object.load(Ordering::Acquire).cast_const();
+        let there = !object.is_null() && slot.generation.load(Ordering::Relaxed) == generation;
+        there.then_some((slot, object))
     }
 
     /// The entry at `index`, whose chunk is made if need be. Under the lock.
