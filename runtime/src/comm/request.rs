@@ -164,7 +164,7 @@ impl<T: 'static> Request<T> {
     /// complete, and another call is an error.
     pub fn test(&mut self) -> Option<Result<T>> {
         if !self.inner.is_done()
-            && let Err(error) = self.engine().poll()
+            && let Err(error) = self.engine().look()
         {
             return Some(Err(error));
         }
@@ -300,7 +300,7 @@ pub fn test_all<T: 'static>(requests: &mut Vec<Request<T>>) -> Result<Option<Vec
 
 fn progress<T: 'static>(requests: &[Request<T>]) -> Result<()> {
     let Some(first) = requests.first() else { return Ok(()) };
-    first.engine().poll()?;
+    first.engine().look()?;
     first.engine().failure().cloned().map_or(Ok(()), Err)
 }
 

@@ -1,5 +1,6 @@
 //! Blocking: poll for a while, then sleep in the kernel, with a deadline and a description of what is awaited.
 
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use super::Engine;
@@ -13,6 +14,14 @@ pub(super) const LONG_NAP: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_micros(20);
 /// Polls between two looks at the clock.
 const POLLS_PER_LOOK: u32 = 16;
+
+/// Looks that find nothing between two offers of the core.
+const LOOKS_PER_YIELD: u32 = 64;
+
+thread_local! {
+    /// Looks in vain since the last that found something.
+    static MISSES: Cell<u32> = const { Cell::new(0) };
+}
 
 impl Engine {
     /// Polls until `ready` gives a result. `what` describes the awaited for the error of a deadline; `nap` is the
@@ -59,6 +68,20 @@ impl Engine {
                 }
             }
         }
+    }
+
+    /// Polls for a call that does not block. A program that calls nothing else keeps a core busy, which whoever must answer may
+    /// be waiting for: after some that find nothing it is offered to others.
+    pub fn look(&self) -> Result<usize> {
+        // As long as such calls come the progress thread need not be woken for each message.
+        let _inside = self.progress.enter();
+        let found = self.poll()?;
+        let misses = if found > 0 { 0 } else { MISSES.get().wrapping_add(1) };
+        MISSES.set(misses);
+        if misses % LOOKS_PER_YIELD == LOOKS_PER_YIELD - 1 {
+            std::thread::yield_now();
+        }
+        Ok(found)
     }
 
     /// Whether a wait that has lasted `waited` may go on.

@@ -86,7 +86,7 @@ pub(super) fn wait(core: &Core, group: &[usize]) -> Result<()> {
 /// [`wait`] if it would not block; whether it did.
 pub(super) fn test(core: &Core, group: &[usize]) -> Result<bool> {
     let origins = origins(core, group);
-    core.member.engine.poll()?;
+    core.member.engine.look()?;
     if core.exposure.matching.lock().not_completed(&origins).is_some() {
         return Ok(false);
     }

@@ -71,7 +71,7 @@ impl Communicator {
             return Ok(Some(found));
         }
         let engine = &self.channel().engine;
-        engine.poll()?;
+        engine.look()?;
         engine.failure().cloned().map_or(Ok(()), Err)?;
         Ok(look())
     }

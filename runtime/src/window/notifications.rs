@@ -40,7 +40,7 @@ impl<T: Element> Window<T> {
     pub fn test_notifications(&self, number: u64, count: u64) -> Result<bool> {
         const NAME: &str = "test_notifications";
         let core = &self.core;
-        core.member.engine.poll()?;
+        core.member.engine.look()?;
         let taken = core.exposure.take_notifications(number, count);
         if taken {
             core.refresh(NAME)?;
