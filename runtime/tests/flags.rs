@@ -6,8 +6,13 @@
 #[allow(dead_code, reason = "one of its two ways is enough here")]
 mod child;
 
+#[path = "common/listener.rs"]
+mod listener;
+
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use listener::Listener;
 use transom::{Job, Result};
 
 const LIMIT: Duration = Duration::from_secs(1500);
@@ -105,4 +110,25 @@ fn flags_over_verbs_by_reading_back() {
 #[test]
 fn flags_over_verbs_by_messages() {
     run_with("verbs", "message", "flags_over_verbs_by_messages");
+}
+
+/// Every flush asks as it is told to, and only then.
+#[test]
+fn flushes_ask_by_the_method_that_is_set() {
+    const TEST: &str = "flushes_ask_by_the_method_that_is_set";
+    for flush in ["delivery", "read", "message"] {
+        child::run_with(&[("TRANSOM_TRANSPORT", "ofi"), ("TRANSOM_FLUSH", flush)], TEST, LIMIT, || {
+            let events: Arc<Mutex<Vec<String>>> = Arc::default();
+            tracing::subscriber::set_global_default(Listener("transom::flush", events.clone())).unwrap();
+            transom::local(2, |job| flags(&job)).unwrap();
+            let count = |by: &str| events.lock().unwrap().iter().filter(|event| event.contains(by)).count();
+            let asked = (count("a get asks"), count("a message asks"));
+            // The body is of the first of these: what was set says which child this is.
+            match std::env::var("TRANSOM_FLUSH").unwrap().as_str() {
+                "delivery" => assert_eq!(asked, (0, 0)),
+                "read" => assert!(asked.0 as u64 >= 2 * puts() && asked.1 == 0, "{asked:?}"),
+                _ => assert!(asked.1 as u64 >= 2 * puts() && asked.0 == 0, "{asked:?}"),
+            }
+        });
+    }
 }

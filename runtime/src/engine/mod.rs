@@ -195,6 +195,11 @@ impl Engine {
         self.has_waiting() || self.tasks.are_full()
     }
 
+    /// Whether somebody other than callers waits for the ends of operations.
+    fn wants_ends(&self) -> bool {
+        self.has_errands() || !self.tasks.is_empty() || self.tasks.are_awaited()
+    }
+
     /// Posts what waits, as far as there is room; returns how many found it.
     #[cold]
     fn post_waiting(&self) -> usize {

@@ -174,7 +174,7 @@ enum Awaited {
 }
 
 /// Sleeps on every transport at once. To be followed by a poll. Returns whether a transport woke it, or kept it from
-/// sleeping.
+/// sleeping; for messages alone, whether anything did.
 fn watch(engine: &Engine, awaited: Awaited, time: Option<Duration>) -> bool {
     let transports = engine.routes.transports();
     let mut armed = 0;
@@ -208,7 +208,8 @@ fn watch(engine: &Engine, awaited: Awaited, time: Option<Duration>) -> bool {
     if readable.last() == Some(&true) {
         let _ = engine.progress.poke.read();
     }
-    ready || readable[..armed].contains(&true)
+    // Callers who poke it again and again should not wake it each time.
+    ready || readable[..armed].contains(&true) || (awaited == Awaited::Messages && readable[armed])
 }
 
 fn borrow(engine: &Engine, fd: RawFd) -> BorrowedFd<'_> {
@@ -255,7 +256,7 @@ fn run(engine: &Engine) {
         let callers = progress.callers.load(Ordering::Acquire);
         let active = !progress.is_left_alone() || callers != before;
         before = callers;
-        if active && (nap || engine.has_errands() || !engine.tasks.is_empty()) {
+        if active && (nap || engine.wants_ends()) {
             progress.listen(&mut state, Some(NAP));
             nap = false;
             continue;

@@ -48,13 +48,17 @@ fn start_arrival(core: &Core, operation: &'static str, target: usize, peer: &Pee
     }
     match peer.remote.get() {
         Some(remote) if core.member.engine.settings.flush == Flush::Read && remote.len > 0 => {
+            tracing::trace!(target: "transom::flush", target, "a get asks whether puts have arrived");
             let bytes = remote.len.min(size_of::<u64>());
             let place = Place { operation, target, peer, remote: Reach::Fixed(remote), offset: 0 };
             let buffer = Arc::new(ExposedVec::new(vec![0u8; bytes]).0);
             get_piece(core, &place, &buffer.result(), (0, 0, bytes), None)?;
             Ok(peer.state.unconfirmed())
         }
-        _ => Ok(Some(peer.state.all_sent())),
+        _ => {
+            tracing::trace!(target: "transom::flush", target, "a message asks whether puts have arrived");
+            Ok(Some(peer.state.all_sent()))
+        }
     }
 }
 

@@ -8,6 +8,8 @@ mod child;
 mod devices;
 mod expected;
 mod layouts;
+#[path = "../common/listener.rs"]
+mod listener;
 #[macro_use]
 #[path = "../common/macros.rs"]
 mod macros;

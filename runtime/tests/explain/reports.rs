@@ -1,6 +1,5 @@
 //! What is told when windows go.
 
-use std::fmt::Debug;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -9,6 +8,7 @@ use transom::{Result, WindowOptions};
 
 use super::child;
 use super::expected::counted;
+use super::listener::Listener;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -65,47 +65,11 @@ fn check_lines(rank: usize, text: &str) {
     }
 }
 
-/// Keeps the fields of events.
-#[derive(Default)]
-struct Listener(Arc<Mutex<Vec<String>>>);
-
-impl tracing::Subscriber for Listener {
-    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
-        metadata.target() == "transom::explain"
-    }
-
-    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
-        tracing::span::Id::from_u64(1)
-    }
-
-    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
-
-    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
-
-    fn event(&self, event: &tracing::Event<'_>) {
-        let mut fields = Fields(String::new());
-        event.record(&mut fields);
-        self.0.lock().unwrap().push(fields.0);
-    }
-
-    fn enter(&self, _: &tracing::span::Id) {}
-
-    fn exit(&self, _: &tracing::span::Id) {}
-}
-
-struct Fields(String);
-
-impl tracing::field::Visit for Fields {
-    fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn Debug) {
-        self.0 += &format!("{}={value:?} ", field.name());
-    }
-}
-
 pub fn events(test: &str) {
     child::run("shm", test, LIMIT, || {
         let events: Arc<Mutex<Vec<String>>> = Arc::default();
         // Of all ranks' threads: the child runs this test only.
-        tracing::subscriber::set_global_default(Listener(events.clone())).unwrap();
+        tracing::subscriber::set_global_default(Listener("transom::explain", events.clone())).unwrap();
         job(&WindowOptions::default()).unwrap();
         assert!(events.lock().unwrap().is_empty(), "nothing is told of what is not counted");
         job(&counted()).unwrap();

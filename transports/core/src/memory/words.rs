@@ -44,8 +44,9 @@ pub(super) unsafe fn update<T: Basic>(
         let mut old = [0; 8];
         macro_rules! step {
             ($word:ty, $atomic:ty) => {{
-                // SAFETY: valid for the word, which is aligned; accesses by others as the contract says
-                // (std::sync::atomic, "Memory model").
+                // SAFETY: valid for the word, which is aligned. Others update parts of it, or more, by atomics of their own
+                // width, also from other processes: the language has no rule for that (std::sync::atomic, "Memory model"),
+                // processors do: aligned ones within 8 bytes exclude each other whatever their widths.
                 let cell = unsafe { <$atomic>::from_ptr(here.cast()) };
                 let mut operands = [0; size_of::<$word>()];
                 operands.copy_from_slice(&rest[..width]);
