@@ -2,7 +2,8 @@
 //!
 //! `cargo build --release && cargo bench -p transom-mpi`. Each line is of an operation of 8 bytes in an epoch of lock_all: the
 //! median over samples of nanoseconds a call in Rust, in scopes and by calls, and by functions of libmpi_abi.so that are found as a
-//! C program finds them; and the median of what C took more than Rust in the sample beside it.
+//! C program finds them; and the median of what C took more than Rust in the sample beside it. With `--bench door -- --multiple` C
+//! starts with `MPI_THREAD_MULTIPLE`, and the calls in Rust are those that threads share.
 
 use std::error::Error;
 use std::ffi::{CString, c_int, c_void};
@@ -17,6 +18,9 @@ const CALLS: u32 = 20_000;
 /// Puts before a flush, where their rate is measured.
 const RATE: u32 = 1000;
 
+/// `MPI_THREAD_SINGLE`, `MPI_THREAD_MULTIPLE` of the ABI.
+const SINGLE: c_int = 0;
+const MULTIPLE: c_int = 4096;
 /// `MPI_COMM_SELF`, `MPI_INFO_NULL`, `MPI_INT64_T`, `MPI_SUM` of the ABI.
 const SELF: usize = 0x102;
 const INFO_NULL: usize = 0x130;
@@ -86,21 +90,24 @@ fn ok(code: c_int) -> Result<(), Box<dyn Error>> {
 }
 
 impl C {
-    /// Starts MPI, and opens an epoch of lock_all on a window of this process.
-    fn start() -> Result<Self, Box<dyn Error>> {
-        type Init = unsafe extern "C" fn(*mut c_int, *mut c_void) -> c_int;
+    /// Starts MPI with a thread level, and opens an epoch of lock_all on a window of this process.
+    fn start(level: c_int) -> Result<Self, Box<dyn Error>> {
+        type Init = unsafe extern "C" fn(*mut c_int, *mut c_void, c_int, *mut c_int) -> c_int;
         type Allocate = unsafe extern "C" fn(isize, c_int, usize, usize, *mut c_void, *mut usize) -> c_int;
         type OfWindow = unsafe extern "C" fn(c_int, usize) -> c_int;
         let library = library()?;
-        let init = function!(library, "MPI_Init", Init);
+        let init = function!(library, "MPI_Init_thread", Init);
         let allocate = function!(library, "MPI_Win_allocate", Allocate);
         let lock_all = function!(library, "MPI_Win_lock_all", OfWindow);
-        let (mut win, mut base) = (0, null_mut::<c_void>());
+        let (mut win, mut base, mut provided) = (0, null_mut::<c_void>(), 0);
         // SAFETY: as mpi.h declares them; all places are of this function's.
         unsafe {
-            ok(init(null_mut(), null_mut()))?;
+            ok(init(null_mut(), null_mut(), level, &raw mut provided))?;
             ok(allocate(64, 8, INFO_NULL, SELF, (&raw mut base).cast(), &raw mut win))?;
             ok(lock_all(0, win))?;
+        }
+        if provided != level {
+            return Err(format!("thread level {provided} instead of {level}").into());
         }
         Ok(Self {
             put: function!(library, "MPI_Put", Transfer),
@@ -187,9 +194,9 @@ macro_rules! row {
     }};
 }
 
-fn measure(job: &Job, c: &C) -> transom::Result<Vec<Row>> {
+fn measure(job: &Job, c: &C, level: c_int) -> transom::Result<Vec<Row>> {
     let (scoped, explicit) = (job.allocate::<i64>(8)?, job.allocate::<i64>(8)?);
-    let rma = explicit.explicit();
+    let rma = if level == MULTIPLE { explicit.explicit_shared() } else { explicit.explicit() };
     rma.lock_all(Assert::NONE)?;
     let (value, mut old, mut mutable, mut got) = ([7i64], 0i64, 7i64, [0i64]);
     let rows = scoped.lock_all(|epoch| {
@@ -283,8 +290,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     if !std::env::args().any(|argument| argument == "--bench") {
         return Ok(());
     }
-    let c = C::start()?;
-    let rows = transom::local(1, |job| measure(&job, &c))?.into_iter().flatten();
+    let level = if std::env::args().any(|argument| argument == "--multiple") { MULTIPLE } else { SINGLE };
+    let c = C::start(level)?;
+    let rows = transom::local(1, |job| measure(&job, &c, level))?.into_iter().flatten();
     println!(
         "{:18} {:>8} {:>8} {:>8} {:>12} {:>14}",
         "ns a call", "scoped", "explicit", "C", "C - scoped", "C - explicit"

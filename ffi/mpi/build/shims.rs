@@ -67,14 +67,14 @@ fn export(text: &mut String, function: &Function, large: bool) {
             format!("{call}(\"MPI_{full}\", When::{when}, {site}, || unsafe {{ calls::{own}({passed}) }})")
         }
     };
-    let inner = format!("mpi_{}", full.to_lowercase());
-    let _ = writeln!(text, "#[inline(always)]\nunsafe fn {inner}({arguments}) -> {returns} {{ {body} }}");
-    for prefix in ["MPI", "PMPI"] {
-        let exported = format!("export_{}_{}", prefix.to_lowercase(), full.to_lowercase());
+    let lower = full.to_lowercase();
+    // One body each: called from two places, what it does would not be compiled into it.
+    for (prefix, body) in [("PMPI", body), ("MPI", format!("unsafe {{ export_pmpi_{lower}({given}) }}"))] {
+        let exported = format!("export_{}_{lower}", prefix.to_lowercase());
         let _ = writeln!(
             text,
             "#[unsafe(export_name = \"{prefix}_{full}\")]\n\
-             unsafe extern \"C\" fn {exported}({arguments}) -> {returns} {{ unsafe {{ {inner}({given}) }} }}"
+             unsafe extern \"C\" fn {exported}({arguments}) -> {returns} {{ {body} }}"
         );
     }
 }

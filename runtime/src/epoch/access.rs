@@ -46,7 +46,7 @@ pub(super) struct Access<'w> {
     /// The lock that [`Covers::One`] holds.
     pub(super) ticket: Option<Ticket>,
     pub(super) held: Mutex<Held>,
-    /// Stores to mapped memory were made since the last flush.
+    /// Stores to mapped memory were made since the last flush. Not kept where several threads would write it.
     pub(super) dirty: AtomicBool,
     /// Targets reached by a transport or messages since the epoch began.
     pub(super) touched: Mutex<BTreeSet<usize>>,
@@ -210,7 +210,9 @@ impl<'w> Access<'w> {
     /// Stores were made to mapped memory.
     #[inline]
     pub(super) fn stored(&self) {
-        self.dirty.store(true, Ordering::Relaxed);
+        if !self.shared {
+            self.dirty.store(true, Ordering::Relaxed);
+        }
     }
 }
 

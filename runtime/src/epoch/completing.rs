@@ -75,8 +75,10 @@ impl Access<'_> {
     /// Orders stores to mapped memory before whatever follows.
     #[inline]
     fn flush_stores(&self) {
-        // Another thread may have flushed its own stores only.
-        if self.shared || self.dirty.load(Ordering::Relaxed) {
+        if self.shared {
+            // Another thread may have flushed its own stores only.
+            store_load_fence();
+        } else if self.dirty.load(Ordering::Relaxed) {
             self.dirty.store(false, Ordering::Relaxed);
             store_load_fence();
         }

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use super::access::Access;
-use super::opened::{Epochs, Found, Opened};
+use super::opened::{Found, Opened};
 use super::{active, fence};
 use crate::window::Core;
 use crate::{Assert, Class, Element, LockKind, Result};
@@ -102,7 +102,7 @@ impl<'w, T: Element> Explicit<'w, T> {
     /// # Errors
     /// No such epoch is open; an operation failed.
     pub fn unlock_all(&self) -> Result<()> {
-        match self.opened.with(|opened| opened.all.take()) {
+        match self.opened.take_all() {
             Some(access) => access.close(),
             None => {
                 let message = "no lock_all epoch is open: call lock_all first";
@@ -224,6 +224,15 @@ impl<'w, T: Element> Explicit<'w, T> {
         Ref::filter_map(opened.borrow(), |opened| opened.all.as_deref()).ok()
     }
 
+    /// Adds to a word at hand in the epoch of lock_all, if that is all there is to do; returns what was there.
+    #[inline(always)]
+    pub(super) fn add_at_once(&self, target: usize, displacement: usize, operand: u64) -> Option<u64> {
+        match &self.opened {
+            Opened::Alone(opened) => opened.borrow().all.as_ref()?.add_at_hand(target, displacement, operand),
+            Opened::Shared(shared) => shared.all().as_ref()?.add_at_hand(target, displacement, operand),
+        }
+    }
+
     /// Calls `use_it` with the epoch that covers `target`.
     #[inline]
     pub(super) fn access<R>(
@@ -232,10 +241,15 @@ impl<'w, T: Element> Explicit<'w, T> {
         target: usize,
         use_it: impl FnOnce(&Access<'w>) -> Result<R>,
     ) -> Result<R> {
-        let Opened::Alone(opened) = &self.opened else {
-            return self.access_shared(operation, target, use_it);
+        let opened = match &self.opened {
+            Opened::Alone(opened) => opened.borrow(),
+            Opened::Shared(shared) => {
+                return match &*shared.all() {
+                    Some(access) => use_it(access),
+                    None => self.access_shared(operation, target, use_it),
+                };
+            }
         };
-        let opened = opened.borrow();
         if let Some(access) = &opened.all {
             return use_it(access);
         }
@@ -316,10 +330,11 @@ impl<'w, T: Element> Explicit<'w, T> {
                     return access.flush(target);
                 }
             }
-            Opened::Shared(_) => {
-                let covers =
-                    |opened: &Epochs<'w>| opened.all.as_ref().or_else(|| opened.lock(target)).cloned();
-                if let Some(access) = self.opened.with(|opened| covers(opened)) {
+            Opened::Shared(shared) => {
+                if let Some(access) = &*shared.all() {
+                    return access.flush(target);
+                }
+                if let Some(access) = self.opened.with(|opened| opened.lock(target).cloned()) {
                     return access.flush(target);
                 }
             }

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use arc_swap::{ArcSwapOption, Guard};
 use parking_lot::Mutex;
 
 use super::access::Access;
@@ -22,12 +23,20 @@ pub(super) struct Epochs<'w> {
     pub posted: Option<Box<[usize]>>,
 }
 
-/// [`Epochs`] of one thread, or behind a lock that nobody holds while anything is awaited: a thread that waits for a peer
-/// must not keep another from the call that the peer waits for.
+/// [`Epochs`] of one thread, or of several.
 #[derive(Debug)]
 pub(super) enum Opened<'w> {
     Alone(RefCell<Epochs<'w>>),
-    Shared(Mutex<Epochs<'w>>),
+    Shared(Shared<'w>),
+}
+
+/// [`Epochs`] behind a lock that nobody holds while anything is awaited: a thread that waits for a peer must not keep
+/// another from the call that the peer waits for.
+#[derive(Debug, Default)]
+pub(super) struct Shared<'w> {
+    epochs: Mutex<Epochs<'w>>,
+    /// The epoch of lock_all once more: threads that access the window in it write no memory that they share.
+    all: ArcSwapOption<Access<'w>>,
 }
 
 /// The epoch that covers a target.
@@ -85,7 +94,7 @@ impl<'w> Opened<'w> {
 
     /// Of several threads.
     pub fn shared() -> Self {
-        Self::Shared(Mutex::default())
+        Self::Shared(Shared::default())
     }
 
     /// Looks at what is open, or changes it. Waits for nobody: `work` does not block.
@@ -93,7 +102,7 @@ impl<'w> Opened<'w> {
     pub fn with<R>(&self, work: impl FnOnce(&mut Epochs<'w>) -> R) -> R {
         match self {
             Self::Alone(epochs) => work(&mut epochs.borrow_mut()),
-            Self::Shared(epochs) => work(&mut epochs.lock()),
+            Self::Shared(shared) => work(&mut shared.epochs.lock()),
         }
     }
 
@@ -116,7 +125,18 @@ impl<'w> Opened<'w> {
     /// Keeps that of lock_all.
     pub fn keep_all(&self, access: Access<'w>) {
         let access = self.keep(access);
-        self.with(|epochs| epochs.all = Some(access));
+        self.with(|epochs| epochs.all = Some(access.clone()));
+        if let Self::Shared(shared) = self {
+            shared.all.store(Some(access));
+        }
+    }
+
+    /// Takes it out.
+    pub fn take_all(&self) -> Option<Arc<Access<'w>>> {
+        if let Self::Shared(shared) = self {
+            shared.all.store(None);
+        }
+        self.with(|epochs| epochs.all.take())
     }
 
     /// Keeps that of a start.
@@ -129,6 +149,14 @@ impl<'w> Opened<'w> {
     pub fn keep_fence(&self, access: Access<'w>) {
         let access = self.keep(access);
         self.with(|epochs| epochs.fenced = Some(access));
+    }
+}
+
+impl<'w> Shared<'w> {
+    /// The epoch of lock_all, if one is open.
+    #[inline]
+    pub fn all(&self) -> Guard<Option<Arc<Access<'w>>>> {
+        self.all.load()
     }
 }
 

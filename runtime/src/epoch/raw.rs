@@ -5,7 +5,6 @@ use transom_transport::{DataType, ReduceOp, reduce_valid, swap_valid, with_basic
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::Explicit;
-use super::access::Access;
 use crate::memory::{Foreign, OriginBuffer};
 use crate::operation::{Accumulate, Layout};
 use crate::{Class, Element, Error, Result};
@@ -89,8 +88,7 @@ impl<T: Element> Explicit<'_, T> {
         // What programs do most is compiled for it; wrapping sums are the same with and without a sign.
         if op == ReduceOp::Sum && operands.len() == 8 && matches!(ty, DataType::I64 | DataType::U64) {
             let one = element::<u64>(operands)?;
-            let at_hand = |access: &Access<'_>| access.add_at_hand(target, displacement, one);
-            if self.at_once().and_then(|access| at_hand(&access)).is_some() {
+            if self.add_at_once(target, displacement, one).is_some() {
                 return Ok(());
             }
         }
@@ -150,8 +148,7 @@ impl<T: Element> Explicit<'_, T> {
         // As in `accumulate_raw`.
         if op == ReduceOp::Sum && matches!(ty, DataType::I64 | DataType::U64) {
             let one = element::<u64>(value)?;
-            let at_hand = |access: &Access<'_>| access.add_at_hand(target, displacement, one);
-            if let Some(old) = self.at_once().and_then(|access| at_hand(&access)) {
+            if let Some(old) = self.add_at_once(target, displacement, one) {
                 return keep(target, old, result);
             }
         }

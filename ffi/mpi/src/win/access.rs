@@ -33,7 +33,7 @@ pub(super) type Here = (*const c_void, i64, Datatype);
 pub(super) type There = (c_int, Aint, i64, Datatype);
 
 /// A put or get: `plain` of bytes, `shaped` between layouts.
-#[inline]
+#[inline(always)]
 pub(super) fn transfer<R>(
     win: Win,
     (address, n, ty): Here,
@@ -98,7 +98,7 @@ pub(super) fn fetch<R>(
 
 /// `MPI_Put`.
 #[expect(clippy::too_many_arguments, reason = "the standard's")]
-#[inline]
+#[inline(always)]
 pub fn put(
     origin: *const c_void,
     n: i64,
@@ -120,7 +120,7 @@ pub fn put(
 
 /// `MPI_Get`.
 #[expect(clippy::too_many_arguments, reason = "the standard's")]
-#[inline]
+#[inline(always)]
 pub fn get(
     origin: *mut c_void,
     n: i64,
