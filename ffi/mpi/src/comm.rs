@@ -17,7 +17,7 @@ use crate::failure::Result;
 use crate::handlers::{Handler, HandlerSlot};
 use crate::message::buffered::Slot;
 use crate::table::Table;
-use crate::topology::Cart;
+use crate::topology::Topology;
 
 /// A communicator, with what C programs keep at it.
 #[derive(Debug)]
@@ -26,14 +26,13 @@ pub struct CommObject {
     pub comm: Communicator,
     /// The other side of an intercommunicator.
     pub inter: Option<Inter>,
-    /// Where the members are in a Cartesian grid.
-    pub cart: Option<Arc<Cart>>,
+    pub topology: Option<Topology>,
     /// For buffered sends.
     pub buffer: Slot,
     pub handler: HandlerSlot,
     pub attributes: Attributes,
     name: RwLock<String>,
-    hints: Mutex<transom::Info>,
+    pub hints: Mutex<transom::Info>,
 }
 
 pub static COMMS: Table<CommObject> = Table::new(1, "communicator", ERR_COMM);
@@ -44,7 +43,7 @@ impl CommObject {
         Self {
             comm,
             inter: None,
-            cart: None,
+            topology: None,
             buffer: Slot::new(),
             handler: HandlerSlot::new(handler),
             attributes: Attributes::default(),

@@ -67,7 +67,11 @@ mod calls {
     pub use crate::request::status::*;
     pub use crate::session::*;
     pub use crate::tools::*;
-    pub use crate::topology::*;
+    pub use crate::topology::cart::*;
+    pub use crate::topology::dims::*;
+    pub use crate::topology::dist_graph::*;
+    pub use crate::topology::graph::*;
+    pub use crate::topology::topo_test;
     pub use crate::types::arrays::*;
     pub use crate::types::construct::*;
     pub use crate::types::contents::*;

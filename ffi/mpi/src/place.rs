@@ -32,6 +32,11 @@ impl<T: Copy> Place<T> {
         self.0.is_null()
     }
 
+    /// Whether it is a constant with a meaning of its own.
+    pub fn is(self, constant: usize) -> bool {
+        self.0.addr() == constant
+    }
+
     /// That there is one: for calls that could not be undone after they have found none.
     pub fn check(self) -> Result<()> {
         if self.0.is_null() { fail(ERR_ARG, "an argument is a null pointer") } else { Ok(()) }

@@ -1,276 +1,52 @@
-//! Cartesian topologies (MPI-4.1 chapter 8).
+//! Virtual topologies (MPI-4.1 chapter 8): who are whose neighbours. Ranks keep their order in all of them.
+
+pub mod cart;
+pub mod dims;
+pub mod dist_graph;
+pub mod graph;
 
 use std::ffi::c_int;
 use std::sync::Arc;
 
-use crate::abi::{CART, COMM_NULL, Comm, ERR_ARG, ERR_DIMS, ERR_RANK, ERR_TOPOLOGY, PROC_NULL, UNDEFINED};
+use crate::abi::{CART, COMM_NULL, Comm, DIST_GRAPH, ERR_RANK, GRAPH, UNDEFINED};
 use crate::comm::{CommObject, add};
 use crate::failure::{Result, fail};
-use crate::place::{Place, flag};
-use crate::world::comm as get;
+use crate::place::Place;
 
-/// A grid: its widths, and which of them are rings. The last coordinate changes fastest.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cart {
-    widths: Vec<usize>,
-    rings: Vec<bool>,
-}
-
-impl Cart {
-    fn coordinates(&self, mut rank: usize) -> Vec<usize> {
-        let mut all: Vec<usize> = Vec::with_capacity(self.widths.len());
-        for width in self.widths.iter().rev() {
-            all.push(rank % width);
-            rank /= width;
-        }
-        all.reverse();
-        all
-    }
-
-    /// The rank at coordinates, which wrap in rings; none outside.
-    fn rank(&self, coordinates: &[i64]) -> Option<usize> {
-        let dimensions = self.widths.iter().zip(&self.rings).zip(coordinates);
-        dimensions.into_iter().try_fold(0, |rank, ((width, ring), at)| {
-            let width_ = i64::try_from(*width).ok()?;
-            let at = if *ring { at.rem_euclid(width_) } else { *at };
-            usize::try_from(at).ok().filter(|at| at < width).map(|at| rank * width + at)
-        })
-    }
-
-    fn size(&self) -> Option<usize> {
-        self.widths.iter().try_fold(1usize, |size, width| size.checked_mul(*width))
-    }
+/// The topology of a communicator; copies have the same.
+#[derive(Debug, Clone)]
+pub enum Topology {
+    Cart(Arc<cart::Cart>),
+    Graph(Arc<graph::Graph>),
+    DistGraph(Arc<dist_graph::DistGraph>),
 }
 
 fn int(n: usize) -> c_int {
     c_int::try_from(n).unwrap_or(UNDEFINED)
 }
 
-fn cart(comm: Comm) -> Result<(Arc<CommObject>, Arc<Cart>)> {
-    let object = get(comm)?;
-    match object.cart.clone() {
-        Some(cart) => Ok((object, cart)),
-        None => fail(ERR_TOPOLOGY, "the communicator has no Cartesian topology"),
+/// A rank of `size` that a program names.
+fn rank(rank: c_int, size: usize) -> Result<usize> {
+    match usize::try_from(rank) {
+        Ok(rank) if rank < size => Ok(rank),
+        _ => fail(ERR_RANK, format!("rank {rank} in a topology of {size} ranks")),
     }
 }
 
-fn dimensions(n: c_int) -> Result<usize> {
-    usize::try_from(n).or_else(|_| fail(ERR_DIMS, format!("{n} dimensions")))
-}
-
-fn grid(n: c_int, widths: Place<c_int>, rings: Place<c_int>) -> Result<Cart> {
-    let n = dimensions(n)?;
-    let width = |width: c_int| match usize::try_from(width) {
-        Ok(width) if width > 0 => Ok(width),
-        _ => fail(ERR_DIMS, format!("a dimension of {width}")),
-    };
-    let widths = (0..n).map(|i| width(widths.at(i)?)).collect::<Result<_>>()?;
-    let rings = (0..n).map(|i| Ok(rings.at(i)? != 0)).collect::<Result<_>>()?;
-    Ok(Cart { widths, rings })
-}
-
-fn check_fits(cart: &Cart, size: usize) -> Result<usize> {
-    match cart.size() {
-        Some(needed) if needed <= size => Ok(needed),
-        _ => fail(ERR_ARG, format!("a grid of {:?} is more than {size} ranks", cart.widths)),
-    }
-}
-
-/// A communicator of a part, with its grid.
-fn make(parent: &CommObject, color: Option<u32>, key: usize, cart: Cart) -> Result<Comm> {
+/// A communicator of a part of another's ranks, with a topology; none for ranks without a colour.
+fn make(parent: &CommObject, color: Option<u32>, key: usize, topology: Topology) -> Result<Comm> {
     let Some(part) = parent.comm.split(color, key as i64)? else { return Ok(COMM_NULL) };
     let mut object = CommObject::new(part, parent.handler.read().clone());
-    object.cart = Some(Arc::new(cart));
+    object.topology = Some(topology);
     add(object)
-}
-
-/// `MPI_Cart_create`: ranks keep their order.
-pub fn cart_create(
-    comm: Comm,
-    n: c_int,
-    widths: Place<c_int>,
-    rings: Place<c_int>,
-    _reorder: c_int,
-    new: Place<Comm>,
-) -> Result<()> {
-    let parent = get(comm)?;
-    let cart = grid(n, widths, rings)?;
-    let needed = check_fits(&cart, parent.comm.size())?;
-    let rank = parent.comm.rank();
-    new.set(make(&parent, (rank < needed).then_some(0), rank, cart)?)
-}
-
-/// `MPI_Cart_map`.
-pub fn cart_map(
-    comm: Comm,
-    n: c_int,
-    widths: Place<c_int>,
-    rings: Place<c_int>,
-    rank: Place<c_int>,
-) -> Result<()> {
-    let parent = get(comm)?;
-    let needed = check_fits(&grid(n, widths, rings)?, parent.comm.size())?;
-    rank.set(if parent.comm.rank() < needed { int(parent.comm.rank()) } else { UNDEFINED })
-}
-
-/// `MPI_Cart_sub`.
-pub fn cart_sub(comm: Comm, remain: Place<c_int>, new: Place<Comm>) -> Result<()> {
-    let (object, cart) = cart(comm)?;
-    let at = cart.coordinates(object.comm.rank());
-    let mut sub = Cart { widths: Vec::new(), rings: Vec::new() };
-    let (mut color, mut key) = (0, 0);
-    for (i, width) in cart.widths.iter().enumerate() {
-        if remain.at(i)? != 0 {
-            sub.widths.push(*width);
-            sub.rings.push(cart.rings[i]);
-            key = key * width + at[i];
-        } else {
-            color = color * width + at[i];
-        }
-    }
-    let color = u32::try_from(color).or_else(|_| fail(ERR_DIMS, "too many parts"))?;
-    new.set(make(&object, Some(color), key, sub)?)
-}
-
-/// `MPI_Cartdim_get`.
-pub fn cartdim_get(comm: Comm, n: Place<c_int>) -> Result<()> {
-    n.set(int(cart(comm)?.1.widths.len()))
-}
-
-/// `MPI_Cart_get`.
-pub fn cart_get(
-    comm: Comm,
-    most: c_int,
-    widths: Place<c_int>,
-    rings: Place<c_int>,
-    coordinates: Place<c_int>,
-) -> Result<()> {
-    let (object, cart) = cart(comm)?;
-    let at = cart.coordinates(object.comm.rank());
-    for (i, at) in at.into_iter().enumerate().take(dimensions(most)?) {
-        widths.set_at(i, int(cart.widths[i]))?;
-        rings.set_at(i, flag(cart.rings[i]))?;
-        coordinates.set_at(i, int(at))?;
-    }
-    Ok(())
-}
-
-/// `MPI_Cart_coords`.
-pub fn cart_coords(comm: Comm, rank: c_int, most: c_int, coordinates: Place<c_int>) -> Result<()> {
-    let (object, cart) = cart(comm)?;
-    match usize::try_from(rank) {
-        Ok(rank) if rank < object.comm.size() => {
-            let at = cart.coordinates(rank);
-            let n = dimensions(most)?.min(at.len());
-            (0..n).try_for_each(|i| coordinates.set_at(i, int(at[i])))
-        }
-        _ => fail(ERR_RANK, format!("the grid has no rank {rank}")),
-    }
-}
-
-/// `MPI_Cart_rank`.
-pub fn cart_rank(comm: Comm, coordinates: Place<c_int>, rank: Place<c_int>) -> Result<()> {
-    let (_, cart) = cart(comm)?;
-    let at: Vec<i64> =
-        (0..cart.widths.len()).map(|i| coordinates.at(i).map(i64::from)).collect::<Result<_>>()?;
-    match cart.rank(&at) {
-        Some(found) => rank.set(int(found)),
-        None => fail(ERR_ARG, format!("{at:?} is outside the grid")),
-    }
-}
-
-/// `MPI_Cart_shift`.
-pub fn cart_shift(
-    comm: Comm,
-    direction: c_int,
-    distance: c_int,
-    source: Place<c_int>,
-    dest: Place<c_int>,
-) -> Result<()> {
-    let (object, cart) = cart(comm)?;
-    let along = usize::try_from(direction).ok().filter(|along| *along < cart.widths.len());
-    let Some(along) = along else { return fail(ERR_DIMS, format!("the grid has no dimension {direction}")) };
-    let here = cart.coordinates(object.comm.rank());
-    let neighbour = |by: i64| {
-        let mut at: Vec<i64> = here.iter().map(|at| *at as i64).collect();
-        at[along] += by;
-        cart.rank(&at).map_or(PROC_NULL, int)
-    };
-    source.set(neighbour(-i64::from(distance)))?;
-    dest.set(neighbour(distance.into()))
 }
 
 /// `MPI_Topo_test`.
 pub fn topo_test(comm: Comm, kind: Place<c_int>) -> Result<()> {
-    kind.set(if get(comm)?.cart.is_some() { CART } else { UNDEFINED })
-}
-
-/// `n` as a product of `k` numbers, the largest first, which is as small as can be.
-fn balanced(n: usize, k: usize) -> Vec<usize> {
-    if k == 1 {
-        return vec![n];
-    }
-    for largest in (1..=n).filter(|d| n.is_multiple_of(*d)) {
-        if largest.checked_pow(u32::try_from(k).unwrap_or(u32::MAX)).is_some_and(|all| all < n) {
-            continue;
-        }
-        let rest = balanced(n / largest, k - 1);
-        if rest[0] <= largest {
-            return [vec![largest], rest].concat();
-        }
-    }
-    let mut all = vec![1; k];
-    all[0] = n;
-    all
-}
-
-/// `MPI_Dims_create`.
-pub fn dims_create(nodes: c_int, n: c_int, widths: Place<c_int>) -> Result<()> {
-    let n = dimensions(n)?;
-    let given = widths.list(n)?;
-    if nodes < 1 || given.iter().any(|width| *width < 0) {
-        return fail(ERR_DIMS, format!("{nodes} ranks in a grid of {given:?}"));
-    }
-    let fixed =
-        given.iter().filter(|width| **width > 0).fold(1i64, |all, width| all.saturating_mul((*width).into()));
-    let free = given.iter().filter(|width| **width == 0).count();
-    let rest = i64::from(nodes) / fixed;
-    if rest * fixed != i64::from(nodes) || free == 0 && rest != 1 {
-        return fail(ERR_DIMS, format!("{nodes} is no multiple of {fixed}"));
-    }
-    if free == 0 {
-        return Ok(());
-    }
-    let mut found = balanced(usize::try_from(rest).unwrap_or(1), free).into_iter();
-    for (i, width) in given.into_iter().enumerate() {
-        if width == 0 {
-            widths.set_at(i, int(found.next().unwrap_or(1)))?;
-        }
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn grids_are_as_square_as_can_be() {
-        assert_eq!(balanced(12, 2), [4, 3]);
-        assert_eq!(balanced(64, 3), [4, 4, 4]);
-        assert_eq!(balanced(36, 3), [4, 3, 3]);
-        assert_eq!(balanced(7, 2), [7, 1]);
-        assert_eq!(balanced(1, 3), [1, 1, 1]);
-    }
-
-    #[test]
-    fn coordinates_and_ranks_are_each_others_inverse() {
-        let cart = Cart { widths: vec![2, 3, 4], rings: vec![false, true, false] };
-        for rank in 0..24 {
-            let at: Vec<i64> = cart.coordinates(rank).into_iter().map(|at| at as i64).collect();
-            assert_eq!(cart.rank(&at), Some(rank));
-        }
-        assert_eq!(cart.rank(&[0, -1, 0]), cart.rank(&[0, 2, 0]));
-        assert_eq!(cart.rank(&[0, 0, 4]), None);
-    }
+    kind.set(match crate::world::comm(comm)?.topology {
+        Some(Topology::Cart(_)) => CART,
+        Some(Topology::Graph(_)) => GRAPH,
+        Some(Topology::DistGraph(_)) => DIST_GRAPH,
+        None => UNDEFINED,
+    })
 }

@@ -165,6 +165,11 @@ fn groups_communicators_and_attributes() {
 }
 
 #[test]
+fn topologies() {
+    run("topologies", &[1, 2, 3, 4], &BOTH);
+}
+
+#[test]
 fn datatypes() {
     run("datatypes", &[1, 2], &["shm"]);
 }

@@ -52,7 +52,7 @@ pub fn comm_dup(comm: Comm, new: Place<Comm>) -> Result<()> {
     new.set(COMM_NULL)?;
     let mut copy = CommObject::new(old.comm.dup()?, old.handler.read().clone());
     copy.inter = old.inter.as_ref().map(Inter::dup).transpose()?;
-    copy.cart = old.cart.clone();
+    copy.topology = old.topology.clone();
     copy.attributes = old.attributes.copied(comm.0)?;
     *copy.hints.lock() = old.hints.lock().clone();
     new.set(add(copy)?)

@@ -1,0 +1,208 @@
+//! Cartesian topologies (MPI-4.1 chapter 8).
+
+use std::ffi::c_int;
+use std::sync::Arc;
+
+use super::{Topology, int, make};
+use crate::abi::{Comm, ERR_ARG, ERR_DIMS, ERR_RANK, ERR_TOPOLOGY, PROC_NULL, UNDEFINED};
+use crate::comm::CommObject;
+use crate::failure::{Result, fail};
+use crate::place::{Place, flag};
+use crate::world::comm as get;
+
+/// A grid: its widths, and which of them are rings. The last coordinate changes fastest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cart {
+    widths: Vec<usize>,
+    rings: Vec<bool>,
+}
+
+impl Cart {
+    fn coordinates(&self, mut rank: usize) -> Vec<usize> {
+        let mut all: Vec<usize> = Vec::with_capacity(self.widths.len());
+        for width in self.widths.iter().rev() {
+            all.push(rank % width);
+            rank /= width;
+        }
+        all.reverse();
+        all
+    }
+
+    /// The rank at coordinates, which wrap in rings; none outside.
+    fn rank(&self, coordinates: &[i64]) -> Option<usize> {
+        let dimensions = self.widths.iter().zip(&self.rings).zip(coordinates);
+        dimensions.into_iter().try_fold(0, |rank, ((width, ring), at)| {
+            let width_ = i64::try_from(*width).ok()?;
+            let at = if *ring { at.rem_euclid(width_) } else { *at };
+            usize::try_from(at).ok().filter(|at| at < width).map(|at| rank * width + at)
+        })
+    }
+
+    fn size(&self) -> Option<usize> {
+        self.widths.iter().try_fold(1usize, |size, width| size.checked_mul(*width))
+    }
+}
+
+fn cart(comm: Comm) -> Result<(Arc<CommObject>, Arc<Cart>)> {
+    let object = get(comm)?;
+    match &object.topology {
+        Some(Topology::Cart(cart)) => Ok((object.clone(), cart.clone())),
+        _ => fail(ERR_TOPOLOGY, "the communicator has no Cartesian topology"),
+    }
+}
+
+/// A number of dimensions.
+pub(super) fn dimensions(n: c_int) -> Result<usize> {
+    usize::try_from(n).or_else(|_| fail(ERR_DIMS, format!("{n} dimensions")))
+}
+
+fn grid(n: c_int, widths: Place<c_int>, rings: Place<c_int>) -> Result<Cart> {
+    let n = dimensions(n)?;
+    let width = |width: c_int| match usize::try_from(width) {
+        Ok(width) if width > 0 => Ok(width),
+        _ => fail(ERR_DIMS, format!("a dimension of {width}")),
+    };
+    let widths = (0..n).map(|i| width(widths.at(i)?)).collect::<Result<_>>()?;
+    let rings = (0..n).map(|i| Ok(rings.at(i)? != 0)).collect::<Result<_>>()?;
+    Ok(Cart { widths, rings })
+}
+
+fn check_fits(cart: &Cart, size: usize) -> Result<usize> {
+    match cart.size() {
+        Some(needed) if needed <= size => Ok(needed),
+        _ => fail(ERR_ARG, format!("a grid of {:?} is more than {size} ranks", cart.widths)),
+    }
+}
+
+/// `MPI_Cart_create`: ranks keep their order.
+pub fn cart_create(
+    comm: Comm,
+    n: c_int,
+    widths: Place<c_int>,
+    rings: Place<c_int>,
+    _reorder: c_int,
+    new: Place<Comm>,
+) -> Result<()> {
+    let parent = get(comm)?;
+    parent.check_intra()?;
+    let cart = grid(n, widths, rings)?;
+    let needed = check_fits(&cart, parent.comm.size())?;
+    let rank = parent.comm.rank();
+    new.set(make(&parent, (rank < needed).then_some(0), rank, Topology::Cart(Arc::new(cart)))?)
+}
+
+/// `MPI_Cart_map`.
+pub fn cart_map(
+    comm: Comm,
+    n: c_int,
+    widths: Place<c_int>,
+    rings: Place<c_int>,
+    rank: Place<c_int>,
+) -> Result<()> {
+    let parent = get(comm)?;
+    let needed = check_fits(&grid(n, widths, rings)?, parent.comm.size())?;
+    rank.set(if parent.comm.rank() < needed { int(parent.comm.rank()) } else { UNDEFINED })
+}
+
+/// `MPI_Cart_sub`.
+pub fn cart_sub(comm: Comm, remain: Place<c_int>, new: Place<Comm>) -> Result<()> {
+    let (object, cart) = cart(comm)?;
+    let at = cart.coordinates(object.comm.rank());
+    let mut sub = Cart { widths: Vec::new(), rings: Vec::new() };
+    let (mut color, mut key) = (0, 0);
+    for (i, width) in cart.widths.iter().enumerate() {
+        if remain.at(i)? != 0 {
+            sub.widths.push(*width);
+            sub.rings.push(cart.rings[i]);
+            key = key * width + at[i];
+        } else {
+            color = color * width + at[i];
+        }
+    }
+    let color = u32::try_from(color).or_else(|_| fail(ERR_DIMS, "too many parts"))?;
+    new.set(make(&object, Some(color), key, Topology::Cart(Arc::new(sub)))?)
+}
+
+/// `MPI_Cartdim_get`.
+pub fn cartdim_get(comm: Comm, n: Place<c_int>) -> Result<()> {
+    n.set(int(cart(comm)?.1.widths.len()))
+}
+
+/// `MPI_Cart_get`.
+pub fn cart_get(
+    comm: Comm,
+    most: c_int,
+    widths: Place<c_int>,
+    rings: Place<c_int>,
+    coordinates: Place<c_int>,
+) -> Result<()> {
+    let (object, cart) = cart(comm)?;
+    let at = cart.coordinates(object.comm.rank());
+    for (i, at) in at.into_iter().enumerate().take(dimensions(most)?) {
+        widths.set_at(i, int(cart.widths[i]))?;
+        rings.set_at(i, flag(cart.rings[i]))?;
+        coordinates.set_at(i, int(at))?;
+    }
+    Ok(())
+}
+
+/// `MPI_Cart_coords`.
+pub fn cart_coords(comm: Comm, rank: c_int, most: c_int, coordinates: Place<c_int>) -> Result<()> {
+    let (object, cart) = cart(comm)?;
+    match usize::try_from(rank) {
+        Ok(rank) if rank < object.comm.size() => {
+            let at = cart.coordinates(rank);
+            let n = dimensions(most)?.min(at.len());
+            (0..n).try_for_each(|i| coordinates.set_at(i, int(at[i])))
+        }
+        _ => fail(ERR_RANK, format!("the grid has no rank {rank}")),
+    }
+}
+
+/// `MPI_Cart_rank`.
+pub fn cart_rank(comm: Comm, coordinates: Place<c_int>, rank: Place<c_int>) -> Result<()> {
+    let (_, cart) = cart(comm)?;
+    let at: Vec<i64> =
+        (0..cart.widths.len()).map(|i| coordinates.at(i).map(i64::from)).collect::<Result<_>>()?;
+    match cart.rank(&at) {
+        Some(found) => rank.set(int(found)),
+        None => fail(ERR_ARG, format!("{at:?} is outside the grid")),
+    }
+}
+
+/// `MPI_Cart_shift`.
+pub fn cart_shift(
+    comm: Comm,
+    direction: c_int,
+    distance: c_int,
+    source: Place<c_int>,
+    dest: Place<c_int>,
+) -> Result<()> {
+    let (object, cart) = cart(comm)?;
+    let along = usize::try_from(direction).ok().filter(|along| *along < cart.widths.len());
+    let Some(along) = along else { return fail(ERR_DIMS, format!("the grid has no dimension {direction}")) };
+    let here = cart.coordinates(object.comm.rank());
+    let neighbour = |by: i64| {
+        let mut at: Vec<i64> = here.iter().map(|at| *at as i64).collect();
+        at[along] += by;
+        cart.rank(&at).map_or(PROC_NULL, int)
+    };
+    source.set(neighbour(-i64::from(distance)))?;
+    dest.set(neighbour(distance.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn coordinates_and_ranks_are_each_others_inverse() {
+        let cart = Cart { widths: vec![2, 3, 4], rings: vec![false, true, false] };
+        for rank in 0..24 {
+            let at: Vec<i64> = cart.coordinates(rank).into_iter().map(|at| at as i64).collect();
+            assert_eq!(cart.rank(&at), Some(rank));
+        }
+        assert_eq!(cart.rank(&[0, -1, 0]), cart.rank(&[0, 2, 0]));
+        assert_eq!(cart.rank(&[0, 0, 4]), None);
+    }
+}
