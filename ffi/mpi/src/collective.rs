@@ -4,6 +4,7 @@
 mod across;
 pub mod gathering;
 pub mod local;
+pub mod neighbours;
 pub mod reducing;
 mod reduction;
 pub mod scattering;
@@ -82,23 +83,25 @@ macro_rules! run {
 }
 pub(crate) use run;
 
-/// The three forms of a collective, of one plan for a communicator of one group and one for two groups:
+/// The three forms of a collective, of one plan for a communicator of one group and, if there can be any, one for two groups:
 /// `now, nonblocking, persistent: (arguments) |communicator| plan, across plan;`.
 macro_rules! collectives {
     ($($(#[$doc:meta])* $now:ident, $later:ident, $init:ident:
-        ($($arg:ident: $ty:ty),*) |$comm:ident| $plan:expr, across $across:expr;)*) => {$(
+        ($($arg:ident: $ty:ty),*) |$comm:ident| $plan:expr $(, across $across:expr)?;)*) => {$(
         $(#[$doc])*
         #[allow(clippy::too_many_arguments, reason = "the standard's")]
         pub fn $now($($arg: $ty,)* comm: Comm) -> Result<()> {
             let $comm = $crate::world::comm(comm)?;
-            if $comm.inter.is_some() { $across.block() } else { $plan.block() }
+            $(if $comm.inter.is_some() { return $across.block(); })?
+            $plan.block()
         }
 
         /// The same, nonblocking.
         #[allow(clippy::too_many_arguments, reason = "the standard's")]
         pub fn $later($($arg: $ty,)* comm: Comm, request: Place<Request>) -> Result<()> {
             let $comm = $crate::world::comm(comm)?;
-            if $comm.inter.is_some() { $across.begin(comm, request) } else { $plan.begin(comm, request) }
+            $(if $comm.inter.is_some() { return $across.begin(comm, request); })?
+            $plan.begin(comm, request)
         }
 
         /// The same, persistent.
@@ -106,7 +109,8 @@ macro_rules! collectives {
         pub fn $init($($arg: $ty,)* comm: Comm, info: Info, request: Place<Request>) -> Result<()> {
             $crate::info::hints(info)?;
             let $comm = $crate::world::comm(comm)?;
-            if $comm.inter.is_some() { $across.keep(comm, request) } else { $plan.keep(comm, request) }
+            $(if $comm.inter.is_some() { return $across.keep(comm, request); })?
+            $plan.keep(comm, request)
         }
     )*};
 }
@@ -125,41 +129,41 @@ pub fn in_place(address: *const c_void) -> bool {
     address as usize == IN_PLACE
 }
 
-/// A buffer's parts, one for each rank.
+/// A buffer's parts, one for each that data is exchanged with.
 pub type Parts = Arc<[Buffer]>;
 
-/// As many parts of `n` instances each as there are ranks to exchange with, one behind the other.
-pub fn equal(comm: &CommObject, address: *const c_void, n: i64, ty: Datatype) -> Result<Parts> {
+/// So many parts of `n` instances each, one behind the other.
+pub fn equal(parts: usize, address: *const c_void, n: i64, ty: Datatype) -> Result<Parts> {
     let all = Buffer::new(address, n, ty)?;
-    let ranks = i64::try_from(comm.partners()).unwrap_or(i64::MAX);
-    (0..ranks).map(|rank| all.part(rank.saturating_mul(n), n)).collect()
+    let parts = i64::try_from(parts).unwrap_or(i64::MAX);
+    (0..parts).map(|part| all.part(part.saturating_mul(n), n)).collect()
 }
 
-/// Parts of so many instances at displacements of so many extents.
+/// So many parts, of so many instances at displacements of so many extents.
 pub fn listed(
-    comm: &CommObject,
+    parts: usize,
     address: *const c_void,
     counts: Counts,
     displacements: Counts,
     ty: Datatype,
 ) -> Result<Parts> {
     let all = Buffer::new(address, 0, ty)?;
-    (0..comm.partners()).map(|rank| all.part(displacements.at(rank)?, counts.at(rank)?)).collect()
+    (0..parts).map(|part| all.part(displacements.at(part)?, counts.at(part)?)).collect()
 }
 
-/// Parts with a datatype and a displacement in bytes each.
+/// So many parts, with a datatype and a displacement in bytes each.
 pub fn typed(
-    comm: &CommObject,
+    parts: usize,
     address: *const c_void,
     counts: Counts,
     displacements: Counts,
     types: Place<Datatype>,
 ) -> Result<Parts> {
-    let part = |rank| {
-        let address = address.wrapping_byte_offset(displacements.at(rank)? as isize);
-        Buffer::new(address, counts.at(rank)?, types.at(rank)?)
+    let part = |part| {
+        let address = address.wrapping_byte_offset(displacements.at(part)? as isize);
+        Buffer::new(address, counts.at(part)?, types.at(part)?)
     };
-    (0..comm.partners()).map(part).collect()
+    (0..parts).map(part).collect()
 }
 
 /// The data of all parts.

@@ -44,6 +44,7 @@ mod calls {
     pub use crate::attributes::calls::*;
     pub use crate::collective::gathering::*;
     pub use crate::collective::local::*;
+    pub use crate::collective::neighbours::*;
     pub use crate::collective::reducing::*;
     pub use crate::collective::scattering::*;
     pub use crate::comm::calls::*;

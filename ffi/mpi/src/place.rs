@@ -3,7 +3,7 @@
 
 use std::ffi::{CStr, c_char, c_int};
 
-use crate::abi::{ERR_ARG, UNDEFINED};
+use crate::abi::{Aint, ERR_ARG, UNDEFINED};
 use crate::failure::{Result, fail};
 
 /// Where one `T` is, or several.
@@ -80,6 +80,13 @@ pub enum Counts {
     Int(Place<c_int>),
     /// `MPI_Count` or `MPI_Aint`.
     Long(Place<i64>),
+}
+
+impl From<Place<Aint>> for Counts {
+    fn from(place: Place<Aint>) -> Self {
+        // Of one size on the platforms of this library.
+        Self::Long(Place(place.0.cast()))
+    }
 }
 
 impl Counts {

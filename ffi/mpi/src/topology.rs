@@ -5,8 +5,11 @@ pub mod dims;
 pub mod dist_graph;
 pub mod graph;
 
+use std::collections::HashMap;
 use std::ffi::c_int;
 use std::sync::Arc;
+
+use transom::raw::Edge;
 
 use crate::abi::{CART, COMM_NULL, Comm, DIST_GRAPH, ERR_RANK, GRAPH, UNDEFINED};
 use crate::comm::{CommObject, add};
@@ -19,6 +22,40 @@ pub enum Topology {
     Cart(Arc<cart::Cart>),
     Graph(Arc<graph::Graph>),
     DistGraph(Arc<dist_graph::DistGraph>),
+}
+
+/// A rank's neighbours in the order of its buffers; nothing where a grid ends (§8.6).
+#[derive(Debug)]
+pub struct Neighbours {
+    pub to: Vec<Option<Edge>>,
+    pub from: Vec<Option<Edge>>,
+}
+
+impl Topology {
+    /// The neighbours of this rank of the communicator.
+    pub fn neighbours(&self, rank: usize) -> Neighbours {
+        match self {
+            Self::Cart(cart) => cart.neighbours(rank),
+            Self::Graph(graph) => {
+                let edges = graph.neighbours(rank);
+                Neighbours { to: numbered(edges), from: numbered(edges) }
+            }
+            Self::DistGraph(graph) => {
+                Neighbours { to: numbered(&graph.destinations), from: numbered(&graph.sources) }
+            }
+        }
+    }
+}
+
+/// Edges to ranks: of several to the same one, the first at one end is the first at the other.
+fn numbered(ranks: &[usize]) -> Vec<Option<Edge>> {
+    let mut seen: HashMap<usize, usize> = HashMap::new();
+    let edge = |rank: &usize| {
+        let number = seen.entry(*rank).or_default();
+        *number += 1;
+        Some(Edge { rank: *rank, number: *number - 1 })
+    };
+    ranks.iter().map(edge).collect()
 }
 
 fn int(n: usize) -> c_int {

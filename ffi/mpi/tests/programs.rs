@@ -170,6 +170,11 @@ fn topologies() {
 }
 
 #[test]
+fn neighbours() {
+    run("neighbours", &[1, 2, 3, 4], &BOTH);
+}
+
+#[test]
 fn datatypes() {
     run("datatypes", &[1, 2], &["shm"]);
 }

@@ -36,11 +36,13 @@ pub(crate) enum Kind {
     FirstFence = 18,
     /// A fence that nothing succeeds.
     LastFence = 19,
+    NeighbourAllgather = 20,
+    NeighbourAlltoall = 21,
 }
 
 impl Kind {
     pub fn name(code: u8) -> &'static str {
-        const NAMES: [&str; 20] = [
+        const NAMES: [&str; 22] = [
             "barrier",
             "broadcast",
             "allgather",
@@ -61,6 +63,8 @@ impl Kind {
             "reduce_scatter",
             "fence with NOPRECEDE",
             "fence with NOSUCCEED",
+            "neighbour allgather",
+            "neighbour alltoall",
         ];
         NAMES.get(usize::from(code)).copied().unwrap_or("an unknown collective")
     }

@@ -22,6 +22,15 @@ use crate::{Class, Communicator, Error, Request, Result};
 /// function of `MPI_Op_create` does with `invec` and `inoutvec`. It need not be commutative.
 pub type Combine = Arc<dyn Fn(&[u8], &mut [u8]) + Send + Sync>;
 
+/// One end of an edge of a topology (MPI-4.1 §8.6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Edge {
+    /// The rank at the other end.
+    pub rank: usize,
+    /// Tells edges from one rank to another apart: both ends number them alike.
+    pub number: usize,
+}
+
 /// Has the engine drive a collective.
 fn start<R: Send + 'static>(
     comm: &Communicator,
@@ -64,6 +73,10 @@ fn check_blocks(channel: &Channel, operation: &'static str, blocks: usize) -> Re
     }
     let message = format!("{blocks} blocks for {} ranks: give one for each", channel.size);
     Err(channel.error(Class::Count, operation, message))
+}
+
+fn check_edges(channel: &Channel, operation: &'static str, to: &[Edge], from: &[Edge]) -> Result<()> {
+    to.iter().chain(from).try_for_each(|edge| channel.check_rank(operation, edge.rank))
 }
 
 macro_rules! collectives {
@@ -132,6 +145,29 @@ collectives! {
     alltoall, ialltoall: Alltoall(blocks: Vec<Vec<u8>>) -> Vec<Vec<u8>>,
     check |channel, blocks| check_blocks(channel, "alltoall", blocks.len()),
     run |exchange| algorithms::alltoall(exchange, blocks).await;
+
+    /// The same block along every edge of `to`; the blocks that come along those of `from`
+    /// (`MPI_Neighbor_allgatherv`).
+    neighbour_allgather, ineighbour_allgather:
+    NeighbourAllgather(to: Vec<Edge>, from: Vec<Edge>, data: Vec<u8>) -> Vec<Vec<u8>>,
+    check |channel, to, from, _| check_edges(channel, "neighbour allgather", to, from),
+    run |exchange| algorithms::neighbours(exchange, &to, &vec![&data[..]; to.len()], &from).await;
+
+    /// A block along each edge of `to`; the blocks that come along those of `from` (`MPI_Neighbor_alltoallw`).
+    neighbour_alltoall, ineighbour_alltoall:
+    NeighbourAlltoall(to: Vec<Edge>, from: Vec<Edge>, blocks: Vec<Vec<u8>>) -> Vec<Vec<u8>>,
+    check |channel, to, from, blocks| {
+        check_edges(channel, "neighbour alltoall", to, from)?;
+        if blocks.len() == to.len() {
+            return Ok(());
+        }
+        let message = format!("{} blocks for {} edges: give one for each", blocks.len(), to.len());
+        Err(channel.error(Class::Count, "neighbour alltoall", message))
+    },
+    run |exchange| {
+        let blocks: Vec<&[u8]> = blocks.iter().map(Vec::as_slice).collect();
+        algorithms::neighbours(exchange, &to, &blocks, &from).await
+    };
 
     /// Everybody's bytes combined in the order of ranks, at the root (`MPI_Reduce`).
     reduce, ireduce: Reduce(root: usize, data: Vec<u8>, combine: Combine) -> Option<Vec<u8>>,

@@ -61,10 +61,10 @@ collectives! {
     gather, igather, gather_init:
     (from: *const c_void, n: i64, ty: Datatype, to: *mut c_void, to_n: i64, to_ty: Datatype, at: c_int) |object| {
         let at = root(&object, at)?;
-        let parts = at_root(&object, at, || equal(&object, to, to_n, to_ty))?;
+        let parts = at_root(&object, at, || equal(object.partners(), to, to_n, to_ty))?;
         gather_plan(object, at, (own(from, n, ty)?, parts))
     }, across {
-        let roles = across::roles(&object, at, || Buffer::new(from, n, ty), || equal(&object, to, to_n, to_ty))?;
+        let roles = across::roles(&object, at, || Buffer::new(from, n, ty), || equal(object.partners(), to, to_n, to_ty))?;
         across::gather(object, roles)
     };
 
@@ -73,10 +73,10 @@ collectives! {
     (from: *const c_void, n: i64, ty: Datatype, to: *mut c_void, counts: Counts, at_each: Counts, to_ty: Datatype,
         at: c_int) |object| {
         let at = root(&object, at)?;
-        let parts = at_root(&object, at, || listed(&object, to, counts, at_each, to_ty))?;
+        let parts = at_root(&object, at, || listed(object.partners(), to, counts, at_each, to_ty))?;
         gather_plan(object, at, (own(from, n, ty)?, parts))
     }, across {
-        let parts = || listed(&object, to, counts, at_each, to_ty);
+        let parts = || listed(object.partners(), to, counts, at_each, to_ty);
         let roles = across::roles(&object, at, || Buffer::new(from, n, ty), parts)?;
         across::gather(object, roles)
     };
@@ -84,10 +84,10 @@ collectives! {
     /// `MPI_Allgather`.
     allgather, iallgather, allgather_init:
     (from: *const c_void, n: i64, ty: Datatype, to: *mut c_void, to_n: i64, to_ty: Datatype) |object| {
-        let parts = equal(&object, to, to_n, to_ty)?;
+        let parts = equal(object.partners(), to, to_n, to_ty)?;
         allgather_plan(object, own(from, n, ty)?, parts)
     }, across {
-        let parts = equal(&object, to, to_n, to_ty)?;
+        let parts = equal(object.partners(), to, to_n, to_ty)?;
         across::allgather(object, Buffer::new(from, n, ty)?, parts)
     };
 
@@ -95,10 +95,10 @@ collectives! {
     allgatherv, iallgatherv, allgatherv_init:
     (from: *const c_void, n: i64, ty: Datatype, to: *mut c_void, counts: Counts, at_each: Counts, to_ty: Datatype)
     |object| {
-        let parts = listed(&object, to, counts, at_each, to_ty)?;
+        let parts = listed(object.partners(), to, counts, at_each, to_ty)?;
         allgather_plan(object, own(from, n, ty)?, parts)
     }, across {
-        let parts = listed(&object, to, counts, at_each, to_ty)?;
+        let parts = listed(object.partners(), to, counts, at_each, to_ty)?;
         across::allgather(object, Buffer::new(from, n, ty)?, parts)
     };
 }

@@ -69,10 +69,10 @@ collectives! {
     scatter, iscatter, scatter_init:
     (from: *const c_void, n: i64, ty: Datatype, to: *mut c_void, to_n: i64, to_ty: Datatype, at: c_int) |object| {
         let at = root(&object, at)?;
-        let parts = at_root(&object, at, || equal(&object, from, n, ty))?;
+        let parts = at_root(&object, at, || equal(object.partners(), from, n, ty))?;
         scatter_plan(object, at, parts, room(to, to_n, to_ty)?)
     }, across {
-        let parts = || equal(&object, from, n, ty);
+        let parts = || equal(object.partners(), from, n, ty);
         let roles = across::roles(&object, at, || Buffer::new(to, to_n, to_ty), parts)?;
         across::scatter(object, roles)
     };
@@ -82,10 +82,10 @@ collectives! {
     (from: *const c_void, counts: Counts, at_each: Counts, ty: Datatype, to: *mut c_void, to_n: i64, to_ty: Datatype,
         at: c_int) |object| {
         let at = root(&object, at)?;
-        let parts = at_root(&object, at, || listed(&object, from, counts, at_each, ty))?;
+        let parts = at_root(&object, at, || listed(object.partners(), from, counts, at_each, ty))?;
         scatter_plan(object, at, parts, room(to, to_n, to_ty)?)
     }, across {
-        let parts = || listed(&object, from, counts, at_each, ty);
+        let parts = || listed(object.partners(), from, counts, at_each, ty);
         let roles = across::roles(&object, at, || Buffer::new(to, to_n, to_ty), parts)?;
         across::scatter(object, roles)
     };
@@ -93,11 +93,11 @@ collectives! {
     /// `MPI_Alltoall`.
     alltoall, ialltoall, alltoall_init:
     (from: *const c_void, n: i64, ty: Datatype, to: *mut c_void, to_n: i64, to_ty: Datatype) |object| {
-        let to = equal(&object, to, to_n, to_ty)?;
-        let from = sent(from, &to, || equal(&object, from, n, ty))?;
+        let to = equal(object.partners(), to, to_n, to_ty)?;
+        let from = sent(from, &to, || equal(object.partners(), from, n, ty))?;
         alltoall_plan(object, from, to)
     }, across {
-        let (from, to) = (equal(&object, from, n, ty)?, equal(&object, to, to_n, to_ty)?);
+        let (from, to) = (equal(object.partners(), from, n, ty)?, equal(object.partners(), to, to_n, to_ty)?);
         across::alltoall(object, from, to)
     };
 
@@ -105,12 +105,12 @@ collectives! {
     alltoallv, ialltoallv, alltoallv_init:
     (from: *const c_void, counts: Counts, at_each: Counts, ty: Datatype, to: *mut c_void, to_counts: Counts,
         to_each: Counts, to_ty: Datatype) |object| {
-        let to = listed(&object, to, to_counts, to_each, to_ty)?;
-        let from = sent(from, &to, || listed(&object, from, counts, at_each, ty))?;
+        let to = listed(object.partners(), to, to_counts, to_each, to_ty)?;
+        let from = sent(from, &to, || listed(object.partners(), from, counts, at_each, ty))?;
         alltoall_plan(object, from, to)
     }, across {
-        let to = listed(&object, to, to_counts, to_each, to_ty)?;
-        let from = listed(&object, from, counts, at_each, ty)?;
+        let to = listed(object.partners(), to, to_counts, to_each, to_ty)?;
+        let from = listed(object.partners(), from, counts, at_each, ty)?;
         across::alltoall(object, from, to)
     };
 
@@ -118,12 +118,12 @@ collectives! {
     alltoallw, ialltoallw, alltoallw_init:
     (from: *const c_void, counts: Counts, at_each: Counts, types: Place<Datatype>, to: *mut c_void, to_counts: Counts,
         to_each: Counts, to_types: Place<Datatype>) |object| {
-        let to = typed(&object, to, to_counts, to_each, to_types)?;
-        let from = sent(from, &to, || typed(&object, from, counts, at_each, types))?;
+        let to = typed(object.partners(), to, to_counts, to_each, to_types)?;
+        let from = sent(from, &to, || typed(object.partners(), from, counts, at_each, types))?;
         alltoall_plan(object, from, to)
     }, across {
-        let to = typed(&object, to, to_counts, to_each, to_types)?;
-        let from = typed(&object, from, counts, at_each, types)?;
+        let to = typed(object.partners(), to, to_counts, to_each, to_types)?;
+        let from = typed(object.partners(), from, counts, at_each, types)?;
         across::alltoall(object, from, to)
     };
 }

@@ -3,8 +3,10 @@
 use std::ffi::c_int;
 use std::sync::Arc;
 
-use super::{Topology, int, make};
-use crate::abi::{Comm, ERR_ARG, ERR_DIMS, ERR_RANK, ERR_TOPOLOGY, PROC_NULL, UNDEFINED};
+use transom::raw::Edge;
+
+use super::{Neighbours, Topology, int, make};
+use crate::abi::{COMM_NULL, Comm, ERR_ARG, ERR_DIMS, ERR_RANK, ERR_TOPOLOGY, PROC_NULL, UNDEFINED};
 use crate::comm::CommObject;
 use crate::failure::{Result, fail};
 use crate::place::{Place, flag};
@@ -36,6 +38,27 @@ impl Cart {
             let at = if *ring { at.rem_euclid(width_) } else { *at };
             usize::try_from(at).ok().filter(|at| at < width).map(|at| rank * width + at)
         })
+    }
+
+    /// The rank so far along a dimension from another.
+    fn shifted(&self, rank: usize, dimension: usize, by: i64) -> Option<usize> {
+        let mut at: Vec<i64> = self.coordinates(rank).into_iter().map(|at| at as i64).collect();
+        at[dimension] += by;
+        self.rank(&at)
+    }
+
+    /// Along each dimension the one before and the one behind. What is sent backwards comes from behind, also where both
+    /// are the same rank (§8.6).
+    pub fn neighbours(&self, rank: usize) -> Neighbours {
+        let both = || (0..self.widths.len()).flat_map(|dimension| [(dimension, 0), (dimension, 1)]);
+        let edge = |(dimension, side): (usize, usize), number| {
+            let there = self.shifted(rank, dimension, if side == 0 { -1 } else { 1 });
+            there.map(|rank| Edge { rank, number: 2 * dimension + number })
+        };
+        Neighbours {
+            to: both().map(|way| edge(way, way.1)).collect(),
+            from: both().map(|way| edge(way, 1 - way.1)).collect(),
+        }
     }
 
     fn size(&self) -> Option<usize> {
@@ -83,6 +106,7 @@ pub fn cart_create(
     _reorder: c_int,
     new: Place<Comm>,
 ) -> Result<()> {
+    new.set(COMM_NULL)?;
     let parent = get(comm)?;
     parent.check_intra()?;
     let cart = grid(n, widths, rings)?;
@@ -181,12 +205,7 @@ pub fn cart_shift(
     let (object, cart) = cart(comm)?;
     let along = usize::try_from(direction).ok().filter(|along| *along < cart.widths.len());
     let Some(along) = along else { return fail(ERR_DIMS, format!("the grid has no dimension {direction}")) };
-    let here = cart.coordinates(object.comm.rank());
-    let neighbour = |by: i64| {
-        let mut at: Vec<i64> = here.iter().map(|at| *at as i64).collect();
-        at[along] += by;
-        cart.rank(&at).map_or(PROC_NULL, int)
-    };
+    let neighbour = |by| cart.shifted(object.comm.rank(), along, by).map_or(PROC_NULL, int);
     source.set(neighbour(-i64::from(distance)))?;
     dest.set(neighbour(distance.into()))
 }

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::sync::Arc;
 
 use super::{Topology, int, rank};
-use crate::abi::{Comm, ERR_ARG, ERR_TOPOLOGY, Info, UNWEIGHTED, WEIGHTS_EMPTY};
+use crate::abi::{COMM_NULL, Comm, ERR_ARG, ERR_TOPOLOGY, Info, UNWEIGHTED, WEIGHTS_EMPTY};
 use crate::comm::{CommObject, add};
 use crate::failure::{Result, fail};
 use crate::group::count;
@@ -96,7 +96,7 @@ pub fn dist_graph_create_adjacent(
     _reorder: c_int,
     new: Place<Comm>,
 ) -> Result<()> {
-    new.check()?;
+    new.set(COMM_NULL)?;
     let (parent, hints) = (get(comm)?, info::hints(info)?);
     parent.check_intra()?;
     let (indegree, outdegree) = (count(indegree)?, count(outdegree)?);
@@ -125,7 +125,7 @@ pub fn dist_graph_create(
     _reorder: c_int,
     new: Place<Comm>,
 ) -> Result<()> {
-    new.check()?;
+    new.set(COMM_NULL)?;
     let (parent, hints) = (get(comm)?, info::hints(info)?);
     parent.check_intra()?;
     let size = parent.comm.size();

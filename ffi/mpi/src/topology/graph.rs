@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::sync::Arc;
 
 use super::{Topology, int, make, rank};
-use crate::abi::{Comm, ERR_ARG, ERR_TOPOLOGY, UNDEFINED};
+use crate::abi::{COMM_NULL, Comm, ERR_ARG, ERR_TOPOLOGY, UNDEFINED};
 use crate::comm::CommObject;
 use crate::failure::{Result, fail};
 use crate::group::count;
@@ -72,7 +72,7 @@ pub fn graph_create(
     _reorder: c_int,
     new: Place<Comm>,
 ) -> Result<()> {
-    new.check()?;
+    new.set(COMM_NULL)?;
     let parent = get(comm)?;
     parent.check_intra()?;
     let graph = Graph::new(n, ends, edges, parent.comm.size())?;
