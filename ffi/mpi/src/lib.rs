@@ -64,6 +64,7 @@ mod calls {
     pub use crate::message::send::*;
     pub use crate::op::*;
     pub use crate::request::calls::*;
+    pub use crate::request::general::*;
     pub use crate::request::some::*;
     pub use crate::request::status::*;
     pub use crate::session::*;

@@ -1,6 +1,7 @@
 //! Requests (MPI-4.1 §3.7, §3.9): what is under way, and later what came of it.
 
 pub mod calls;
+pub mod general;
 mod many;
 pub mod some;
 pub mod status;
@@ -14,6 +15,7 @@ use crate::abi::{ERR_REQUEST, Request, SUCCESS, Status};
 use crate::failure::{Failure, Result, fail};
 use crate::handlers::Site;
 use crate::table::Table;
+use general::General;
 
 /// Something under way whose result is the status for the program; buffers are filled by whoever takes the result, and the
 /// status says if that fails.
@@ -49,6 +51,8 @@ pub struct RequestObject {
     state: Mutex<State>,
     /// Of persistent ones.
     start: Option<Start>,
+    /// Of generalised ones.
+    general: Option<General>,
     /// Whose error handler is called.
     site: Site,
 }
@@ -59,7 +63,7 @@ static REQUESTS: Table<RequestObject> = Table::new(4, "request", ERR_REQUEST);
 static ORPHANS: Mutex<Vec<Arc<Pending>>> = Mutex::new(Vec::new());
 
 fn add(state: State, start: Option<Start>, site: Site) -> Result<Request> {
-    REQUESTS.insert(Arc::new(RequestObject { state: Mutex::new(state), start, site })).map(Request)
+    RequestObject::new(state, start, site).handle()
 }
 
 /// A handle of something under way.
@@ -114,6 +118,14 @@ pub fn outcome(result: transom::Result<Status>) -> Outcome {
 }
 
 impl RequestObject {
+    fn new(state: State, start: Option<Start>, site: Site) -> Self {
+        Self { state: Mutex::new(state), start, general: None, site }
+    }
+
+    fn handle(self) -> Result<Request> {
+        REQUESTS.insert(Arc::new(self)).map(Request)
+    }
+
     /// Whether it is there, and not an inactive persistent one.
     fn is_active(&self) -> bool {
         !matches!(*self.state.lock(), State::Inactive)
@@ -155,20 +167,28 @@ impl RequestObject {
     /// The outcome, once: a persistent request is inactive then.
     fn take(&self) -> Outcome {
         self.wait();
-        match std::mem::replace(&mut *self.state.lock(), State::Inactive) {
-            State::Ended(outcome) => outcome.map_err(|failure| failure.at(self.site)),
+        let state = std::mem::replace(&mut *self.state.lock(), State::Inactive);
+        let outcome = match (state, &self.general) {
+            (State::Ended(Ok(_)), Some(general)) => general.end(),
+            (State::Ended(outcome), _) => outcome,
             // Another thread started it again meanwhile: that is an error of the program's (§11.6.2).
-            State::Inactive | State::Running(_) => Ok(Status::EMPTY),
-        }
+            (State::Inactive | State::Running(_), _) => Ok(Status::EMPTY),
+        };
+        outcome.map_err(|failure| failure.at(self.site))
     }
 
     /// The status, without taking it (`MPI_Request_get_status`).
     fn peek(&self) -> Outcome {
-        match &*self.state.lock() {
+        let outcome = match &*self.state.lock() {
             State::Ended(Ok(status)) => Ok(*status),
-            State::Ended(Err(failure)) => Err(Failure::new(failure.code(), failure.message()).at(self.site)),
-            _ => Ok(Status::EMPTY),
-        }
+            State::Ended(Err(failure)) => Err(Failure::new(failure.code(), failure.message())),
+            _ => return Ok(Status::EMPTY),
+        };
+        let outcome = match (outcome, &self.general) {
+            (Ok(_), Some(general)) => general.query(),
+            (outcome, _) => outcome,
+        };
+        outcome.map_err(|failure| failure.at(self.site))
     }
 
     fn start(&self) -> Result<()> {
@@ -184,10 +204,14 @@ impl RequestObject {
     }
 
     /// Takes back what can be taken back (§3.8.4).
-    fn cancel(&self) {
+    fn cancel(&self) -> Result<()> {
+        if let Some(general) = &self.general {
+            return general.cancel();
+        }
         if let State::Running(pending) = &*self.state.lock() {
             pending.cancel();
         }
+        Ok(())
     }
 
     /// Lets it go on by itself.

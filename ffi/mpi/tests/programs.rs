@@ -185,6 +185,11 @@ fn messages() {
 }
 
 #[test]
+fn generalised_requests() {
+    run("general", &[1, 2, 3], &BOTH);
+}
+
+#[test]
 fn collectives() {
     run("collectives", &[1, 2, 3, 4], &BOTH);
 }

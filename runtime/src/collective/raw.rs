@@ -10,6 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::Poll;
 
+pub use crate::comm::{Completion, promised};
 pub use crate::message::raw::{irecv, isend, recv, recv_into, send};
 
 use super::algorithms;

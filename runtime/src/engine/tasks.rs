@@ -113,6 +113,11 @@ impl Engine {
         }
     }
 
+    /// Makes whoever sleeps in a call look again: something has happened that no transport tells of.
+    pub fn rouse(&self) {
+        self.progress.interrupt();
+    }
+
     /// Notes that somebody waits for room in a queue, until the result goes.
     pub fn full(&self) -> Full<'_> {
         self.tasks.full.fetch_add(1, Ordering::AcqRel);

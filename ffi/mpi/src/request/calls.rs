@@ -77,16 +77,19 @@ pub fn request_get_status(request: Request, ended: Place<c_int>, status: Place<S
 
 /// `MPI_Request_free`.
 pub fn request_free(request: Place<Request>) -> Result<()> {
-    let object = get(request.get()?)?;
+    let handle = request.get()?;
+    let object = get(handle)?;
+    request.set(REQUEST_NULL)?;
+    if let Some(general) = &object.general {
+        return general.abandon(handle);
+    }
     object.abandon();
-    REQUESTS.remove(request.get()?.0)?;
-    request.set(REQUEST_NULL)
+    REQUESTS.remove(handle.0).map(drop)
 }
 
 /// `MPI_Cancel`.
 pub fn cancel(request: Place<Request>) -> Result<()> {
-    get(request.get()?)?.cancel();
-    Ok(())
+    get(request.get()?)?.cancel()
 }
 
 /// `MPI_Start`.
