@@ -29,13 +29,13 @@ fn rank_program() {
         "exchange" => exchange(&mut pmi),
         "mapping" => println!("MAPPING {}", pmi.get("PMI_process_mapping").unwrap().unwrap()),
         "no-finalize" if rank == 1 => std::process::exit(0),
-        "abort" if rank == 1 => {
-            pmi.abort(42).unwrap();
+        "abort" | "abort-well" if rank == 1 => {
+            pmi.abort(if role == "abort" { 42 } else { 0 }).unwrap();
             std::thread::sleep(std::time::Duration::from_secs(100));
         }
         "die" if rank == size - 1 => std::process::abort(),
         "early" if rank == size - 1 => return pmi.finalize().unwrap(),
-        "no-finalize" | "abort" | "die" | "early" => pmi.fence().unwrap(),
+        "no-finalize" | "abort" | "abort-well" | "die" | "early" => pmi.fence().unwrap(),
         _ => panic!("no role {role}"),
     }
     pmi.finalize().unwrap();
@@ -76,6 +76,7 @@ fn ends_that_are_not_good() {
     let table = [
         ("no-finalize", 1, "rank 1 ", "exited with code 0 without finalizing; the other 3 ranks were ended"),
         ("abort", 42, "rank 1 ", "aborted the job with code 42; the other 3 ranks were ended"),
+        ("abort-well", 0, "rank 1 ", "aborted the job with code 0; the other 3 ranks were ended"),
         ("die", 134, "rank 3 ", "was killed by signal 6 (SIGABRT)"),
         ("early", 1, "rank 3 ", "ended before a PMI fence"),
     ];

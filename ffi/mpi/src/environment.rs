@@ -53,10 +53,10 @@ pub fn is_thread_main(is_main: Place<c_int>) -> Result<()> {
     is_main.set(flag(world::is_main_thread()?))
 }
 
-/// `MPI_Abort`.
+/// `MPI_Abort`. Ends the whole job, whatever the communicator, with the code that the program gives, 0 included.
 pub fn abort(_comm: Comm, code: c_int) -> Result<()> {
     eprintln!("transom: {}: MPI_Abort with code {code}", world::who());
-    world::abort(code)
+    world::end_job(code)
 }
 
 /// `MPI_Get_version`.

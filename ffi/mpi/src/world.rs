@@ -176,11 +176,34 @@ pub fn who() -> String {
     WORLD.get().map_or("before MPI_Init".into(), |world| format!("rank {}", world.world.comm.rank()))
 }
 
-/// Ends this process, and with it the job: the launcher ends the others.
+/// Ends this process, and has the launcher end the job with that exit code, 0 included.
+pub fn end_job(code: c_int) -> ! {
+    // The launcher may end this process, too, as soon as it is told.
+    flush();
+    let job = WORLD.get().and_then(|world| world.job.try_lock()?.clone());
+    if let Some(Err(error)) = job.map(|job| job.abort(code)) {
+        eprintln!("transom: {}: {error}", who());
+    }
+    exit(if code == 0 { 0 } else { failing(code) })
+}
+
+/// Ends this process by an error, and with it the job: the launcher ends the others.
 pub fn abort(code: c_int) -> ! {
-    let code = if code & 0xff == 0 { 1 } else { code & 0xff };
+    flush();
+    exit(failing(code))
+}
+
+/// An exit code, of which the system keeps one byte, that is not 0.
+fn failing(code: c_int) -> c_int {
+    if code & 0xff == 0 { 1 } else { code & 0xff }
+}
+
+fn flush() {
     // SAFETY: null flushes all of the program's output streams (fflush(3)).
     unsafe { libc::fflush(std::ptr::null_mut()) };
+}
+
+fn exit(code: c_int) -> ! {
     // SAFETY: ends the process without running handlers, which might wait for peers that wait for this one.
     unsafe { libc::_exit(code) }
 }

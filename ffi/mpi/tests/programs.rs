@@ -159,6 +159,30 @@ fn environment_and_errors() {
     run("environment", &[1, 2], &["shm"]);
 }
 
+/// `MPI_Abort` by one rank, while the others wait for it, gives the job the program's exit code.
+#[test]
+fn aborts() {
+    let Some(prefix) = prefix() else { return };
+    let program = compile(prefix, "abort");
+    let expected = [("0", 0), ("7", 7), ("-1", 255), ("256", 1)];
+    let of = |command: &mut Command, code| {
+        let output = command.arg(code).stdin(Stdio::null()).env_remove("SLURM_JOB_ID").output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(said.contains(&format!("MPI_Abort with code {code}")), "{said}");
+        (output.status.code().unwrap(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    for (given, code) in expected {
+        let mut job = Command::new(prefix.join("bin/mpiexec"));
+        job.args(["-n", "3", "--timeout", LIMIT]).arg(&program);
+        assert_eq!(of(&mut job, given), (code, "about to abort\n".into()), "{given}");
+        assert_eq!(
+            of(&mut Command::new(&program), given),
+            (code, "about to abort\n".into()),
+            "{given}, alone"
+        );
+    }
+}
+
 #[test]
 fn groups_communicators_and_attributes() {
     run("communicators", &[1, 2, 3, 4], &["shm"]);

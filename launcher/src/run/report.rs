@@ -64,8 +64,9 @@ impl Failure {
             Self::Output(error) if error.kind() == std::io::ErrorKind::BrokenPipe => 128 + 13,
             Self::Output(_) => 1,
         };
-        // A failure is never 0: not when a rank aborts with 0 or 256.
-        u8::try_from(code & 0xff).ok().filter(|code| *code != 0).unwrap_or(1)
+        // A rank may abort the job with 0: then it says that all went well. Any other end is never 0, not even by 256.
+        let asked_for = matches!(self, Self::Abort(_, 0));
+        u8::try_from(code & 0xff).ok().filter(|code| *code != 0 || asked_for).unwrap_or(1)
     }
 
     /// The line for people, without `transom: `; none when there is nothing to say. `others` ranks were ended.
@@ -195,7 +196,8 @@ mod tests {
         assert_eq!(exited.message(0).as_deref(), Some("rank 2 (pid 4711) on host n1 exited with code 3"));
         assert_eq!(exited.code(), 3);
         assert_eq!(Failure::Rank(rank(), Status::Code(0)).code(), 1);
-        assert_eq!((Failure::Abort(rank(), 5).code(), Failure::Abort(rank(), 256).code()), (5, 1));
+        let aborted = [0, 5, 256].map(|code| Failure::Abort(rank(), code).code());
+        assert_eq!(aborted, [0, 5, 1]);
         let pipe = Failure::Output(std::io::ErrorKind::BrokenPipe.into());
         assert_eq!((pipe.message(3), pipe.code()), (None, 141));
         let timeout = Failure::Timeout { limit: Duration::from_millis(1500), running: vec![0, 1, 2, 7] };

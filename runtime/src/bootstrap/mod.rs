@@ -17,6 +17,10 @@ pub(crate) trait Bootstrap: Send + std::fmt::Debug {
     fn exchange(&mut self, round: u32, card: &[u8]) -> Result<Vec<Vec<u8>>>;
     /// This rank is done, in good order.
     fn finalize(&mut self) -> Result<()>;
+    /// Asks whoever started the job to end it with that exit code. Returns at once.
+    fn abort(&mut self, _code: i32) -> Result<()> {
+        Ok(())
+    }
     /// Whether all ranks are in this process.
     fn in_one_process(&self) -> bool {
         false

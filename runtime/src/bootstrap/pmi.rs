@@ -81,4 +81,11 @@ impl Bootstrap for Pmi {
     fn finalize(&mut self) -> Result<()> {
         self.client.take().map_or(Ok(()), |client| client.finalize().map_err(failed))
     }
+
+    fn abort(&mut self, code: i32) -> Result<()> {
+        self.client
+            .as_mut()
+            .map_or(Ok(()), |client| client.abort(code))
+            .map_err(|e| Error::new(Class::Launch, "abort", format!("PMI: {e}")))
+    }
 }

@@ -12,13 +12,13 @@ use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
 
-use crate::Result;
 use crate::bootstrap::Bootstrap;
 use crate::collective;
 use crate::comm::{Channel, Communicator};
 use crate::engine::Engine;
 use crate::explain::Reporter;
 use crate::heap::Heap;
+use crate::{Class, Error, Result};
 pub(crate) use control::Control;
 pub use start::{init, local, run};
 
@@ -72,6 +72,19 @@ impl Job {
             let transport = self.member().engine.routes.to(rank);
             (transport.name(), transport.capabilities().provider.as_str())
         })
+    }
+
+    /// Asks the launcher to end the job at once, all ranks of it, with exit code `code` (0 is one like any other: the job has
+    /// done what it should). Not collective. Does not wait: end this process next, with the same code.
+    ///
+    /// # Errors
+    /// The launcher cannot be reached, or this rank is saying goodbye to it in another thread.
+    pub fn abort(&self, code: i32) -> Result<()> {
+        // Who says goodbye holds the lock until there is an answer, and whoever aborts should not wait for anything.
+        match self.member().bootstrap.try_lock() {
+            Some(mut bootstrap) => bootstrap.abort(code),
+            None => Err(Error::new(Class::Launch, "abort", "the job is ending already")),
+        }
     }
 
     /// Leaves the job in good order. Collective. Windows must have been freed before; the same happens when the last
