@@ -11,6 +11,7 @@
 
 use std::collections::VecDeque;
 use std::ffi::c_int;
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
@@ -48,6 +49,12 @@ pub struct Table<T> {
     places: Mutex<Places>,
 }
 
+/// A handle that no other object gets. It can be used again when this goes.
+pub struct Reserved<'t, T> {
+    table: &'t Table<T>,
+    handle: usize,
+}
+
 impl<T> Table<T> {
     /// An empty table. Every kind (1 to 15) has its own.
     pub const fn new(kind: usize, what: &'static str, class: c_int) -> Self {
@@ -57,6 +64,11 @@ impl<T> Table<T> {
 
     /// A handle of a new object.
     pub fn insert(&self, object: Arc<T>) -> Result<usize> {
+        Ok(self.reserve()?.fill(object))
+    }
+
+    /// A handle for an object that comes later.
+    pub fn reserve(&self) -> Result<Reserved<'_, T>> {
         let mut places = self.places.lock();
         let index = match places.free.len() {
             0..RESTING if places.used < FIRST << (CHUNKS - 1) => {
@@ -68,10 +80,16 @@ impl<T> Table<T> {
                 None => return fail(crate::abi::ERR_NO_MEM, format!("there are too many {}s", self.what)),
             },
         };
-        let slot = self.make_slot(index);
-        let generation = slot.generation.load(Ordering::Relaxed);
-        slot.object.store(Arc::into_raw(object).cast_mut(), Ordering::Release);
-        Ok(self.kind << KIND_SHIFT | (generation as usize) << INDEX_BITS | index)
+        let generation = self.make_slot(index).generation.load(Ordering::Relaxed);
+        let handle = self.kind << KIND_SHIFT | (generation as usize) << INDEX_BITS | index;
+        Ok(Reserved { table: self, handle })
+    }
+
+    /// The entry of a handle may be used again, by another handle.
+    fn vacate(&self, places: &mut Places, handle: usize) {
+        let generation = &self.make_slot(index(handle)).generation;
+        generation.store((generation.load(Ordering::Relaxed) + 1) & GENERATIONS, Ordering::Release);
+        places.free.push_back(index(handle));
     }
 
     /// Takes an object out; its handle is stale from now on.
@@ -79,8 +97,7 @@ impl<T> Table<T> {
         let mut places = self.places.lock();
         let Some((slot, _)) = self.slot(handle) else { return self.stale(handle) };
         let object = slot.object.swap(std::ptr::null_mut(), Ordering::AcqRel);
-        slot.generation.store((slot.generation.load(Ordering::Relaxed) + 1) & GENERATIONS, Ordering::Release);
-        places.free.push_back(handle & ((1 << INDEX_BITS) - 1));
+        self.vacate(&mut places, handle);
         drop(places);
         // SAFETY: made by Arc::into_raw in `insert`, and taken out once, under the lock.
         Ok(unsafe { Arc::from_raw(object) })
@@ -113,7 +130,7 @@ impl<T> Table<T> {
         if handle >> KIND_SHIFT != self.kind {
             return None;
         }
-        let (chunk, place) = place(handle & ((1 << INDEX_BITS) - 1));
+        let (chunk, place) = place(index(handle));
         let start = self.chunks.get(chunk)?.load(Ordering::Acquire);
         if start.is_null() {
             return None;
@@ -147,6 +164,32 @@ impl<T> Table<T> {
     }
 }
 
+impl<T> Reserved<'_, T> {
+    /// The handle. It leads nowhere yet.
+    pub fn handle(&self) -> usize {
+        self.handle
+    }
+
+    /// Gives it its object.
+    pub fn fill(self, object: Arc<T>) -> usize {
+        let this = ManuallyDrop::new(self);
+        let slot = this.table.make_slot(index(this.handle));
+        slot.object.store(Arc::into_raw(object).cast_mut(), Ordering::Release);
+        this.handle
+    }
+}
+
+impl<T> Drop for Reserved<'_, T> {
+    fn drop(&mut self) {
+        self.table.vacate(&mut self.table.places.lock(), self.handle);
+    }
+}
+
+#[inline]
+fn index(handle: usize) -> usize {
+    handle & ((1 << INDEX_BITS) - 1)
+}
+
 /// Chunk of an index, and place in it.
 #[inline]
 fn place(index: usize) -> (usize, usize) {
@@ -172,6 +215,19 @@ mod tests {
             assert_eq!(table.get(stale).unwrap_err().code(), 7);
             assert_eq!(table.remove(stale).unwrap_err().code(), 7);
         }
+    }
+
+    #[test]
+    fn a_handle_that_is_reserved_leads_to_an_object_once_it_has_one() {
+        let table = Table::new(3, "thing", 7);
+        let (kept, released) = (table.reserve().unwrap(), table.reserve().unwrap());
+        let handle = kept.handle();
+        assert_eq!(table.get(handle).unwrap_err().code(), 7);
+        assert_eq!(kept.fill(Arc::new(5)), handle);
+        let unused = released.handle();
+        drop(released);
+        assert_eq!((*table.peek(handle).unwrap(), table.get(unused).unwrap_err().code()), (5, 7));
+        assert_eq!(*table.remove(handle).unwrap(), 5);
     }
 
     #[test]

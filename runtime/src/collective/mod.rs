@@ -6,8 +6,8 @@ pub mod raw;
 mod reductions;
 mod typed;
 
-use crate::Result;
 use crate::comm::Channel;
+use crate::{Communicator, Request, Result};
 use exchange::Exchange;
 pub(crate) use exchange::Kind;
 
@@ -27,4 +27,19 @@ pub(crate) fn allgather_bytes(channel: &Channel, kind: Kind, own: Vec<u8>) -> Re
 pub(crate) fn broadcast_bytes(channel: &Channel, kind: Kind, root: usize, bytes: Vec<u8>) -> Result<Vec<u8>> {
     let exchange = Exchange::new(channel, kind);
     exchange.block(algorithms::broadcast(&exchange, root, bytes))
+}
+
+/// The same, nonblocking.
+pub(crate) fn start_broadcast(
+    comm: &Communicator,
+    kind: Kind,
+    root: usize,
+    bytes: Vec<u8>,
+) -> Request<Vec<u8>> {
+    let channel = comm.channel().clone();
+    let sequence = channel.next_sequence();
+    raw::start(comm, kind, async move {
+        let exchange = Exchange::numbered(&channel, kind, sequence);
+        algorithms::broadcast(&exchange, root, bytes).await
+    })
 }

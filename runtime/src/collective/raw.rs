@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::Poll;
 
-pub use crate::comm::{Completion, promised};
+pub use crate::comm::{Completion, idup_sides, promised};
 pub use crate::message::raw::{irecv, isend, recv, recv_into, send};
 
 use super::algorithms;
@@ -33,7 +33,7 @@ pub struct Edge {
 }
 
 /// Has the engine drive a collective.
-fn start<R: Send + 'static>(
+pub(super) fn start<R: Send + 'static>(
     comm: &Communicator,
     kind: Kind,
     future: impl Future<Output = Result<R>> + Send + 'static,

@@ -4,12 +4,13 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use zerocopy::FromBytes;
 
 use super::channel::{Channel, FOUNDING};
 use super::group::digest;
 use super::{Communicator, Group};
 use crate::collective::{self, Kind};
-use crate::{Class, Error, NULL_RANK, Result};
+use crate::{Class, Error, NULL_RANK, Request, Result};
 
 /// What a rank says when a communicator is split.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -69,10 +70,31 @@ impl Communicator {
     pub fn dup(&self) -> Result<Self> {
         let context = if self.rank() == 0 { self.new_context() } else { 0 }.to_le_bytes().to_vec();
         let context = collective::broadcast_bytes(self.channel(), Kind::Duplicate, 0, context)?;
-        let context = context
-            .try_into()
-            .map_err(|_| self.channel().error(Class::Collective, "dup", "what rank 0 sent makes no sense"))?;
-        Ok(self.with_context(u64::from_le_bytes(context)))
+        let [context] = self.contexts(&context)?;
+        Ok(self.with_context(context))
+    }
+
+    /// [`Communicator::dup`], nonblocking (`MPI_Comm_idup`, §7.4.2).
+    pub fn idup(&self) -> Request<Self> {
+        let this = self.clone();
+        self.start_contexts::<1>().map(move |context| {
+            let [context] = this.contexts(&context)?;
+            Ok(this.with_context(context))
+        })
+    }
+
+    /// As many new contexts as are wanted, of rank 0.
+    fn start_contexts<const N: usize>(&self) -> Request<Vec<u8>> {
+        let new = |_| if self.rank() == 0 { self.new_context() } else { 0 };
+        let own = (0..N).map(new).flat_map(u64::to_le_bytes).collect();
+        collective::start_broadcast(self, Kind::Duplicate, 0, own)
+    }
+
+    /// Contexts that rank 0 has sent.
+    fn contexts<const N: usize>(&self, sent: &[u8]) -> Result<[u64; N]> {
+        <[u64; N]>::read_from_bytes(sent)
+            .map(|contexts| contexts.map(u64::from_le))
+            .map_err(|_| self.channel().error(Class::Collective, "dup", "what rank 0 sent makes no sense"))
     }
 
     /// A communicator for each colour, of the ranks that name it, in the order of their keys, then of their ranks
@@ -175,4 +197,18 @@ impl Communicator {
         let context = context.try_into().map_err(|_| wrong("what its first rank sent makes no sense"))?;
         self.derive(NAME, group.clone(), u64::from_le_bytes(context))
     }
+}
+
+/// Duplicates of the two sides of an intercommunicator and of the communicator of both, nonblocking: `both`, and the one that
+/// this rank is in, the first or the second. Collective over both.
+pub fn idup_sides(
+    both: &Communicator,
+    side: &Communicator,
+    first: bool,
+) -> Request<(Communicator, Communicator)> {
+    let (all, side) = (both.clone(), side.clone());
+    both.start_contexts::<3>().map(move |contexts| {
+        let [context, one, other] = all.contexts(&contexts)?;
+        Ok((all.with_context(context), side.with_context(if first { one } else { other })))
+    })
 }

@@ -13,6 +13,7 @@ use parking_lot::RwLock;
 
 pub(crate) use channel::Channel;
 pub use group::{Comparison, Group, RankRange};
+pub use make::idup_sides;
 pub use promised::{Completion, promised};
 pub(crate) use request::Awaited;
 pub use request::{Request, await_any, test_all, test_any, test_some, wait_all, wait_any, wait_some};

@@ -38,6 +38,16 @@ pub(super) fn scalars(ty: DataType) -> Option<impl Iterator<Item = (usize, usize
     Some(scalars.iter().copied())
 }
 
+/// What `MPI_Get_elements` counts in an element.
+pub(super) const fn parts(ty: DataType) -> usize {
+    if ty.is_pair() { 2 } else { 1 }
+}
+
+/// Bytes of data of a pair's first part.
+pub(super) const fn first_part(ty: DataType) -> Option<usize> {
+    if ty.is_pair() { Some(packed_size(ty) - size_of::<i32>()) } else { None }
+}
+
 /// Whether bytes of an element are padding.
 pub(super) const fn is_padded(ty: DataType) -> bool {
     packed_size(ty) != size(ty)

@@ -138,11 +138,11 @@ impl Datatype {
     }
 
     /// The basic elements in `bytes` received bytes; `None` (`MPI_UNDEFINED`) if the last one is cut
-    /// (`MPI_Get_elements`, §5.1.11).
+    /// (`MPI_Get_elements`, §5.1.11). A value with an index is two, as it is a structure of both (§6.9.4).
     pub fn get_elements(&self, bytes: usize) -> Option<usize> {
         let Some(placed) = &self.0.layout.elements else { return (bytes == 0).then_some(0) };
         let (whole, rest) = (bytes / self.size(), bytes % self.size());
-        whole.checked_mul(self.basic_count())?.checked_add(placed.node.elements_in(rest)?)
+        whole.checked_mul(placed.node.elements())?.checked_add(placed.node.elements_in(rest)?)
     }
 
     /// Whether `count_a` instances of `a` have the type signature of `count_b` of `b`: the same basic types

@@ -65,13 +65,13 @@ pub(super) struct Placed {
 
 impl Dense {
     fn elements(self) -> usize {
-        self.ty.map_or(0, |ty| self.len / basic::size(ty))
+        self.ty.map_or(0, |ty| self.len / basic::size(ty) * basic::parts(ty))
     }
 
     /// Bytes of data.
     fn bytes(self) -> usize {
         match self.ty {
-            Some(ty) if basic::is_padded(ty) => self.elements() * basic::packed_size(ty),
+            Some(ty) if basic::is_padded(ty) => self.len / basic::size(ty) * basic::packed_size(ty),
             _ => self.len,
         }
     }
@@ -87,8 +87,8 @@ impl Node {
         }
     }
 
-    /// Elements, if all pieces have a type.
-    fn elements(&self) -> usize {
+    /// Elements, if all pieces have a type; a pair is two.
+    pub(super) fn elements(&self) -> usize {
         match self {
             Self::Dense(dense) => dense.elements(),
             Self::Repeat(repeat) => repeat.elements,
@@ -105,8 +105,14 @@ impl Node {
         while rest > 0 {
             match node {
                 Self::Dense(dense) => {
-                    let size = dense.ty.map(basic::packed_size)?;
-                    return rest.is_multiple_of(size).then_some(found + rest / size);
+                    let ty = dense.ty?;
+                    let (whole, cut) = (rest / basic::packed_size(ty), rest % basic::packed_size(ty));
+                    let cut = match basic::first_part(ty) {
+                        _ if cut == 0 => 0,
+                        Some(first) if cut == first => 1,
+                        _ => return None,
+                    };
+                    return Some(found + whole * basic::parts(ty) + cut);
                 }
                 Self::Repeat(repeat) => {
                     found += rest / repeat.inner.bytes() * repeat.inner.elements();

@@ -1,16 +1,20 @@
 //! The calls for communicators (MPI-4.1 §7.4, §7.8).
 
 use std::ffi::c_int;
+use std::sync::Arc;
 
 use transom::Comparison;
+use transom::raw::idup_sides;
 
+use super::name::hints;
 use super::{COMMS, CommObject, Inter, add, handle, sides};
 use crate::abi::{
     COMM_NULL, COMM_SELF, COMM_TYPE_HW_GUIDED, COMM_TYPE_HW_UNGUIDED, COMM_TYPE_RESOURCE_GUIDED,
-    COMM_TYPE_SHARED, COMM_WORLD, Comm, ERR_ARG, ERR_COMM, Errhandler, Group, Info, Request, UNDEFINED,
+    COMM_TYPE_SHARED, COMM_WORLD, Comm, ERR_ARG, ERR_COMM, Errhandler, Group, Info, Request, Status,
+    UNDEFINED,
 };
 use crate::failure::{Result, fail};
-use crate::handlers::{Handler, Of};
+use crate::handlers::{Handler, Of, Site};
 use crate::place::{Place, Text};
 use crate::world::comm as get;
 use crate::{group, info, request};
@@ -60,22 +64,54 @@ pub fn comm_dup(comm: Comm, new: Place<Comm>) -> Result<()> {
 
 /// `MPI_Comm_dup_with_info`.
 pub fn comm_dup_with_info(comm: Comm, info: Info, new: Place<Comm>) -> Result<()> {
-    let hints = info::hints(info)?;
+    let hints = hints(info)?;
     comm_dup(comm, new)?;
     *get(new.get()?)?.hints.lock() = hints;
     Ok(())
 }
 
-/// `MPI_Comm_idup`: complete when it returns, as every rank may wait for the others here.
+/// `MPI_Comm_idup`.
 pub fn comm_idup(comm: Comm, new: Place<Comm>, request: Place<Request>) -> Result<()> {
-    comm_dup(comm, new)?;
-    request.set(request::done()?)
+    let old = get(comm)?;
+    let hints = old.hints.lock().clone();
+    start_dup((comm, &old), hints, new, request)
 }
 
 /// `MPI_Comm_idup_with_info`.
 pub fn comm_idup_with_info(comm: Comm, info: Info, new: Place<Comm>, request: Place<Request>) -> Result<()> {
-    comm_dup_with_info(comm, info, new)?;
-    request.set(request::done()?)
+    let old = get(comm)?;
+    start_dup((comm, &old), hints(info)?, new, request)
+}
+
+/// The handle is there at once, as the program's place for it may be gone later; it leads to the communicator as soon as
+/// the request is complete.
+fn start_dup(
+    (comm, old): (Comm, &Arc<CommObject>),
+    hints: transom::Info,
+    new: Place<Comm>,
+    request: Place<Request>,
+) -> Result<()> {
+    new.set(COMM_NULL)?;
+    let attributes = old.attributes.copied(comm.0)?;
+    let (handler, topology) = (old.handler.read().clone(), old.topology.clone());
+    let parts = match &old.inter {
+        None => old.comm.idup().map(|copy| Ok((copy, None))),
+        Some(inter) => {
+            let old = old.clone();
+            idup_sides(inter.all(), &old.comm, inter.is_first())
+                .map(move |(all, side)| Ok((side, old.inter.as_ref().map(|inter| inter.with(all)))))
+        }
+    };
+    let reserved = COMMS.reserve()?;
+    new.set(Comm(reserved.handle()))?;
+    let copied = parts.map(move |(copy, inter)| {
+        let mut copy = CommObject::new(copy, handler);
+        (copy.inter, copy.topology, copy.attributes) = (inter, topology, attributes);
+        *copy.hints.lock() = hints;
+        reserved.fill(Arc::new(copy));
+        Ok(Status::EMPTY)
+    });
+    request.set(request::running(copied, Site::Comm(comm))?)
 }
 
 /// `MPI_Comm_get_parent`: no process here was started by another.

@@ -51,7 +51,12 @@ impl Inter {
 
     /// The same with another context.
     pub fn dup(&self) -> Result<Self> {
-        Ok(Self { remote: self.remote.clone(), all: self.all.dup()?, first: self.first })
+        Ok(self.with(self.all.dup()?))
+    }
+
+    /// The same over another communicator of both sides.
+    pub fn with(&self, all: Communicator) -> Self {
+        Self { remote: self.remote.clone(), all, first: self.first }
     }
 
     /// How alike two are whose local sides are `here`.

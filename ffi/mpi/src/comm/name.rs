@@ -20,9 +20,25 @@ pub fn comm_get_name(comm: Comm, name: Text, len: Place<c_int>) -> Result<()> {
     name.set_with_length(&text, abi::MAX_OBJECT_NAME, len)
 }
 
+/// The hints of §7.4.4. Others are ignored, and what is ignored is not given back.
+const HINTS: [&str; 5] = [
+    "mpi_assert_no_any_tag",
+    "mpi_assert_no_any_source",
+    "mpi_assert_exact_length",
+    "mpi_assert_allow_overtaking",
+    "mpi_assert_strict_persistent_collective_ordering",
+];
+
+/// The hints for a communicator that an info object has.
+pub(super) fn hints(info: Info) -> Result<transom::Info> {
+    let (all, mut known) = (info::hints(info)?, transom::Info::default());
+    all.iter().filter(|(key, _)| HINTS.contains(key)).for_each(|(key, value)| known.set(key, value));
+    Ok(known)
+}
+
 /// `MPI_Comm_set_info`.
 pub fn comm_set_info(comm: Comm, info: Info) -> Result<()> {
-    let hints = info::hints(info)?;
+    let hints = hints(info)?;
     let object = get(comm)?;
     let mut known = object.hints.lock();
     hints.iter().for_each(|(key, value)| known.set(key, value));

@@ -38,12 +38,18 @@ fn change(status: Place<Status>, change: impl FnOnce(&mut Status)) -> Result<()>
 /// `MPI_Status_set_elements`: basic elements; as many whole instances as they make, and the rest.
 pub fn status_set_elements(status: Place<Status>, ty: Datatype, n: i64) -> Result<()> {
     let (object, n) = (types::get(ty)?, checked(n)?);
-    let each = object.datatype.basic_count().max(1);
+    let each = object.datatype.get_elements(object.datatype.size()).unwrap_or_default().max(1);
     let mut rest = n % each;
     let mut bytes = (n / each).saturating_mul(object.datatype.size());
     for run in object.datatype.elements(1)? {
-        let some = rest.min(run.count);
-        bytes += some * run.ty.packed_size();
+        let (parts, size) =
+            if run.ty.is_pair() { (2, run.ty.packed_size()) } else { (1, run.ty.packed_size()) };
+        let some = rest.min(run.count.saturating_mul(parts));
+        bytes += some / parts * size;
+        if some % parts != 0 {
+            // The value of a pair, without its index.
+            bytes += size - size_of::<c_int>();
+        }
         rest -= some;
     }
     change(status, |status| status.set_bytes(bytes as u64))

@@ -186,6 +186,47 @@ static void sides_and_grids(void) {
     FAILS(MPI_Cart_coords(MPI_COMM_WORLD, 0, 2, at), MPI_ERR_TOPOLOGY);
 }
 
+/* Rank 0 comes to it when all others have told it that they have left theirs. */
+static void duplicates_that_wait_for_nobody(void) {
+    MPI_Comm twin;
+    MPI_Request request;
+    MPI_Info info;
+    int key, value = 10, *got, there, n;
+    copied = deleted = 0;
+    OK(MPI_Comm_create_keyval(copy, drop, &key, &copied));
+    OK(MPI_Comm_set_attr(MPI_COMM_WORLD, key, &value));
+    for (int i = 1; rank_ == 0 && i < size_; i++)
+        OK(MPI_Recv(NULL, 0, MPI_INT, i, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    OK(MPI_Comm_idup(MPI_COMM_WORLD, &twin, &request));
+    CHECK(copied == 1);
+    if (rank_ != 0) {
+        /* The first rank has not called yet. */
+        FAILS(MPI_Comm_size(twin, &n), MPI_ERR_COMM);
+        OK(MPI_Ssend(NULL, 0, MPI_INT, 0, 8, MPI_COMM_WORLD));
+    }
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    OK(MPI_Comm_get_attr(twin, key, &got, &there));
+    CHECK(there && got == &value);
+    OK(MPI_Allreduce(&rank_, &n, 1, MPI_INT, MPI_MAX, twin));
+    CHECK(n == size_ - 1);
+    OK(MPI_Comm_free(&twin));
+    CHECK(deleted == 10);
+
+    OK(MPI_Info_create(&info));
+    OK(MPI_Info_set(info, "mpi_assert_no_any_tag", "true"));
+    OK(MPI_Info_set(info, "colour", "green"));
+    OK(MPI_Comm_idup_with_info(MPI_COMM_WORLD, info, &twin, &request));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    OK(MPI_Info_free(&info));
+    OK(MPI_Comm_get_info(twin, &info));
+    OK(MPI_Info_get_nkeys(info, &n));
+    CHECK(n == 1);
+    OK(MPI_Info_free(&info));
+    OK(MPI_Comm_free(&twin));
+    OK(MPI_Comm_delete_attr(MPI_COMM_WORLD, key));
+    OK(MPI_Comm_free_keyval(&key));
+}
+
 static int at_end(MPI_Comm comm, int key, void *value, void *extra) {
     (void)comm, (void)key, (void)extra;
     int flag;
@@ -202,6 +243,7 @@ int main(int argc, char **argv) {
     communicators();
     attributes();
     sides_and_grids();
+    duplicates_that_wait_for_nobody();
     int key;
     OK(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_end, &key, NULL));
     OK(MPI_Comm_set_attr(MPI_COMM_SELF, key, "deleted by MPI_Finalize"));

@@ -132,6 +132,21 @@ static void parts(void) {
     OK(MPI_Group_free(&all));
 }
 
+/* The first rank of each side comes to it when all others of the other side have told it that they have left theirs. */
+static void duplicate_that_waits_for_nobody(void) {
+    MPI_Comm copy;
+    MPI_Request request;
+    int got = -1;
+    for (int i = 1; mine == 0 && i < there; i++) OK(MPI_Recv(NULL, 0, MPI_INT, i, 9, inter, MPI_STATUS_IGNORE));
+    OK(MPI_Comm_idup(inter, &copy, &request));
+    if (mine != 0) OK(MPI_Ssend(NULL, 0, MPI_INT, 0, 9, inter));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    check_sides(copy, mine, here, there);
+    OK(MPI_Allreduce(&mine, &got, 1, MPI_INT, MPI_MAX, copy));
+    CHECK(got == there - 1);
+    OK(MPI_Comm_free(&copy));
+}
+
 /* Without a communicator that has both: only the leaders know the other side. */
 static void from_groups(void) {
     MPI_Comm made;
@@ -168,6 +183,7 @@ int main(int argc, char **argv) {
     rooted(1);
     everybody();
     parts();
+    duplicate_that_waits_for_nobody();
     from_groups();
     OK(MPI_Comm_free(&inter));
     OK(MPI_Comm_free(&half));

@@ -6,7 +6,7 @@ use transom_transport::DataType;
 use super::recipe::{Recipe, recipe};
 use super::{numbers, runs};
 use crate::Datatype;
-use crate::datatype::{ElementRun, zip_runs};
+use crate::datatype::{ElementRun, basic, zip_runs};
 
 /// A type, its map, and a number of instances.
 fn typed() -> impl Strategy<Value = (Recipe, usize)> {
@@ -179,13 +179,16 @@ proptest! {
         let (ty, map) = (recipe.datatype().unwrap(), recipe.map());
         let bytes = if ty.size() == 0 { bytes } else { bytes.min(ty.size() * (count + 1)) };
         let (mut rest, mut elements) = (bytes, 0);
-        for (_, basic) in map.instances(count + 1).entries {
-            let size = crate::datatype::basic::packed_size(basic);
+        for (_, ty) in map.instances(count + 1).entries {
+            let size = basic::packed_size(ty);
             if rest < size {
+                if basic::first_part(ty) == Some(rest) {
+                    (rest, elements) = (0, elements + 1);
+                }
                 break;
             }
             rest -= size;
-            elements += 1;
+            elements += basic::parts(ty);
         }
         prop_assert_eq!(ty.get_elements(bytes), (rest == 0).then_some(elements));
         let whole = if ty.size() == 0 { (bytes == 0).then_some(0) } else {

@@ -118,6 +118,12 @@ fn received_counts() {
     assert_eq!((two.get_count(12), two.get_elements(12)), (None, Some(3)));
     assert_eq!((two.get_count(11), two.get_elements(11)), (None, None));
     assert_eq!((pair().get_elements(17), pair().get_elements(16)), (Some(3), None));
+    let located = Datatype::contiguous(2, &Datatype::basic(DataType::F64I32)).unwrap();
+    assert_eq!(
+        [0, 8, 12, 20, 24, 25, 4].map(|n| located.get_elements(n)),
+        [Some(0), Some(1), Some(2), Some(3), Some(4), None, None]
+    );
+    assert_eq!((located.get_count(24), located.basic_count()), (Some(1), 2));
 }
 
 #[test]
