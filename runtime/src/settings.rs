@@ -105,7 +105,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "TRANSOM_SPIN",
         kind: "microseconds",
-        default: "5000, or 20 where ranks outnumber cores",
+        default: "5000, or 50 where ranks outnumber cores",
         meaning: "how long a blocked call polls before it sleeps in the kernel",
     },
     Setting {

@@ -7,6 +7,7 @@ pub(crate) mod mail;
 #[cfg(test)]
 mod models;
 mod outbox;
+mod patience;
 mod pending;
 mod progress;
 mod pull;
@@ -33,6 +34,7 @@ use zerocopy::IntoBytes;
 
 pub(crate) use agent::{agent_abandon, agent_recheck, pack, unpack};
 pub(crate) use exposure::{CONTROL_SLOT, Exposed, Exposure, Exposures, LockWords};
+pub(crate) use patience::{Idle, Step};
 pub(crate) use pending::{Countdown, Pending, Pendings, TargetState};
 pub(crate) use pull::Pull;
 pub(crate) use regions::{Attached, Known, RegionCard, Regions, key_for};

@@ -19,15 +19,13 @@ use parking_lot::{Condvar, Mutex};
 use transom_transport::{Armed, latency};
 
 use super::Engine;
+use super::patience::Patience;
 use crate::settings::Settings;
 use crate::{Class, Error, Result, memory};
 
 /// How long the progress thread looks away while callers poll, and how long it waits for messages alone.
 const NAP: Duration = Duration::from_micros(250);
 const GLANCE: Duration = Duration::from_millis(2);
-/// Polling time where ranks have a core each, and where they share.
-const SPIN: Duration = Duration::from_millis(5);
-const SPIN_SHARED: Duration = Duration::from_micros(20);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Watcher {
@@ -56,7 +54,7 @@ pub(super) struct Progress {
     changed: Condvar,
     /// Interrupts the watcher.
     poke: EventFd,
-    spin: Duration,
+    patience: Patience,
 }
 
 /// A caller's stay in the runtime.
@@ -71,7 +69,6 @@ impl Drop for Inside<'_> {
 impl Progress {
     pub fn new(settings: &Settings, local_ranks: usize) -> Result<Self> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let default = if local_ranks > cores { SPIN_SHARED } else { SPIN };
         let poke = EventFd::from_value_and_flags(0, EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)
             .map_err(|e| Error::new(Class::System, "init", format!("eventfd: {e}")))?;
         Ok(Self {
@@ -81,7 +78,7 @@ impl Progress {
             state: Mutex::new(State { watcher: Watcher::Nobody, sleeping: 0, stop: false }),
             changed: Condvar::new(),
             poke,
-            spin: settings.spin.unwrap_or(default),
+            patience: Patience::new(local_ranks, cores, settings.spin),
         })
     }
 
@@ -99,8 +96,8 @@ impl Progress {
         self.events.load(Ordering::SeqCst)
     }
 
-    pub fn spin(&self) -> Duration {
-        self.spin
+    pub fn patience(&self) -> Patience {
+        self.patience
     }
 
     /// Something was found: whoever waits for it looks again.

@@ -1,17 +1,16 @@
-//! Blocking: poll for a while, then sleep in the kernel, with a deadline and a description of what is awaited.
+//! Blocking: poll for a while, then sleep in the kernel (`patience.rs`), with a deadline and a description of what is awaited.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use super::Engine;
+use super::patience::{Idle, Step};
 use crate::{Class, Error, Result};
 
 /// How long a wait sleeps whose end nobody announces.
 pub(super) const SHORT_NAP: Duration = Duration::from_micros(100);
 /// Longest sleep without a look at the deadline and at failures.
 pub(super) const LONG_NAP: Duration = Duration::from_millis(100);
-/// How long a wait keeps the core before it offers it to others, now and then.
-const PATIENCE: Duration = Duration::from_micros(20);
 /// Polls between two looks at the clock.
 const POLLS_PER_LOOK: u32 = 16;
 
@@ -35,8 +34,7 @@ impl Engine {
     ) -> Result<R> {
         let inside = self.progress.enter();
         let mut clock: Option<Instant> = None;
-        let mut idle_since: Option<Instant> = None;
-        let mut yielded: Option<Instant> = None;
+        let mut idle = Idle::default();
         let mut polls = 0u32;
         loop {
             let seen = self.progress.events();
@@ -44,7 +42,7 @@ impl Engine {
                 return result;
             }
             if self.poll()? > 0 {
-                idle_since = None;
+                idle = Idle::default();
                 continue;
             }
             polls += 1;
@@ -54,18 +52,12 @@ impl Engine {
             }
             let now = Instant::now();
             let began = *clock.get_or_insert(now);
-            let idle = *idle_since.get_or_insert(now);
             self.check_wait(operation, what, now - began)?;
-            if now - idle >= PATIENCE && yielded.is_none_or(|yielded| now - yielded >= PATIENCE) {
-                // Whoever must answer may be waiting for this core.
-                std::thread::yield_now();
-                yielded = Some(now);
-            }
-            if now - idle >= self.progress.spin() {
-                // Traffic that a provider serves by itself is no event of ours: poll on after a wake-up, too.
-                if inside.sleep(self, seen, nap.unwrap_or(LONG_NAP)) {
-                    idle_since = None;
-                }
+            // Traffic that a provider serves by itself is no event of ours: poll on after a wake-up, too.
+            if self.progress.patience().next(&mut idle, now) == Step::Sleep
+                && inside.sleep(self, seen, nap.unwrap_or(LONG_NAP))
+            {
+                idle = Idle::default();
             }
         }
     }
@@ -103,8 +95,8 @@ impl Engine {
         }
     }
 
-    /// How long a blocked call polls before it sleeps.
-    pub fn spin(&self) -> Duration {
-        self.progress.spin()
+    /// The next step of a wait that has polled for itself and found nothing.
+    pub fn idle(&self, idle: &mut Idle) -> Step {
+        self.progress.patience().next(idle, Instant::now())
     }
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use transom_transport::TransportError;
 
 use crate::Result;
-use crate::engine::{agent_abandon, agent_recheck};
+use crate::engine::{Idle, Step, agent_abandon, agent_recheck};
 use crate::protocol::lock::{LockKind, Ticket};
 use crate::protocol::turns::Turns;
 use crate::protocol::wire::{Header, Kind};
@@ -82,7 +82,8 @@ fn changed(
     engine.send(operation, peer.world, &header, &[])
 }
 
-/// Waits for a ticket's turn: polls for a while, then sleeps on the word that will change.
+/// Waits for a ticket's turn: polls for a while, then sleeps on the word that will change. Whoever holds the lock may be waiting
+/// for this core.
 fn wait_turn(
     core: &Core,
     target: usize,
@@ -92,12 +93,16 @@ fn wait_turn(
 ) -> Result<()> {
     let engine = &core.member.engine;
     let start = Instant::now();
-    while start.elapsed() < engine.spin() {
+    let mut idle = Idle::default();
+    loop {
         for _ in 0..POLLS_PER_LOOK {
             if turns.lock.try_enter(ticket) {
                 return Ok(());
             }
             std::hint::spin_loop();
+        }
+        if engine.idle(&mut idle) == Step::Sleep {
+            break;
         }
     }
     let what = || format!("the {:?} lock of rank {target}", ticket.kind);
