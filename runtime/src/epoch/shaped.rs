@@ -5,8 +5,8 @@ use transom_transport::ReduceOp;
 use super::access::Access;
 use crate::memory::{OriginBuffer, ResultBuffer};
 use crate::operation::{
-    self, Accumulate, Layout, Place, Shaped, check_accumulate, check_local, check_signatures, gather, rename,
-    scatter,
+    self, Accumulate, Layout, Place, Shaped, check_accumulate, check_local, check_signatures, dense, gather,
+    rename, scatter,
 };
 use crate::window::Domain;
 use crate::{Class, Result};
@@ -116,6 +116,9 @@ impl<'w> Access<'w> {
         };
         check_accumulate(core, operation, op, layout, to)?;
         check_local(core, operation, result.len(), layout)?;
+        if let Some(room) = dense(layout, ty).map_err(named)?.and_then(|range| result.get_mut(range)) {
+            return self.accumulate_stream(operation, target, displacement, what, to, Some(room));
+        }
         let mut stream = vec![0; operands.len()];
         if target == crate::NULL_RANK {
             return self.accumulate_stream(operation, target, displacement, what, to, Some(&mut stream));

@@ -120,6 +120,20 @@ pub(crate) fn gather<'a>(data: &'a [u8], layout: &Layout<'_>, ty: DataType) -> R
     Ok(Cow::Owned(stream))
 }
 
+/// Where all elements of a layout are, if they lie one behind the other and have no padding: then a buffer is a stream.
+pub(crate) fn dense(layout: &Layout<'_>, ty: DataType) -> Result<Option<std::ops::Range<usize>>> {
+    let mut runs = layout.datatype.elements(layout.count)?;
+    Ok(match (runs.next(), runs.next()) {
+        (Some(run), None) if is_packed(ty) => Some(range(&run, ty)),
+        _ => None,
+    })
+}
+
+/// Whether elements have no padding.
+fn is_packed(ty: DataType) -> bool {
+    matches!(ty.fields(), [(0, data)] if *data == ty.size())
+}
+
 /// Puts a stream of elements where a layout has them. Padding is left alone.
 pub(crate) fn scatter(stream: &[u8], data: &mut [u8], layout: &Layout<'_>, ty: DataType) -> Result<()> {
     let mut at = 0;
@@ -127,12 +141,16 @@ pub(crate) fn scatter(stream: &[u8], data: &mut [u8], layout: &Layout<'_>, ty: D
         let range = range(&run, ty);
         let len = range.len();
         let (Some(to), Some(from)) = (data.get_mut(range), stream.get(at..at + len)) else { break };
+        at += len;
+        if is_packed(ty) {
+            to.copy_from_slice(from);
+            continue;
+        }
         for (to, from) in to.chunks_exact_mut(ty.size()).zip(from.chunks_exact(ty.size())) {
             for (start, len) in ty.fields() {
                 to[*start..start + len].copy_from_slice(&from[*start..start + len]);
             }
         }
-        at += len;
     }
     Ok(())
 }

@@ -142,3 +142,38 @@ pub fn results_of_aligned_and_misaligned_elements(job: &Job) -> Result<()> {
     assert_eq!(old, bytes(|at| at ^ 1));
     window.free()
 }
+
+/// What is fetched goes where the result's layout says, and nowhere else: in one run, in pieces, around padding.
+pub fn results_stay_in_their_layouts(job: &Job) -> Result<()> {
+    const LEN: usize = 301;
+    const ROOM: usize = 400;
+    let byte = Datatype::of::<u8>();
+    let dense = Layout::new(LEN, &byte);
+    let ahead = Datatype::hindexed(&[(LEN, 5)], &byte)?;
+    let pieces = Datatype::vector(43, 7, 9, &byte)?;
+    let places: [(Layout<'_>, fn(usize) -> usize); 3] = [
+        (dense, |i| i),
+        (Layout::new(1, &ahead), |i| i + 5),
+        (Layout::new(1, &pieces), |i| i / 7 * 9 + i % 7),
+    ];
+    let window = job.allocate::<u8>(ROOM)?;
+    let target = (job.rank() + 1) % job.size();
+    let operands: Vec<u8> = (0..LEN).map(|i| i as u8).collect();
+    window.lock_all(|epoch| {
+        for (round, (layout, place)) in places.into_iter().enumerate() {
+            let (mut old, mut expected) = (vec![0xaa; ROOM], vec![0xaa; ROOM]);
+            (0..LEN).for_each(|i| expected[place(i)] = (i * round) as u8);
+            epoch.get_accumulate_as(target, 3, ReduceOp::Sum, &operands, dense, &mut old, layout, dense)?;
+            assert_eq!(old, expected, "round {round}");
+        }
+        let pair = Datatype::of::<I16I32>();
+        let two = Layout::new(2, &pair);
+        let operands = [I16I32::new(1, 2), I16I32::new(3, 4)];
+        let (found, mut old) = ([0, 0, 0xaa, 0xaa, 0, 0, 0, 0], [0xaa; 16]);
+        let bytes = operands.map(|pair| [pair.value as u8, 0, 0, 0, pair.index as u8, 0, 0, 0]).concat();
+        epoch.get_accumulate_as(target, 320, ReduceOp::MaxLoc, &bytes, two, &mut old, two, two)?;
+        assert_eq!(old.as_chunks().0, [found; 2]);
+        Ok(())
+    })?;
+    window.free()
+}

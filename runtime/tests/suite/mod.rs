@@ -35,6 +35,7 @@ pub const PROGRAMS: &[(&str, Program)] = &[
     ("mixed_updates_are_exact", atomics::mixed_updates_are_exact),
     ("large_accumulates_are_atomic", atomics::large_accumulates_are_atomic),
     ("results_of_aligned_and_misaligned_elements", atomics::results_of_aligned_and_misaligned_elements),
+    ("results_stay_in_their_layouts", atomics::results_stay_in_their_layouts),
     ("exclusive_lock_loses_no_update", locks::exclusive_lock_loses_no_update),
     ("shared_and_exclusive_locks", locks::shared_and_exclusive_locks),
     ("locks_of_several_targets", locks::locks_of_several_targets),

@@ -10,6 +10,8 @@ use crate::{Basic, ReduceOp, TransportResult};
 /// Up to so many bytes are replaced or read under the lock of their place, so that nobody sees a part of them: more than the
 /// standard's atomicity, which is of single elements (MPI-4.1 §12.7.2), but programs send small structures as bytes.
 const TOGETHER: usize = 64;
+/// Bytes of the widest word.
+const WORD: usize = size_of::<u64>();
 
 /// Whether several elements at `at` can be updated by the word: aligned, none of them lies in two.
 pub(super) fn in_words<T: Basic>(at: *const u8, bytes: usize) -> bool {
@@ -28,20 +30,108 @@ pub(super) unsafe fn update<T: Basic>(
     op: ReduceOp,
     at: *mut u8,
     origin: &[u8],
-    mut fetched: Option<&mut [u8]>,
+    fetched: Option<&mut [u8]>,
 ) -> TransportResult<()> {
     let moves = matches!(op, ReduceOp::Replace | ReduceOp::NoOp);
     let _held = match locks {
         Some((stripes, place)) if moves && origin.len() <= TOGETHER => Some(stripes.lock(place)?),
         _ => None,
     };
+    let head = ((at as usize).next_multiple_of(WORD) - at as usize).min(origin.len());
+    let (first, rest) = origin.split_at(head);
+    let (middle, last) = rest.split_at(rest.len() - rest.len() % WORD);
+    let (to_first, to_rest) = split(fetched, head);
+    let (to_middle, to_last) = split(to_rest, middle.len());
+    // SAFETY: three parts of that for which `at` is valid; the second begins at a multiple of a word, for that is where the first
+    // ends, unless it is empty.
+    unsafe {
+        parts::<T>(op, at, first, to_first);
+        whole::<T>(op, at.add(head), middle, to_middle);
+        parts::<T>(op, at.add(head + middle.len()), last, to_last);
+    }
+    Ok(())
+}
+
+fn split(fetched: Option<&mut [u8]>, at: usize) -> (Option<&mut [u8]>, Option<&mut [u8]>) {
+    fetched.map(|fetched| fetched.split_at_mut(at)).unzip()
+}
+
+/// [`update`] of whole words.
+///
+/// # Safety
+/// As for [`update`]; `at` is a multiple of a word, and `origin` is whole words.
+unsafe fn whole<T: Basic>(op: ReduceOp, at: *mut u8, origin: &[u8], fetched: Option<&mut [u8]>) {
+    /// # Safety
+    /// As for [`whole`].
+    #[inline(always)]
+    unsafe fn each(
+        at: *mut u8,
+        origin: &[u8],
+        fetched: Option<&mut [u8]>,
+        step: impl Fn(&AtomicU64, [u8; WORD]) -> u64,
+    ) {
+        let (words, _) = origin.as_chunks::<WORD>();
+        // SAFETY: valid for the word, which is aligned (as for `parts`).
+        let cell = |i: usize| unsafe { AtomicU64::from_ptr(at.add(i * WORD).cast()) };
+        let Some(fetched) = fetched else {
+            for (i, operands) in words.iter().enumerate() {
+                step(cell(i), *operands);
+            }
+            return;
+        };
+        let (olds, _) = fetched.as_chunks_mut::<WORD>();
+        for (i, (operands, old)) in words.iter().zip(olds).enumerate() {
+            *old = step(cell(i), *operands).to_ne_bytes();
+        }
+    }
+    // An operation known to the compiler makes one vector instruction for all the elements of a word.
+    macro_rules! with_op {
+        ($($op:ident)*) => { match op {
+            // Nobody asks what was there: a store is as much of a whole, and keeps nobody else waiting.
+            ReduceOp::Replace if fetched.is_none() => each(at, origin, None, |cell, operands| {
+                cell.store(u64::from_ne_bytes(operands), Ordering::Release);
+                0
+            }),
+            ReduceOp::Replace => each(at, origin, fetched, |cell, operands| {
+                cell.swap(u64::from_ne_bytes(operands), Ordering::AcqRel)
+            }),
+            ReduceOp::NoOp => each(at, origin, fetched, |cell, _| cell.load(Ordering::Acquire)),
+            $(ReduceOp::$op => each(at, origin, fetched, |cell, operands| {
+                change(cell, |word| reduce::<T>(ReduceOp::$op, word, &operands))
+            }),)*
+        } };
+    }
+    // SAFETY: by contract, whatever the operation.
+    unsafe { with_op!(Sum Prod Min Max Land Lor Lxor Band Bor Bxor MinLoc MaxLoc) }
+}
+
+/// Changes a word as a whole; returns what was there.
+#[inline(always)]
+fn change(cell: &AtomicU64, change: impl Fn(&mut [u8; WORD])) -> u64 {
+    let mut was = cell.load(Ordering::Relaxed);
+    loop {
+        let mut new = was.to_ne_bytes();
+        change(&mut new);
+        let new = u64::from_ne_bytes(new);
+        match cell.compare_exchange_weak(was, new, Ordering::AcqRel, Ordering::Relaxed) {
+            Ok(_) => return was,
+            Err(now) => was = now,
+        }
+    }
+}
+
+/// [`update`] of less than a word, in the widest pieces that fit.
+///
+/// # Safety
+/// As for [`update`].
+unsafe fn parts<T: Basic>(op: ReduceOp, at: *mut u8, origin: &[u8], mut fetched: Option<&mut [u8]>) {
     let mut done = 0;
     while let Some(rest) = origin.get(done..).filter(|rest| !rest.is_empty()) {
         // SAFETY: `done` is below the length, for which `at` is valid.
         let here = unsafe { at.add(done) };
         let fits = |width: &usize| *width <= rest.len() && (here as usize).is_multiple_of(*width);
-        let width = [8, 4, 2].into_iter().find(fits).unwrap_or(1);
-        let mut old = [0; 8];
+        let width = [4, 2].into_iter().find(fits).unwrap_or(1);
+        let mut old = [0; WORD / 2];
         macro_rules! step {
             ($word:ty, $atomic:ty) => {{
                 // SAFETY: valid for the word, which is aligned. Others update parts of it, or more, by atomics of their own
@@ -67,7 +157,6 @@ pub(super) unsafe fn update<T: Basic>(
             }};
         }
         match width {
-            8 => step!(u64, AtomicU64),
             4 => step!(u32, AtomicU32),
             2 => step!(u16, AtomicU16),
             _ => step!(u8, AtomicU8),
@@ -77,11 +166,10 @@ pub(super) unsafe fn update<T: Basic>(
         }
         done += width;
     }
-    Ok(())
 }
 
 /// `elements = elements op operands`.
-#[inline]
+#[inline(always)]
 fn reduce<T: Basic>(op: ReduceOp, elements: &mut [u8], operands: &[u8]) {
     let size = size_of::<T>();
     for (at, operand) in elements.chunks_exact_mut(size).zip(operands.chunks_exact(size)) {
