@@ -59,6 +59,9 @@ mod calls {
     pub use crate::info::calls::*;
     pub use crate::message::buffered::*;
     pub use crate::message::matched::*;
+    pub use crate::message::partitioned::{
+        parrived, pready, pready_list, pready_range, precv_init, psend_init,
+    };
     pub use crate::message::persistent::*;
     pub use crate::message::receive::*;
     pub use crate::message::send::*;

@@ -2,6 +2,7 @@
 
 pub mod buffered;
 pub mod matched;
+pub mod partitioned;
 pub mod persistent;
 pub mod receive;
 pub mod send;

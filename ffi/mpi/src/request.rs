@@ -14,6 +14,7 @@ use transom::Class;
 use crate::abi::{ERR_REQUEST, Request, SUCCESS, Status};
 use crate::failure::{Failure, Result, fail};
 use crate::handlers::Site;
+use crate::message::partitioned::Partitioned;
 use crate::table::Table;
 use general::General;
 
@@ -53,6 +54,8 @@ pub struct RequestObject {
     start: Option<Start>,
     /// Of generalised ones.
     general: Option<General>,
+    /// Of partitioned messages.
+    partitioned: Option<Arc<Partitioned>>,
     /// Whose error handler is called.
     site: Site,
 }
@@ -84,6 +87,22 @@ pub fn done_with(status: Status) -> Result<Request> {
 /// A handle of a persistent request, not started.
 pub fn persistent(start: Start, site: Site) -> Result<Request> {
     add(State::Inactive, Some(start), site)
+}
+
+/// A handle of a partitioned message, not started.
+pub fn partitioned(start: Start, end: Arc<Partitioned>, site: Site) -> Result<Request> {
+    let mut object = RequestObject::new(State::Inactive, Some(start), site);
+    object.partitioned = Some(end);
+    object.handle()
+}
+
+/// Does something with a partitioned message, which it tells whether the request is active.
+pub fn with_partitions<R>(request: Request, work: impl FnOnce(&Partitioned, bool) -> Result<R>) -> Result<R> {
+    let object = REQUESTS.peek(request.0)?;
+    match &object.partitioned {
+        Some(end) => work(end, object.is_active()).map_err(|failure| failure.at(object.site)),
+        None => fail(ERR_REQUEST, "the request is not of a partitioned message"),
+    }
 }
 
 /// Lets something go on by itself.
@@ -119,7 +138,7 @@ pub fn outcome(result: transom::Result<Status>) -> Outcome {
 
 impl RequestObject {
     fn new(state: State, start: Option<Start>, site: Site) -> Self {
-        Self { state: Mutex::new(state), start, general: None, site }
+        Self { state: Mutex::new(state), start, general: None, partitioned: None, site }
     }
 
     fn handle(self) -> Result<Request> {

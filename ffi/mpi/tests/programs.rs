@@ -214,6 +214,11 @@ fn generalised_requests() {
 }
 
 #[test]
+fn partitioned_messages() {
+    run("partitioned", &[1, 2, 3], &BOTH);
+}
+
+#[test]
 fn collectives() {
     run("collectives", &[1, 2, 3, 4], &BOTH);
 }

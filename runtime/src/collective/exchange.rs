@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use crate::comm::Channel;
-use crate::protocol::matching::{Key, Mismatch};
+use crate::protocol::matching::{Key, Matching, Mismatch};
 use crate::protocol::wire::{HEADER_BYTES, Kind as Message};
 use crate::{Class, Error, Result};
 
@@ -38,11 +38,13 @@ pub(crate) enum Kind {
     LastFence = 19,
     NeighbourAllgather = 20,
     NeighbourAlltoall = 21,
+    /// No collective, but messages of two ranks that travel like those of one.
+    Partitioned = Matching::PARTITIONED,
 }
 
 impl Kind {
     pub fn name(code: u8) -> &'static str {
-        const NAMES: [&str; 22] = [
+        const NAMES: [&str; 23] = [
             "barrier",
             "broadcast",
             "allgather",
@@ -65,6 +67,7 @@ impl Kind {
             "fence with NOSUCCEED",
             "neighbour allgather",
             "neighbour alltoall",
+            "a partitioned message",
         ];
         NAMES.get(usize::from(code)).copied().unwrap_or("an unknown collective")
     }

@@ -8,8 +8,7 @@ mod typed;
 
 use crate::comm::Channel;
 use crate::{Communicator, Request, Result};
-use exchange::Exchange;
-pub(crate) use exchange::Kind;
+pub(crate) use exchange::{Exchange, Kind};
 
 /// Every rank waits for every other.
 pub(crate) fn barrier_as(channel: &Channel, kind: Kind) -> Result<()> {

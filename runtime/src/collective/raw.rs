@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 pub use crate::comm::{Completion, idup_sides, promised};
+pub use crate::message::partitioned::{PartitionedReceive, PartitionedSend};
 pub use crate::message::raw::{irecv, isend, recv, recv_into, send};
 
 use super::algorithms;

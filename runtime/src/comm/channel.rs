@@ -1,7 +1,10 @@
 //! What messages of one communicator have in common.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use parking_lot::Mutex;
 
 use super::Group;
 use crate::engine::Engine;
@@ -25,6 +28,8 @@ pub(crate) struct Channel {
     pub size: usize,
     /// Number of the next collective.
     sequence: AtomicU64,
+    /// Number of the next partitioned message to or from (`true`, `false`) a rank with a tag.
+    partitioned: Mutex<HashMap<(bool, usize, i32), u32>>,
     /// Whether the members know each other's heaps.
     pub heaps_known: AtomicBool,
 }
@@ -40,6 +45,7 @@ impl Channel {
             rank,
             size,
             sequence: AtomicU64::new(0),
+            partitioned: Mutex::default(),
             heaps_known: AtomicBool::new(false),
         }
     }
@@ -64,6 +70,14 @@ impl Channel {
     /// Number of the next collective: all members count alike.
     pub fn next_sequence(&self) -> u64 {
         self.sequence.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Number of the next partitioned message between this rank and a peer: both count alike.
+    pub fn next_partitioned(&self, sends: bool, peer: usize, tag: i32) -> u32 {
+        let mut all = self.partitioned.lock();
+        let next = all.entry((sends, peer, tag)).or_default();
+        *next = next.wrapping_add(1);
+        *next - 1
     }
 
     /// The job rank of a member.

@@ -113,6 +113,13 @@ impl Engine {
         }
     }
 
+    /// Something has come that no transport tells of: whatever waits for it goes on.
+    pub fn stir(&self) {
+        self.drive(1);
+        self.wake();
+        self.rouse();
+    }
+
     /// Makes whoever sleeps in a call look again: something has happened that no transport tells of.
     pub fn rouse(&self) {
         self.progress.interrupt();

@@ -5,6 +5,7 @@
 
 mod isend;
 mod matched;
+pub mod partitioned;
 mod probe;
 pub mod raw;
 mod receive;

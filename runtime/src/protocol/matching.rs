@@ -72,14 +72,19 @@ impl Matching {
     /// Largest transfer that a peer may announce: protects against a malformed length.
     pub const MAX: u64 = 1 << 32;
 
+    /// What partitioned messages have instead of a collective: they go without its number, which their keys have.
+    pub const PARTITIONED: u8 = 22;
+
     /// A part arrived. False if it makes no sense.
     pub fn arrived(&mut self, key: Key, collective: u8, total: u64, start: u64, part: &[u8]) -> bool {
         if total > Self::MAX || start.checked_add(part.len() as u64).is_none_or(|end| end > total) {
             return false;
         }
-        self.collectives
-            .entry((key.context, key.sequence))
-            .or_insert(Mismatch { source: key.source, collective });
+        if collective != Self::PARTITIONED {
+            self.collectives
+                .entry((key.context, key.sequence))
+                .or_insert(Mismatch { source: key.source, collective });
+        }
         let new = || Transfer { data: vec![0; total as usize], received: 0 };
         let transfer = self.transfers.entry(key).or_insert_with(new);
         if transfer.data.len() as u64 != total {
@@ -97,10 +102,15 @@ impl Matching {
             Some(_) => {}
             None => return Ok(None),
         }
+        Ok(self.take_partition(key))
+    }
+
+    /// Takes a transfer that is complete, of a partitioned message.
+    pub fn take_partition(&mut self, key: Key) -> Option<Vec<u8>> {
         if self.transfers.get(&key).is_none_or(|transfer| transfer.received < transfer.data.len()) {
-            return Ok(None);
+            return None;
         }
-        Ok(self.transfers.remove(&key).map(|transfer| transfer.data))
+        self.transfers.remove(&key).map(|transfer| transfer.data)
     }
 
     /// What a rank is known to be in, in another communicator.
