@@ -14,6 +14,7 @@ use transom::Communicator;
 use crate::abi::{COMM_NULL, Comm, ERR_COMM};
 use crate::attributes::Attributes;
 use crate::failure::Result;
+use crate::group::Origin;
 use crate::handlers::{Handler, HandlerSlot};
 use crate::message::buffered::Slot;
 use crate::table::Table;
@@ -29,6 +30,7 @@ pub struct CommObject {
     pub topology: Option<Topology>,
     /// For buffered sends.
     pub buffer: Slot,
+    pub origin: Origin,
     pub handler: HandlerSlot,
     pub attributes: Attributes,
     name: RwLock<String>,
@@ -38,10 +40,16 @@ pub struct CommObject {
 pub static COMMS: Table<CommObject> = Table::new(1, "communicator", ERR_COMM);
 
 impl CommObject {
-    /// A communicator with another's error handler (§7.4.2).
-    pub fn new(comm: Communicator, handler: Handler) -> Self {
+    /// A communicator made of another, with its error handler (§7.4.2).
+    pub fn of(comm: Communicator, parent: &Self) -> Self {
+        Self::new(comm, parent.handler.read().clone(), parent.origin.clone())
+    }
+
+    /// A communicator.
+    pub fn new(comm: Communicator, handler: Handler, origin: Origin) -> Self {
         Self {
             comm,
+            origin,
             inter: None,
             topology: None,
             buffer: Slot::new(),
@@ -55,7 +63,7 @@ impl CommObject {
 
 /// A communicator that is there from the start.
 pub fn predefined(comm: Communicator, name: &str) -> Arc<CommObject> {
-    let object = CommObject::new(comm, Handler::Fatal);
+    let object = CommObject::new(comm, Handler::Fatal, None);
     *object.name.write() = name.into();
     Arc::new(object)
 }
@@ -63,7 +71,7 @@ pub fn predefined(comm: Communicator, name: &str) -> Arc<CommObject> {
 /// A handle of a new communicator, whose handler is the parent's; `MPI_COMM_NULL` of none.
 pub fn handle(comm: Option<Communicator>, parent: &CommObject) -> Result<Comm> {
     match comm {
-        Some(comm) => add(CommObject::new(comm, parent.handler.read().clone())),
+        Some(comm) => add(CommObject::of(comm, parent)),
         None => Ok(COMM_NULL),
     }
 }

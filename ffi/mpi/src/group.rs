@@ -10,18 +10,40 @@ use crate::abi::{
     UNDEFINED, UNEQUAL,
 };
 use crate::failure::{Result, fail};
+use crate::message::buffered::Slot;
 use crate::place::Place;
 use crate::table::Table;
 use crate::world;
 
-static GROUPS: Table<Ranks> = Table::new(2, "group", ERR_GROUP);
+/// The buffer for sends of the session that something comes from (§3.6); nothing outside of sessions.
+pub type Origin = Option<Arc<Slot>>;
+
+struct GroupObject {
+    ranks: Ranks,
+    origin: Origin,
+}
+
+static GROUPS: Table<GroupObject> = Table::new(2, "group", ERR_GROUP);
 
 /// A handle of a group.
-pub fn handle(group: Ranks) -> Result<Group> {
-    if group.size() == 0 {
+pub fn handle(ranks: Ranks, origin: Origin) -> Result<Group> {
+    if ranks.size() == 0 {
         return Ok(GROUP_EMPTY);
     }
-    GROUPS.insert(Arc::new(group)).map(Group)
+    GROUPS.insert(Arc::new(GroupObject { ranks, origin })).map(Group)
+}
+
+/// A handle of a group made of another.
+fn derived(from: Group, ranks: Ranks) -> Result<Group> {
+    handle(ranks, origin(from)?)
+}
+
+/// Where a group comes from.
+pub fn origin(group: Group) -> Result<Origin> {
+    if group == GROUP_EMPTY {
+        return Ok(None);
+    }
+    Ok(GROUPS.peek(group.0)?.origin.clone())
 }
 
 /// The group of a handle.
@@ -29,7 +51,7 @@ pub fn members(group: Group) -> Result<Ranks> {
     if group == GROUP_EMPTY {
         return Ok(world::comm(abi::COMM_WORLD)?.comm.group().incl(&[])?);
     }
-    Ok(Ranks::clone(GROUPS.peek(group.0)?))
+    Ok(GROUPS.peek(group.0)?.ranks.clone())
 }
 
 /// A rank, or `MPI_UNDEFINED`.
@@ -107,37 +129,37 @@ pub fn group_compare(one: Group, other: Group, result: Place<c_int>) -> Result<(
 
 /// `MPI_Group_union`.
 pub fn group_union(one: Group, other: Group, new: Place<Group>) -> Result<()> {
-    new.set(handle(members(one)?.union(&members(other)?))?)
+    new.set(derived(one, members(one)?.union(&members(other)?))?)
 }
 
 /// `MPI_Group_intersection`.
 pub fn group_intersection(one: Group, other: Group, new: Place<Group>) -> Result<()> {
-    new.set(handle(members(one)?.intersection(&members(other)?))?)
+    new.set(derived(one, members(one)?.intersection(&members(other)?))?)
 }
 
 /// `MPI_Group_difference`.
 pub fn group_difference(one: Group, other: Group, new: Place<Group>) -> Result<()> {
-    new.set(handle(members(one)?.difference(&members(other)?))?)
+    new.set(derived(one, members(one)?.difference(&members(other)?))?)
 }
 
 /// `MPI_Group_incl`.
 pub fn group_incl(group: Group, n: c_int, list: Place<c_int>, new: Place<Group>) -> Result<()> {
-    new.set(handle(members(group)?.incl(&ranks(n, list)?)?)?)
+    new.set(derived(group, members(group)?.incl(&ranks(n, list)?)?)?)
 }
 
 /// `MPI_Group_excl`.
 pub fn group_excl(group: Group, n: c_int, list: Place<c_int>, new: Place<Group>) -> Result<()> {
-    new.set(handle(members(group)?.excl(&ranks(n, list)?)?)?)
+    new.set(derived(group, members(group)?.excl(&ranks(n, list)?)?)?)
 }
 
 /// `MPI_Group_range_incl`.
 pub fn group_range_incl(group: Group, n: c_int, list: Place<[c_int; 3]>, new: Place<Group>) -> Result<()> {
-    new.set(handle(members(group)?.range_incl(&ranges(n, list)?)?)?)
+    new.set(derived(group, members(group)?.range_incl(&ranges(n, list)?)?)?)
 }
 
 /// `MPI_Group_range_excl`.
 pub fn group_range_excl(group: Group, n: c_int, list: Place<[c_int; 3]>, new: Place<Group>) -> Result<()> {
-    new.set(handle(members(group)?.range_excl(&ranges(n, list)?)?)?)
+    new.set(derived(group, members(group)?.range_excl(&ranges(n, list)?)?)?)
 }
 
 /// `MPI_Group_free`.

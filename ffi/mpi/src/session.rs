@@ -8,6 +8,7 @@ use crate::abi::{
 };
 use crate::failure::{Result, fail};
 use crate::handlers::{Handler, HandlerSlot, Of};
+use crate::message::buffered::Slot;
 use crate::place::{Place, Text};
 use crate::table::Table;
 use crate::{group, info, world};
@@ -20,6 +21,8 @@ const SETS: [(&str, abi::Comm); 2] = [("mpi://WORLD", COMM_WORLD), ("mpi://SELF"
 struct SessionObject {
     handler: HandlerSlot,
     thread_level: String,
+    /// For buffered sends over communicators that come from it.
+    buffer: Arc<Slot>,
 }
 
 static SESSIONS: Table<SessionObject> = Table::new(10, "session", ERR_SESSION);
@@ -36,7 +39,11 @@ pub fn session_init(hints: Info, handler: Errhandler, session: Place<Session>) -
     };
     let handler = Handler::of(handler, Of::Session)?;
     world::join(number)?;
-    let object = SessionObject { handler: HandlerSlot::new(handler), thread_level: level.into() };
+    let object = SessionObject {
+        handler: HandlerSlot::new(handler),
+        thread_level: level.into(),
+        buffer: Arc::default(),
+    };
     session.set(Session(SESSIONS.insert(Arc::new(object))?))
 }
 
@@ -96,7 +103,13 @@ pub fn session_get_info(session: Session, info: Place<Info>) -> Result<()> {
 
 /// `MPI_Group_from_session_pset`.
 pub fn group_from_session_pset(session: Session, name: Text, new: Place<Group>) -> Result<()> {
-    new.set(group::handle(members(session, name)?)?)
+    let members = members(session, name)?;
+    new.set(group::handle(members, Some(buffer(session)?))?)
+}
+
+/// The buffer for sends of a session.
+pub fn buffer(session: Session) -> Result<Arc<Slot>> {
+    Ok(SESSIONS.get(session.0)?.buffer.clone())
 }
 
 /// `MPI_Session_set_errhandler`.

@@ -73,7 +73,7 @@ fn rank(rank: c_int, size: usize) -> Result<usize> {
 /// A communicator of a part of another's ranks, with a topology; none for ranks without a colour.
 fn make(parent: &CommObject, color: Option<u32>, key: usize, topology: Topology) -> Result<Comm> {
     let Some(part) = parent.comm.split(color, key as i64)? else { return Ok(COMM_NULL) };
-    let mut object = CommObject::new(part, parent.handler.read().clone());
+    let mut object = CommObject::of(part, parent);
     object.topology = Some(topology);
     add(object)
 }

@@ -35,7 +35,8 @@ pub fn comm_size(comm: Comm, size: Place<c_int>) -> Result<()> {
 
 /// `MPI_Comm_group`.
 pub fn comm_group(comm: Comm, members: Place<Group>) -> Result<()> {
-    members.set(group::handle(get(comm)?.comm.group())?)
+    let object = get(comm)?;
+    members.set(group::handle(object.comm.group(), object.origin.clone())?)
 }
 
 /// `MPI_Comm_compare`.
@@ -54,7 +55,7 @@ pub fn comm_compare(one: Comm, other: Comm, result: Place<c_int>) -> Result<()> 
 pub fn comm_dup(comm: Comm, new: Place<Comm>) -> Result<()> {
     let old = get(comm)?;
     new.set(COMM_NULL)?;
-    let mut copy = CommObject::new(old.comm.dup()?, old.handler.read().clone());
+    let mut copy = CommObject::of(old.comm.dup()?, &old);
     copy.inter = old.inter.as_ref().map(Inter::dup).transpose()?;
     copy.topology = old.topology.clone();
     copy.attributes = old.attributes.copied(comm.0)?;
@@ -150,13 +151,14 @@ pub fn comm_create_from_group(
     new: Place<Comm>,
 ) -> Result<()> {
     info::hints(info)?;
+    let origin = group::origin(members)?;
     let (members, tag) = (group::members(members)?, tag.get()?);
     let handler = Handler::of(handler, Of::Comm)?;
     if members.size() == 0 {
         return new.set(COMM_NULL);
     }
     let made = get(COMM_WORLD)?.comm.create_from_group(&members, &tag)?;
-    new.set(add(CommObject::new(made, handler))?)
+    new.set(add(CommObject::new(made, handler, origin))?)
 }
 
 fn color(color: c_int) -> Result<Option<u32>> {

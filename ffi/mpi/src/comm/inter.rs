@@ -136,5 +136,6 @@ pub fn comm_remote_size(comm: Comm, size: Place<c_int>) -> Result<()> {
 
 /// `MPI_Comm_remote_group`.
 pub fn comm_remote_group(comm: Comm, members: Place<Group>) -> Result<()> {
-    members.set(group::handle(other_side(&*get(comm)?)?.remote.clone())?)
+    let object = get(comm)?;
+    members.set(group::handle(other_side(&object)?.remote.clone(), object.origin.clone())?)
 }

@@ -35,8 +35,8 @@ fn ranks(world: &Communicator, numbers: Vec<u64>) -> Result<Ranks> {
 }
 
 /// An intercommunicator of this side and another, made by both.
-fn join(local: Communicator, remote: Ranks, tag: &str, handler: Handler) -> Result<Comm> {
-    let own = local.group();
+fn join(mut side: CommObject, remote: Ranks, tag: &str) -> Result<Comm> {
+    let own = side.comm.group();
     if own.intersection(&remote).size() > 0 {
         return fail(ERR_COMM, "the two groups have members in common");
     }
@@ -44,9 +44,8 @@ fn join(local: Communicator, remote: Ranks, tag: &str, handler: Handler) -> Resu
     let first = own.job_rank(0) < remote.job_rank(0);
     let both = if first { own.union(&remote) } else { remote.union(&own) };
     let all = get(COMM_WORLD)?.comm.create_from_group(&both, tag)?;
-    let mut object = CommObject::new(local, handler);
-    object.inter = Some(Inter::new(remote, all, first));
-    add(object)
+    side.inter = Some(Inter::new(remote, all, first));
+    add(side)
 }
 
 fn leader(rank: c_int, size: usize) -> Result<usize> {
@@ -78,8 +77,8 @@ pub fn intercomm_create(
         (told, _) = bridge.messages().sendrecv::<u64, u64>(other, tag, &own, other, tag)?;
     }
     let remote = ranks(&get(COMM_WORLD)?.comm, spread(&local.comm, leader, told)?)?;
-    let handler = local.handler.read().clone();
-    new.set(join(local.comm.dup()?, remote, &format!("intercommunicator {tag}"), handler)?)
+    let side = CommObject::of(local.comm.dup()?, &local);
+    new.set(join(side, remote, &format!("intercommunicator {tag}"))?)
 }
 
 /// `MPI_Intercomm_create_from_groups`: the other group is what this side's leader says.
@@ -95,6 +94,7 @@ pub fn intercomm_create_from_groups(
     new: Place<Comm>,
 ) -> Result<()> {
     info::hints(info)?;
+    let origin = group::origin(local)?;
     let (members, tag) = (group::members(local)?, tag.get()?);
     let handler = Handler::of(handler, Of::Comm)?;
     if members.size() == 0 {
@@ -105,7 +105,8 @@ pub fn intercomm_create_from_groups(
     let world = get(COMM_WORLD)?;
     let side = world.comm.create_from_group(&members, &format!("one side of {tag}"))?;
     let remote = ranks(&world.comm, spread(&side, leader, said)?)?;
-    new.set(if remote.size() == 0 { COMM_NULL } else { join(side, remote, &tag, handler)? })
+    let side = CommObject::new(side, handler, origin);
+    new.set(if remote.size() == 0 { COMM_NULL } else { join(side, remote, &tag)? })
 }
 
 /// The intercommunicators of the ranks of both sides that name one colour; none where a side has no such rank.
@@ -120,7 +121,7 @@ pub fn split(comm: &CommObject, color: Option<u32>, key: c_int) -> Result<Comm> 
     if remote.size() == 0 {
         return Ok(COMM_NULL);
     }
-    let mut object = CommObject::new(local, comm.handler.read().clone());
+    let mut object = CommObject::of(local, comm);
     object.inter = Some(Inter::new(remote, all, inter.is_first()));
     add(object)
 }

@@ -1,16 +1,16 @@
-//! Buffered sends (MPI-4.1 §3.6): the program says how much may be on its way, over one communicator or all of them; the
-//! copies are the runtime's own.
+//! Buffered sends (MPI-4.1 §3.6): the program says how much may be on its way, over one communicator, those of a session, or all
+//! of them; the copies are the runtime's own.
 
 use std::ffi::c_void;
 
 use parking_lot::Mutex;
 
-use crate::abi::{BSEND_OVERHEAD, BUFFER_AUTOMATIC, Comm, ERR_BUFFER, Request};
+use crate::abi::{BSEND_OVERHEAD, BUFFER_AUTOMATIC, Comm, ERR_BUFFER, Request, Session};
 use crate::comm::CommObject;
 use crate::environment::store_pointer;
 use crate::failure::{Result, fail};
 use crate::place::{Counts, Place};
-use crate::{request, world};
+use crate::{request, session, world};
 
 /// What the program has attached.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ struct Attached {
 }
 
 /// Where a buffer can be attached.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Slot(Mutex<Option<Attached>>);
 
 /// The buffer for all communicators that have none of their own.
@@ -74,9 +74,11 @@ pub(super) fn keep(
     bytes: usize,
     send: impl FnOnce() -> transom::Request<Vec<u8>>,
 ) -> Result<()> {
-    let own = comm.buffer.0.lock();
-    let mut buffer = if own.is_some() { own } else { SHARED.0.lock() };
-    let Some(attached) = &mut *buffer else {
+    // The communicator's goes before its session's, and that before the one for all.
+    let slots = [Some(&comm.buffer), comm.origin.as_deref(), Some(&SHARED)];
+    let mut attached = slots.into_iter().flatten().map(|slot| slot.0.lock()).filter(|slot| slot.is_some());
+    let mut buffer = attached.next();
+    let Some(attached) = buffer.as_mut().and_then(|buffer| buffer.as_mut()) else {
         return fail(ERR_BUFFER, "no buffer is attached: call MPI_Buffer_attach first");
     };
     attached.under_way.retain(|(_, request)| !request.is_done());
@@ -130,5 +132,26 @@ pub fn comm_flush_buffer(comm: Comm) -> Result<()> {
 /// `MPI_Comm_iflush_buffer`: complete when it returns.
 pub fn comm_iflush_buffer(comm: Comm, request: Place<Request>) -> Result<()> {
     world::comm(comm)?.buffer.flush()?;
+    request.set(request::done()?)
+}
+
+/// `MPI_Session_attach_buffer`.
+pub fn session_attach_buffer(session: Session, address: *mut c_void, size: i64) -> Result<()> {
+    session::buffer(session)?.attach(address, size)
+}
+
+/// `MPI_Session_detach_buffer`.
+pub fn session_detach_buffer(session: Session, address: *mut c_void, size: Counts) -> Result<()> {
+    session::buffer(session)?.detach(address, size)
+}
+
+/// `MPI_Session_flush_buffer`.
+pub fn session_flush_buffer(session: Session) -> Result<()> {
+    session::buffer(session)?.flush()
+}
+
+/// `MPI_Session_iflush_buffer`: complete when it returns.
+pub fn session_iflush_buffer(session: Session, request: Place<Request>) -> Result<()> {
+    session::buffer(session)?.flush()?;
     request.set(request::done()?)
 }

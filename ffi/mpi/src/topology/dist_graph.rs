@@ -75,7 +75,7 @@ impl DistGraph {
 
     /// A copy of a communicator with this topology.
     fn communicator(self, parent: &CommObject, hints: transom::Info) -> Result<Comm> {
-        let mut object = CommObject::new(parent.comm.dup()?, parent.handler.read().clone());
+        let mut object = CommObject::of(parent.comm.dup()?, parent);
         object.topology = Some(Topology::DistGraph(Arc::new(self)));
         *object.hints.lock() = hints;
         add(object)

@@ -44,7 +44,7 @@ pub fn win_shared_query(
 
 /// `MPI_Win_get_group`.
 pub fn win_get_group(win: Win, members: Place<Group>) -> Result<()> {
-    members.set(group::handle(get(win)?.window().communicator().group())?)
+    members.set(group::handle(get(win)?.window().communicator().group(), None)?)
 }
 
 /// `MPI_Win_set_name`.

@@ -1,6 +1,76 @@
 /* Sessions, without MPI_Init (MPI-4.1 §11.3). */
 #include "check.h"
 
+/* Sends a message to this rank; the buffer that is there has room for one. */
+static int send_one(MPI_Comm comm, int expected) {
+    int from = 41, to = 0, rank, code;
+    OK(MPI_Comm_rank(comm, &rank));
+    code = MPI_Bsend(&from, 1, MPI_INT, rank, 3, comm);
+    CHECK(class_of(code) == expected);
+    if (expected != MPI_SUCCESS) return code;
+    OK(MPI_Recv(&to, 1, MPI_INT, rank, 3, comm, MPI_STATUS_IGNORE));
+    CHECK(to == 41);
+    return code;
+}
+
+/* A session's buffer is for what comes from it, copies and parts included, and for nothing else. */
+static void buffers(MPI_Session session, MPI_Comm comm) {
+    static char room[MPI_BSEND_OVERHEAD + 64], small[1];
+    MPI_Session other;
+    MPI_Comm twin, part;
+    MPI_Group group, first;
+    MPI_Request request;
+    void *found;
+    MPI_Count size_c;
+    int size, ranks[] = {0};
+    OK(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+    FAILS(MPI_Session_detach_buffer(session, &found, &size), MPI_ERR_BUFFER);
+    FAILS(MPI_Session_flush_buffer(session), MPI_ERR_BUFFER);
+    FAILS(MPI_Session_attach_buffer(session, room, -1), MPI_ERR_BUFFER);
+    OK(MPI_Session_attach_buffer(session, room, sizeof room));
+    FAILS(MPI_Session_attach_buffer(session, room, sizeof room), MPI_ERR_BUFFER);
+    send_one(comm, MPI_SUCCESS);
+    OK(MPI_Comm_dup(comm, &twin));
+    send_one(twin, MPI_SUCCESS);
+    OK(MPI_Comm_group(twin, &group));
+    OK(MPI_Group_incl(group, 1, ranks, &first));
+    if (rank_ == 0) {
+        OK(MPI_Comm_create_from_group(first, "first", MPI_INFO_NULL, MPI_ERRORS_RETURN, &part));
+        send_one(part, MPI_SUCCESS);
+        OK(MPI_Comm_free(&part));
+    }
+    OK(MPI_Group_free(&group));
+    OK(MPI_Group_free(&first));
+    /* Of another session. */
+    OK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &other));
+    OK(MPI_Group_from_session_pset(other, "mpi://SELF", &group));
+    OK(MPI_Comm_create_from_group(group, "other", MPI_INFO_NULL, MPI_ERRORS_RETURN, &part));
+    OK(MPI_Group_free(&group));
+    send_one(part, MPI_ERR_BUFFER);
+    OK(MPI_Buffer_attach(MPI_BUFFER_AUTOMATIC, 0));
+    send_one(part, MPI_SUCCESS);
+    OK(MPI_Buffer_detach(&found, &size));
+    CHECK(found == MPI_BUFFER_AUTOMATIC);
+    OK(MPI_Comm_free(&part));
+    /* The communicator's own goes first. */
+    OK(MPI_Comm_attach_buffer(twin, small, sizeof small));
+    send_one(twin, MPI_ERR_BUFFER);
+    OK(MPI_Comm_detach_buffer(twin, &found, &size));
+    send_one(twin, MPI_SUCCESS);
+    OK(MPI_Comm_free(&twin));
+    OK(MPI_Session_flush_buffer(session));
+    OK(MPI_Session_iflush_buffer(session, &request));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    OK(MPI_Session_detach_buffer(session, &found, &size));
+    CHECK(found == room && size == (int)sizeof room);
+    OK(MPI_Session_attach_buffer_c(session, MPI_BUFFER_AUTOMATIC, 0));
+    send_one(comm, MPI_SUCCESS);
+    OK(MPI_Session_detach_buffer_c(session, &found, &size_c));
+    CHECK(found == MPI_BUFFER_AUTOMATIC && size_c == 0);
+    send_one(comm, MPI_ERR_BUFFER);
+    OK(MPI_Session_finalize(&other));
+}
+
 int main(void) {
     MPI_Session session;
     MPI_Group group;
@@ -27,6 +97,7 @@ int main(void) {
     OK(MPI_Comm_rank(comm, &rank_));
     OK(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm));
     CHECK(sum == size_);
+    buffers(session, comm);
     OK(MPI_Comm_free(&comm));
     if (rank_ == 0) printf("all well with %d\n", size_);
     OK(MPI_Session_finalize(&session));
