@@ -26,6 +26,7 @@ mod errors;
 mod failure;
 mod group;
 mod handlers;
+mod hardware;
 mod info;
 mod message;
 mod op;
@@ -56,6 +57,7 @@ mod calls {
     pub use crate::errors::*;
     pub use crate::group::*;
     pub use crate::handlers::calls::*;
+    pub use crate::hardware::get_hw_resource_info;
     pub use crate::info::calls::*;
     pub use crate::message::buffered::*;
     pub use crate::message::matched::*;

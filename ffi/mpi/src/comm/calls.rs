@@ -17,7 +17,7 @@ use crate::failure::{Result, fail};
 use crate::handlers::{Handler, Of, Site};
 use crate::place::{Place, Text};
 use crate::world::comm as get;
-use crate::{group, info, request};
+use crate::{group, hardware, info, request};
 
 fn int(n: usize) -> c_int {
     c_int::try_from(n).unwrap_or(c_int::MAX)
@@ -179,28 +179,48 @@ pub fn comm_split(comm: Comm, colour: c_int, key: c_int, new: Place<Comm>) -> Re
     new.set(handle(made, &parent)?)
 }
 
-/// `MPI_Comm_split_type`: hardware is told apart by what ranks share memory, and no further; splits by other resources give
-/// nothing (§7.4.2).
+/// How ranks are told apart by hardware.
+enum Apart {
+    /// Together if they share memory.
+    Memory,
+    /// Together if they do, and are restricted to the same instance of a resource.
+    Instance(Option<u32>),
+    /// Every rank for itself, and it gets nothing.
+    Unknown,
+}
+
+fn apart(kind: c_int, hints: &transom::Info) -> Result<Apart> {
+    Ok(match kind {
+        COMM_TYPE_SHARED => Apart::Memory,
+        COMM_TYPE_HW_GUIDED | COMM_TYPE_RESOURCE_GUIDED => match hints.get("mpi_hw_resource_type") {
+            Some("mpi_shared_memory") => Apart::Memory,
+            Some(ty) => Apart::Instance(hardware::instance(ty)),
+            None => Apart::Unknown,
+        },
+        UNDEFINED | COMM_TYPE_HW_UNGUIDED => Apart::Unknown,
+        _ => return fail(ERR_ARG, format!("{kind} is no type of split")),
+    })
+}
+
+/// `MPI_Comm_split_type` (§7.4.2). Intercommunicators are split by memory only, and no communicator by itself into what its
+/// hardware suggests.
 pub fn comm_split_type(comm: Comm, kind: c_int, key: c_int, info: Info, new: Place<Comm>) -> Result<()> {
     let hints = info::hints(info)?;
     let parent = get(comm)?;
-    let shared = match kind {
-        COMM_TYPE_SHARED => true,
-        COMM_TYPE_HW_GUIDED | COMM_TYPE_RESOURCE_GUIDED => {
-            hints.get("mpi_hw_resource_type") == Some("mpi_shared_memory")
-        }
-        UNDEFINED | COMM_TYPE_HW_UNGUIDED => false,
-        _ => return fail(ERR_ARG, format!("{kind} is no type of split")),
-    };
+    let apart = apart(kind, &hints)?;
     if parent.inter.is_some() {
-        return new.set(sides::split_shared(&parent, shared, key)?);
+        return new.set(sides::split_shared(&parent, matches!(apart, Apart::Memory), key)?);
     }
-    if !shared {
-        // The others split: this rank takes part.
-        parent.comm.split(None, 0)?;
-        return new.set(COMM_NULL);
-    }
-    let made = parent.comm.split_shared()?.split(Some(0), i64::from(key))?;
+    let color = match apart {
+        Apart::Memory => Some(0),
+        Apart::Instance(instance) => instance,
+        Apart::Unknown => {
+            // The others split: this rank takes part.
+            parent.comm.split(None, 0)?;
+            return new.set(COMM_NULL);
+        }
+    };
+    let made = parent.comm.split_shared()?.split(color, i64::from(key))?;
     new.set(handle(made, &parent)?)
 }
 

@@ -145,6 +145,38 @@ static void tools(void) {
     OK(MPI_T_finalize());
 }
 
+/* What hardware restricts this process, and communicators of the processes on one piece of it. */
+static void hardware(void) {
+    MPI_Info info, guide;
+    MPI_Comm part;
+    char key[MPI_MAX_INFO_KEY + 1], value[8];
+    int n, flag, machine = 0, size;
+    OK(MPI_Get_hw_resource_info(&info));
+    OK(MPI_Info_get_nkeys(info, &n));
+    CHECK(n >= 1);
+    OK(MPI_Info_create(&guide));
+    for (int i = 0; i < n; i++) {
+        OK(MPI_Info_get_nthkey(info, i, key));
+        OK(MPI_Info_get(info, key, 7, value, &flag));
+        CHECK(flag && strstr(key, "://") && (strcmp(value, "true") == 0 || strcmp(value, "false") == 0));
+        OK(MPI_Info_set(guide, "mpi_hw_resource_type", key));
+        OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_HW_GUIDED, 0, guide, &part));
+        CHECK((part != MPI_COMM_NULL) == (strcmp(value, "true") == 0));
+        if (strcmp(key, "hwloc://Machine") == 0) {
+            OK(MPI_Comm_size(part, &size));
+            machine = size == size_;
+        }
+        if (part != MPI_COMM_NULL) OK(MPI_Comm_free(&part));
+    }
+    CHECK(machine);
+    OK(MPI_Info_set(guide, "mpi_hw_resource_type", "hwloc://Moon"));
+    OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_HW_GUIDED, 0, guide, &part));
+    CHECK(part == MPI_COMM_NULL);
+    OK(MPI_Info_free(&guide));
+    OK(MPI_Info_free(&info));
+    FAILS(MPI_Get_hw_resource_info(NULL), MPI_ERR_ARG);
+}
+
 int main(int argc, char **argv) {
     int flag, version, subversion, len, provided, *value;
     char text[MPI_MAX_LIBRARY_VERSION_STRING];
@@ -189,5 +221,6 @@ int main(int argc, char **argv) {
     handlers_that_fail();
     infos();
     tools();
+    hardware();
     return end();
 }
