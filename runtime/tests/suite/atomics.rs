@@ -145,13 +145,14 @@ pub fn results_of_aligned_and_misaligned_elements(job: &Job) -> Result<()> {
 
 /// What is fetched goes where the result's layout says, and nowhere else: in one run, in pieces, around padding.
 pub fn results_stay_in_their_layouts(job: &Job) -> Result<()> {
+    type Place = fn(usize) -> usize;
     const LEN: usize = 301;
     const ROOM: usize = 400;
     let byte = Datatype::of::<u8>();
     let dense = Layout::new(LEN, &byte);
     let ahead = Datatype::hindexed(&[(LEN, 5)], &byte)?;
     let pieces = Datatype::vector(43, 7, 9, &byte)?;
-    let places: [(Layout<'_>, fn(usize) -> usize); 3] = [
+    let places: [(Layout<'_>, Place); 3] = [
         (dense, |i| i),
         (Layout::new(1, &ahead), |i| i + 5),
         (Layout::new(1, &pieces), |i| i / 7 * 9 + i % 7),
