@@ -94,7 +94,7 @@ fn start_dup(
 ) -> Result<()> {
     new.set(COMM_NULL)?;
     let attributes = old.attributes.copied(comm.0)?;
-    let (handler, topology) = (old.handler.read().clone(), old.topology.clone());
+    let (handler, origin, topology) = (old.handler.read().clone(), old.origin.clone(), old.topology.clone());
     let parts = match &old.inter {
         None => old.comm.idup().map(|copy| Ok((copy, None))),
         Some(inter) => {
@@ -106,7 +106,7 @@ fn start_dup(
     let reserved = COMMS.reserve()?;
     new.set(Comm(reserved.handle()))?;
     let copied = parts.map(move |(copy, inter)| {
-        let mut copy = CommObject::new(copy, handler);
+        let mut copy = CommObject::new(copy, handler, origin);
         (copy.inter, copy.topology, copy.attributes) = (inter, topology, attributes);
         *copy.hints.lock() = hints;
         reserved.fill(Arc::new(copy));
