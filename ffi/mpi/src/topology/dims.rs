@@ -8,23 +8,64 @@ use crate::abi::ERR_DIMS;
 use crate::failure::{Result, fail};
 use crate::place::Place;
 
-/// `n` as a product of `k` numbers, the largest first, which is as small as can be.
+/// A search for the product of `k` numbers that are as close to each other as can be: the largest and the smallest first, then
+/// the smaller ones as large as can be.
+struct Search {
+    /// All divisors of the number, the largest first.
+    divisors: Vec<usize>,
+    best: Vec<usize>,
+}
+
+impl Search {
+    fn spread(&self) -> usize {
+        self.best.last().zip(self.best.first()).map_or(usize::MAX, |(last, first)| last - first)
+    }
+
+    /// Looks for `k` factors of `rest`, none smaller than the ones `found` before them.
+    fn go(&mut self, found: &mut Vec<usize>, rest: usize, k: u32) {
+        let least = found.last().copied().unwrap_or(1);
+        let first = found.first().copied();
+        if k == 1 {
+            let spread = rest - first.unwrap_or(rest);
+            if rest >= least && spread < self.spread() {
+                self.best = [&found[..], &[rest]].concat();
+            }
+            return;
+        }
+        for place in 0..self.divisors.len() {
+            let factor = self.divisors[place];
+            if factor < least {
+                return;
+            }
+            if !rest.is_multiple_of(factor) || factor.checked_pow(k).is_none_or(|all| all > rest) {
+                continue;
+            }
+            // What is left makes a factor of at least its root; a smaller factor here leaves more.
+            let root = ((rest / factor) as f64).powf(1.0 / f64::from(k - 1)) as usize;
+            if root.saturating_sub(first.unwrap_or(factor)) >= self.spread() {
+                return;
+            }
+            found.push(factor);
+            self.go(found, rest / factor, k - 1);
+            found.pop();
+        }
+    }
+}
+
+/// `n` as a product of `k` numbers, the largest first.
 fn balanced(n: usize, k: usize) -> Vec<usize> {
-    if k == 1 {
-        return vec![n];
-    }
-    for largest in (1..=n).filter(|d| n.is_multiple_of(*d)) {
-        if largest.checked_pow(u32::try_from(k).unwrap_or(u32::MAX)).is_some_and(|all| all < n) {
-            continue;
-        }
-        let rest = balanced(n / largest, k - 1);
-        if rest[0] <= largest {
-            return [vec![largest], rest].concat();
-        }
-    }
-    let mut all = vec![1; k];
-    all[0] = n;
-    all
+    let mut divisors: Vec<usize> =
+        (1..).take_while(|d| d * d <= n).filter(|d| n.is_multiple_of(*d)).collect();
+    divisors.extend(divisors.clone().into_iter().map(|d| n / d));
+    divisors.sort_unstable_by(|a, b| b.cmp(a));
+    divisors.dedup();
+    let mut search = Search { divisors, best: Vec::new() };
+    // More dimensions than factors of two: the others are 1.
+    let real = u32::try_from(k).unwrap_or(u32::MAX).min(usize::BITS);
+    search.go(&mut Vec::new(), n, real);
+    search.best.reverse();
+    search.best.resize(k, 1);
+    search.best
 }
 
 /// `MPI_Dims_create`.
@@ -64,5 +105,10 @@ mod tests {
         assert_eq!(balanced(36, 3), [4, 3, 3]);
         assert_eq!(balanced(7, 2), [7, 1]);
         assert_eq!(balanced(1, 3), [1, 1, 1]);
+        assert_eq!(balanced(34425, 3), [51, 27, 25]);
+        assert_eq!(balanced(66600, 4), [37, 15, 12, 10]);
+        assert_eq!(balanced(2, 100)[..3], [2, 1, 1]);
+        assert_eq!(balanced(2_147_483_647, 3), [2_147_483_647, 1, 1]);
+        assert_eq!(balanced(1 << 30, 7).iter().product::<usize>(), 1 << 30);
     }
 }
