@@ -107,10 +107,19 @@ macro_rules! collectives {
         /// The same, persistent.
         #[allow(clippy::too_many_arguments, reason = "the standard's")]
         pub fn $init($($arg: $ty,)* comm: Comm, info: Info, request: Place<Request>) -> Result<()> {
+            request.check()?;
             $crate::info::hints(info)?;
-            let $comm = $crate::world::comm(comm)?;
-            $(if $comm.inter.is_some() { return $across.keep(comm, request); })?
-            $plan.keep(comm, request)
+            let all = $crate::world::comm(comm)?;
+            let again = all.again();
+            let $comm = again.clone();
+            $(if $comm.inter.is_some() {
+                let plan = $across;
+                all.number_rounds(&again);
+                return plan.keep(comm, request);
+            })?
+            let plan = $plan;
+            all.number_rounds(&again);
+            plan.keep(comm, request)
         }
     )*};
 }

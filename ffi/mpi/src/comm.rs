@@ -61,6 +61,21 @@ impl CommObject {
     }
 }
 
+impl CommObject {
+    /// The same for one persistent collective; [`CommObject::number_rounds`] is to follow.
+    pub fn again(&self) -> Arc<Self> {
+        let mut object = Self::of(self.comm.again(), self);
+        object.inter = self.inter.as_ref().map(Inter::again);
+        object.topology = self.topology.clone();
+        Arc::new(object)
+    }
+
+    /// Initialises the collective: its rounds may be started in any order with others (§6.13).
+    pub fn number_rounds(&self, of: &Self) {
+        self.messages().number_rounds(of.messages());
+    }
+}
+
 /// A communicator that is there from the start.
 pub fn predefined(comm: Communicator, name: &str) -> Arc<CommObject> {
     let object = CommObject::new(comm, Handler::Fatal, None);

@@ -14,6 +14,9 @@ use crate::{Class, Error};
 pub(crate) const WORLD: u64 = 0;
 /// Bit of contexts in which a communicator is founded by its members alone.
 pub(super) const FOUNDING: u64 = 1 << 63;
+/// Bit of collectives' numbers that count the rounds of a persistent one, and bits of these.
+const PERSISTENT: u64 = 1 << 62;
+const ROUND_BITS: u32 = 31;
 /// Bits of a context that count, below those of the rank that made it.
 const COUNT_BITS: u32 = 40;
 
@@ -70,6 +73,16 @@ impl Channel {
     /// Number of the next collective: all members count alike.
     pub fn next_sequence(&self) -> u64 {
         self.sequence.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The same channel, for the rounds of one persistent collective.
+    pub fn again(&self) -> Self {
+        Self::new(self.engine.clone(), self.context, self.group.clone(), self.rank)
+    }
+
+    /// Gives the rounds numbers of their own, which begin with that of the initialisation: it is counted as a collective is.
+    pub fn number_rounds(&self, of: &Self) {
+        of.start_at(PERSISTENT | self.next_sequence() << ROUND_BITS);
     }
 
     /// Number of the next partitioned message between this rank and a peer: both count alike.

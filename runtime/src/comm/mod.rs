@@ -85,6 +85,19 @@ impl Communicator {
         self.0.channel.context
     }
 
+    /// The same communicator, for one persistent collective; [`Communicator::number_rounds`] is to follow.
+    #[must_use]
+    pub fn again(&self) -> Self {
+        Self::new(self.member().clone(), Arc::new(self.channel().again()), "")
+    }
+
+    /// Initialises a persistent collective that will be started on `of`, which [`Communicator::again`] made: all ranks do so
+    /// in the same order as collectives (MPI-4.1 §6.13). What is started there is matched by how often it was, whatever
+    /// else each rank starts in between.
+    pub fn number_rounds(&self, of: &Self) {
+        self.channel().number_rounds(of.channel());
+    }
+
     /// What it is called (`MPI_Comm_get_name`, §7.8): "world" for the job, nothing at first for others.
     pub fn name(&self) -> Arc<str> {
         self.0.name.read().clone()

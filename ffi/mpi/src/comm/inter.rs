@@ -59,6 +59,11 @@ impl Inter {
         Self { remote: self.remote.clone(), all, first: self.first }
     }
 
+    /// The same for one persistent collective.
+    pub fn again(&self) -> Self {
+        Self { remote: self.remote.clone(), all: self.all.again(), first: self.first }
+    }
+
     /// How alike two are whose local sides are `here`.
     pub fn compare(&self, other: &Self, here: Comparison) -> Comparison {
         let there = self.remote.compare(&other.remote);

@@ -19,6 +19,26 @@ static void gaps(void *left, void *right, int *len, MPI_Datatype *type) {
     for (int i = 0; i < *len; i++) b[2 * i] += a[2 * i];
 }
 
+/* Persistent ones meet by the order in which they were made, in whatever order they start. */
+static void out_of_order(void) {
+    MPI_Request requests[2];
+    int sums[2], operands[2];
+    for (int i = 0; i < 2; i++)
+        OK(MPI_Allreduce_init(&operands[i], &sums[i], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[i]));
+    for (int round = 0; round < 4; round++) {
+        for (int k = 0; k < 2; k++) {
+            int i = (k + rank_ + round) % 2;
+            operands[i] = 100 * i + round;
+            OK(MPI_Start(&requests[i]));
+        }
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+        OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+        CHECK(sums[0] == size_ * round && sums[1] == size_ * (100 + round));
+    }
+    OK(MPI_Request_free(&requests[0]));
+    OK(MPI_Request_free(&requests[1]));
+}
+
 int main(int argc, char **argv) {
     begin(&argc, &argv);
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
@@ -125,5 +145,6 @@ int main(int argc, char **argv) {
         CHECK(word == round);
     }
     OK(MPI_Request_free(&request));
+    out_of_order();
     return end();
 }
