@@ -1,7 +1,6 @@
 //! The collectives themselves, on bytes: each once, in O(log P) rounds where that is possible.
 
 use super::exchange::Exchange;
-use super::raw::Edge;
 use crate::Result;
 use crate::protocol::dissemination::rounds;
 
@@ -135,28 +134,6 @@ pub(super) async fn alltoall(exchange: &Exchange<'_>, mut blocks: Vec<Vec<u8>>) 
         let (to, from) = ((rank + distance) % size, (rank + size - distance) % size);
         exchange.send(to, distance, &std::mem::take(&mut blocks[to])).await?;
         received[from] = exchange.receive(from, distance).await?;
-    }
-    Ok(received)
-}
-
-/// Block i along edge i of `to`; the blocks that come along the edges of `from`.
-pub(super) async fn neighbours(
-    exchange: &Exchange<'_>,
-    to: &[Edge],
-    blocks: &[&[u8]],
-    from: &[Edge],
-) -> Result<Vec<Vec<u8>>> {
-    let (rank, _) = exchange.place();
-    for (edge, block) in to.iter().zip(blocks).filter(|(edge, _)| edge.rank != rank) {
-        exchange.send(edge.rank, edge.number, block).await?;
-    }
-    let own = |edge: &Edge| to.iter().position(|other| other == edge).map(|place| blocks[place].to_vec());
-    let mut received = Vec::with_capacity(from.len());
-    for edge in from {
-        received.push(match edge.rank == rank {
-            true => own(edge).ok_or_else(|| exchange.malformed(rank, &"an edge has one end only"))?,
-            false => exchange.receive(edge.rank, edge.number).await?,
-        });
     }
     Ok(received)
 }

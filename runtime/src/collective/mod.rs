@@ -2,6 +2,7 @@
 
 mod algorithms;
 mod exchange;
+mod neighbours;
 pub mod raw;
 mod reductions;
 mod typed;

@@ -16,6 +16,7 @@ pub use crate::message::raw::{irecv, isend, recv, recv_into, send};
 
 use super::algorithms;
 use super::exchange::{Exchange, Kind};
+use super::neighbours::exchange_along;
 use crate::comm::Channel;
 use crate::engine::Promise;
 use crate::{Class, Communicator, Error, Request, Result};
@@ -153,7 +154,7 @@ collectives! {
     neighbour_allgather, ineighbour_allgather:
     NeighbourAllgather(to: Vec<Edge>, from: Vec<Edge>, data: Vec<u8>) -> Vec<Vec<u8>>,
     check |channel, to, from, _| check_edges(channel, "neighbour allgather", to, from),
-    run |exchange| algorithms::neighbours(exchange, &to, &vec![&data[..]; to.len()], &from).await;
+    run |exchange| exchange_along(exchange, &to, &vec![&data[..]; to.len()], &from).await;
 
     /// A block along each edge of `to`; the blocks that come along those of `from` (`MPI_Neighbor_alltoallw`).
     neighbour_alltoall, ineighbour_alltoall:
@@ -168,7 +169,7 @@ collectives! {
     },
     run |exchange| {
         let blocks: Vec<&[u8]> = blocks.iter().map(Vec::as_slice).collect();
-        algorithms::neighbours(exchange, &to, &blocks, &from).await
+        exchange_along(exchange, &to, &blocks, &from).await
     };
 
     /// Everybody's bytes combined in the order of ranks, at the root (`MPI_Reduce`).
