@@ -105,3 +105,43 @@ fn messages_fail_when_a_peer_does() {
         assert!(error.to_string().contains("gives up"), "{error}");
     }
 }
+
+/// How often this process's progress threads have slept so far.
+fn sleeps_of_progress_threads() -> u64 {
+    let mut sleeps = 0;
+    for task in std::fs::read_dir("/proc/self/task").unwrap() {
+        let read = |file: &str| std::fs::read_to_string(task.as_ref().unwrap().path().join(file)).unwrap();
+        if read("comm").starts_with("transom-") {
+            let status = read("status");
+            let count = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+            sleeps += count.unwrap().trim().parse::<u64>().unwrap();
+        }
+    }
+    sleeps
+}
+
+#[test]
+fn callers_that_sleep_for_a_moment_do_not_wake_the_progress_thread() {
+    // How long it leaves callers alone. Each time it may sleep for that, and then until a caller takes its place or wakes up.
+    const NAP: Duration = Duration::from_micros(250);
+    let program = |job: transom::Job| {
+        job.barrier()?;
+        let (before, start) = (sleeps_of_progress_threads(), Instant::now());
+        for _ in 0..5000 {
+            job.barrier()?;
+        }
+        if job.rank() == 0 {
+            let (sleeps, time) = (sleeps_of_progress_threads() - before, start.elapsed());
+            let most = 2 * 2 * (time.as_micros() / NAP.as_micros()) as u64 + 100;
+            eprintln!("{sleeps} sleeps, at most {most}, in {time:?}");
+            assert!(sleeps <= most, "{sleeps} sleeps in {time:?}");
+        }
+        job.barrier()
+    };
+    // Every wait sleeps.
+    let settings = [("TRANSOM_TRANSPORT", "shm"), ("TRANSOM_SPIN", "0")];
+    let test = "callers_that_sleep_for_a_moment_do_not_wake_the_progress_thread";
+    child::run_with(&settings, test, LIMIT, || {
+        transom::local(2, program).unwrap();
+    });
+}

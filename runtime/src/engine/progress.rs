@@ -39,6 +39,8 @@ struct State {
     watcher: Watcher,
     /// Callers asleep, as watcher or waiting for one.
     sleeping: usize,
+    /// The progress thread waits until a caller wakes up.
+    parked: bool,
     stop: bool,
 }
 
@@ -75,7 +77,7 @@ impl Progress {
             callers: AtomicU64::new(0),
             events: AtomicU64::new(0),
             listeners: AtomicUsize::new(0),
-            state: Mutex::new(State { watcher: Watcher::Nobody, sleeping: 0, stop: false }),
+            state: Mutex::new(State { watcher: Watcher::Nobody, sleeping: 0, parked: false, stop: false }),
             changed: Condvar::new(),
             poke,
             patience: Patience::new(local_ranks, cores, settings.spin),
@@ -156,9 +158,13 @@ impl Inside<'_> {
             }
         }
         state.sleeping -= 1;
+        // The place of the watcher may be free, or the progress thread's turn.
+        let awaited = state.parked || state.sleeping > 0;
         drop(state);
         progress.listeners.fetch_sub(1, Ordering::SeqCst);
-        progress.changed.notify_all();
+        if awaited {
+            progress.changed.notify_all();
+        }
         traffic
     }
 }
@@ -245,14 +251,18 @@ fn run(engine: &Engine) {
         if state.stop {
             return;
         }
+        let callers = progress.callers.load(Ordering::Acquire);
+        let settled = callers == before;
+        before = callers;
         if state.sleeping > 0 || state.watcher != Watcher::Nobody {
-            progress.listen(&mut state, time);
-            nap = true;
+            // Callers who sleep for a moment, call after call, need not wake it each time.
+            state.parked = settled;
+            progress.listen(&mut state, if settled { time } else { Some(NAP) });
+            state.parked = false;
+            nap = settled;
             continue;
         }
-        let callers = progress.callers.load(Ordering::Acquire);
-        let active = !progress.is_left_alone() || callers != before;
-        before = callers;
+        let active = !progress.is_left_alone() || !settled;
         if active && (nap || engine.wants_ends()) {
             progress.listen(&mut state, Some(NAP));
             nap = false;
