@@ -22,6 +22,9 @@ use crate::{Class, Communicator, NULL_RANK, Result};
 /// The round, so to speak, in which the sender says how it cuts.
 const CUT_ROUND: u64 = u64::MAX;
 
+/// The receiver keeps a place for each partition that the sender says there will be.
+const MOST_PARTITIONS: usize = 1 << 24;
+
 /// How a sender cuts its message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Cut {
@@ -31,6 +34,10 @@ struct Cut {
 }
 
 impl Cut {
+    fn is_possible(self) -> bool {
+        self.partitions <= MOST_PARTITIONS && self.partitions.checked_mul(self.bytes).is_some()
+    }
+
     fn to_bytes(self) -> [u8; 16] {
         let words = (self.partitions as u128) << 64 | self.bytes as u128;
         words.to_le_bytes()
@@ -39,9 +46,7 @@ impl Cut {
     fn of_bytes(bytes: &[u8]) -> Option<Self> {
         let words = u128::from_le_bytes(bytes.try_into().ok()?);
         let cut = Self { partitions: (words >> 64) as usize, bytes: words as u64 as usize };
-        cut.partitions.checked_mul(cut.bytes)?;
-        u32::try_from(cut.partitions).ok()?;
-        Some(cut)
+        cut.is_possible().then_some(cut)
     }
 }
 
@@ -118,7 +123,10 @@ mod tests {
     fn a_cut_survives_its_travel() {
         let cut = Cut { partitions: 7, bytes: 1 << 40 };
         assert_eq!(Cut::of_bytes(&cut.to_bytes()), Some(cut));
-        assert_eq!(Cut::of_bytes(&Cut { partitions: 1 << 32, bytes: 1 }.to_bytes()), None);
+        for partitions in [MOST_PARTITIONS + 1, 1 << 32, usize::MAX] {
+            assert_eq!(Cut::of_bytes(&Cut { partitions, bytes: 1 }.to_bytes()), None);
+        }
+        assert_eq!(Cut::of_bytes(&Cut { partitions: 2, bytes: usize::MAX }.to_bytes()), None);
         assert_eq!(Cut::of_bytes(&[0; 15]), None);
     }
 

@@ -45,14 +45,15 @@ impl PartitionedSend {
     /// A message of so many partitions of so many bytes each.
     ///
     /// # Errors
-    /// The rank or the tag is wrong; there are more than 2^32 partitions.
+    /// The rank or the tag is wrong; there are more than 2^24 partitions, or more bytes than an address space holds.
     pub fn new(comm: &Communicator, dest: usize, tag: i32, partitions: usize, bytes: usize) -> Result<Self> {
-        if u32::try_from(partitions).is_err() || partitions.checked_mul(bytes).is_none() {
+        let cut = Cut { partitions, bytes };
+        if !cut.is_possible() {
             let message = format!("{partitions} partitions of {bytes} bytes are too many");
             return Err(comm.channel().error(Class::Count, NAME, message));
         }
         let end = End::new(comm, NAME, (dest, tag), true)?.map(Arc::new);
-        Ok(Self { comm: comm.clone(), end, cut: Cut { partitions, bytes }, round: Mutex::default() })
+        Ok(Self { comm: comm.clone(), end, cut, round: Mutex::default() })
     }
 
     /// Starts a round (`MPI_Start`), which ends when all partitions have been sent. The last one has ended.
