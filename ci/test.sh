@@ -5,6 +5,12 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+# A shell's background jobs ignore interrupts, and nohup's hangups: the tests of signals want them as they are.
+if [ -z "${TRANSOM_CI_SIGNALS:-}" ]; then
+    export TRANSOM_CI_SIGNALS=default
+    exec env --default-signal=INT,QUIT,HUP bash ci/test.sh "$@"
+fi
+
 step() {
     echo "=== $*"
     local start=$SECONDS
