@@ -68,7 +68,7 @@ impl Communicator {
     /// # Errors
     /// As [`Communicator::barrier`].
     pub fn dup(&self) -> Result<Self> {
-        let context = if self.rank() == 0 { self.new_context() } else { 0 }.to_le_bytes().to_vec();
+        let context = self.own_contexts::<1>();
         let context = collective::broadcast_bytes(self.channel(), Kind::Duplicate, 0, context)?;
         let [context] = self.contexts(&context)?;
         Ok(self.with_context(context))
@@ -85,9 +85,13 @@ impl Communicator {
 
     /// As many new contexts as are wanted, of rank 0.
     fn start_contexts<const N: usize>(&self) -> Request<Vec<u8>> {
+        collective::start_broadcast(self, Kind::Duplicate, 0, self.own_contexts::<N>())
+    }
+
+    /// What this rank has to say of new contexts: nothing, if it is not the first.
+    fn own_contexts<const N: usize>(&self) -> Vec<u8> {
         let new = |_| if self.rank() == 0 { self.new_context() } else { 0 };
-        let own = (0..N).map(new).flat_map(u64::to_le_bytes).collect();
-        collective::start_broadcast(self, Kind::Duplicate, 0, own)
+        (0..N).map(new).flat_map(u64::to_le_bytes).collect()
     }
 
     /// Contexts that rank 0 has sent.

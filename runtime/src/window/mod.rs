@@ -61,7 +61,7 @@ impl<T: Element> Window<T> {
     }
 
     /// The same for several threads at once: no call keeps others waiting while it waits for a peer. For doors to other
-    /// languages, which say that the value is `Sync`. Each call costs some 10 ns more, however many threads make them
+    /// languages, which say that the value is `Sync`. Each call costs some 5 ns more, however many threads make them
     /// in an epoch of lock_all.
     #[doc(hidden)]
     pub fn explicit_shared(&self) -> Explicit<'_, T> {

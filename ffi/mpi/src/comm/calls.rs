@@ -3,8 +3,8 @@
 use std::ffi::c_int;
 use std::sync::Arc;
 
-use transom::Comparison;
 use transom::raw::idup_sides;
+use transom::{Communicator, Comparison};
 
 use super::name::hints;
 use super::{COMMS, CommObject, Inter, add, handle, sides};
@@ -54,21 +54,14 @@ pub fn comm_compare(one: Comm, other: Comm, result: Place<c_int>) -> Result<()> 
 /// `MPI_Comm_dup`.
 pub fn comm_dup(comm: Comm, new: Place<Comm>) -> Result<()> {
     let old = get(comm)?;
-    new.set(COMM_NULL)?;
-    let mut copy = CommObject::of(old.comm.dup()?, &old);
-    copy.inter = old.inter.as_ref().map(Inter::dup).transpose()?;
-    copy.topology = old.topology.clone();
-    copy.attributes = old.attributes.copied(comm.0)?;
-    *copy.hints.lock() = old.hints.lock().clone();
-    new.set(add(copy)?)
+    let hints = old.hints.lock().clone();
+    dup((comm, &old), hints, new)
 }
 
 /// `MPI_Comm_dup_with_info`.
 pub fn comm_dup_with_info(comm: Comm, info: Info, new: Place<Comm>) -> Result<()> {
-    let hints = hints(info)?;
-    comm_dup(comm, new)?;
-    *get(new.get()?)?.hints.lock() = hints;
-    Ok(())
+    let old = get(comm)?;
+    dup((comm, &old), hints(info)?, new)
 }
 
 /// `MPI_Comm_idup`.
@@ -84,6 +77,12 @@ pub fn comm_idup_with_info(comm: Comm, info: Info, new: Place<Comm>, request: Pl
     start_dup((comm, &old), hints(info)?, new, request)
 }
 
+fn dup((comm, old): (Comm, &Arc<CommObject>), hints: transom::Info, new: Place<Comm>) -> Result<()> {
+    new.set(COMM_NULL)?;
+    let members = members_again(old).wait()?;
+    new.set(add(copy_of(comm, old, hints)?(members))?)
+}
+
 /// The handle is there at once, as the program's place for it may be gone later; it leads to the communicator as soon as
 /// the request is complete.
 fn start_dup(
@@ -93,26 +92,47 @@ fn start_dup(
     request: Place<Request>,
 ) -> Result<()> {
     new.set(COMM_NULL)?;
-    let attributes = old.attributes.copied(comm.0)?;
-    let (handler, origin, topology) = (old.handler.read().clone(), old.origin.clone(), old.topology.clone());
-    let parts = match &old.inter {
+    // The others get what they wait for, also if the program's functions for attributes fail here.
+    let members = members_again(old);
+    let copy = copy_of(comm, old, hints)?;
+    let reserved = COMMS.reserve()?;
+    new.set(Comm(reserved.handle()))?;
+    let copied = members.map(move |members| {
+        reserved.fill(Arc::new(copy(members)));
+        Ok(Status::EMPTY)
+    });
+    request.set(request::running(copied, Site::Comm(comm))?)
+}
+
+/// The members, and the other side of an intercommunicator.
+type Members = (Communicator, Option<Inter>);
+
+/// The same members in a new context. Collective.
+fn members_again(old: &Arc<CommObject>) -> transom::Request<Members> {
+    match &old.inter {
         None => old.comm.idup().map(|copy| Ok((copy, None))),
         Some(inter) => {
             let old = old.clone();
             idup_sides(inter.all(), &old.comm, inter.is_first())
                 .map(move |(all, side)| Ok((side, old.inter.as_ref().map(|inter| inter.with(all)))))
         }
-    };
-    let reserved = COMMS.reserve()?;
-    new.set(Comm(reserved.handle()))?;
-    let copied = parts.map(move |(copy, inter)| {
-        let mut copy = CommObject::new(copy, handler, origin);
+    }
+}
+
+/// What makes a copy of a communicator, as this is now.
+fn copy_of(
+    comm: Comm,
+    old: &CommObject,
+    hints: transom::Info,
+) -> Result<impl FnOnce(Members) -> CommObject + Send + use<>> {
+    let attributes = old.attributes.copied(comm.0)?;
+    let (handler, origin, topology) = (old.handler.read().clone(), old.origin.clone(), old.topology.clone());
+    Ok(move |(members, inter)| {
+        let mut copy = CommObject::new(members, handler, origin);
         (copy.inter, copy.topology, copy.attributes) = (inter, topology, attributes);
         *copy.hints.lock() = hints;
-        reserved.fill(Arc::new(copy));
-        Ok(Status::EMPTY)
-    });
-    request.set(request::running(copied, Site::Comm(comm))?)
+        copy
+    })
 }
 
 /// `MPI_Comm_get_parent`: no process here was started by another.

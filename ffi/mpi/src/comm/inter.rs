@@ -49,11 +49,6 @@ impl Inter {
         self.remote.job_ranks().filter_map(|rank| all.rank_of(rank)).collect()
     }
 
-    /// The same with another context.
-    pub fn dup(&self) -> Result<Self> {
-        Ok(self.with(self.all.dup()?))
-    }
-
     /// The same over another communicator of both sides.
     pub fn with(&self, all: Communicator) -> Self {
         Self { remote: self.remote.clone(), all, first: self.first }
@@ -61,7 +56,7 @@ impl Inter {
 
     /// The same for one persistent collective.
     pub fn again(&self) -> Self {
-        Self { remote: self.remote.clone(), all: self.all.again(), first: self.first }
+        self.with(self.all.again())
     }
 
     /// How alike two are whose local sides are `here`.

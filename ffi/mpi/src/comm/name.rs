@@ -30,7 +30,7 @@ const HINTS: [&str; 5] = [
 ];
 
 /// The hints for a communicator that an info object has.
-pub(super) fn hints(info: Info) -> Result<transom::Info> {
+pub fn hints(info: Info) -> Result<transom::Info> {
     let (all, mut known) = (info::hints(info)?, transom::Info::default());
     all.iter().filter(|(key, _)| HINTS.contains(key)).for_each(|(key, value)| known.set(key, value));
     Ok(known)

@@ -42,8 +42,7 @@ pub fn status_set_elements(status: Place<Status>, ty: Datatype, n: i64) -> Resul
     let mut rest = n % each;
     let mut bytes = (n / each).saturating_mul(object.datatype.size());
     for run in object.datatype.elements(1)? {
-        let (parts, size) =
-            if run.ty.is_pair() { (2, run.ty.packed_size()) } else { (1, run.ty.packed_size()) };
+        let (parts, size) = (if run.ty.is_pair() { 2 } else { 1 }, run.ty.packed_size());
         let some = rest.min(run.count.saturating_mul(parts));
         bytes += some / parts * size;
         if some % parts != 0 {

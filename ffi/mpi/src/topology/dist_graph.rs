@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use super::{Topology, int, rank};
 use crate::abi::{COMM_NULL, Comm, ERR_ARG, ERR_TOPOLOGY, Info, UNWEIGHTED, WEIGHTS_EMPTY};
+use crate::comm::name::hints;
 use crate::comm::{CommObject, add};
 use crate::failure::{Result, fail};
 use crate::group::count;
-use crate::info;
 use crate::place::{Place, flag};
 use crate::world::comm as get;
 
@@ -97,7 +97,7 @@ pub fn dist_graph_create_adjacent(
     new: Place<Comm>,
 ) -> Result<()> {
     new.set(COMM_NULL)?;
-    let (parent, hints) = (get(comm)?, info::hints(info)?);
+    let (parent, hints) = (get(comm)?, hints(info)?);
     parent.check_intra()?;
     let (indegree, outdegree) = (count(indegree)?, count(outdegree)?);
     let size = parent.comm.size();
@@ -126,7 +126,7 @@ pub fn dist_graph_create(
     new: Place<Comm>,
 ) -> Result<()> {
     new.set(COMM_NULL)?;
-    let (parent, hints) = (get(comm)?, info::hints(info)?);
+    let (parent, hints) = (get(comm)?, hints(info)?);
     parent.check_intra()?;
     let size = parent.comm.size();
     let n = count(n)?;

@@ -227,6 +227,39 @@ static void duplicates_that_wait_for_nobody(void) {
     OK(MPI_Comm_free_keyval(&key));
 }
 
+/* Fails at the first rank. */
+static int copy_fails(MPI_Comm comm, int key, void *extra, void *in, void *out, int *flag) {
+    (void)comm, (void)key, (void)extra, (void)in, (void)out;
+    *flag = 0;
+    return rank_ == 0 ? MPI_ERR_OTHER : MPI_SUCCESS;
+}
+
+/* Whoever cannot copy its attributes keeps nobody waiting. */
+static void duplicates_that_fail_at_one_rank(void) {
+    MPI_Comm twin;
+    MPI_Request request;
+    int key, n;
+    OK(MPI_Comm_create_keyval(copy_fails, MPI_COMM_NULL_DELETE_FN, &key, NULL));
+    OK(MPI_Comm_set_attr(MPI_COMM_WORLD, key, &n));
+    if (rank_ == 0) {
+        FAILS(MPI_Comm_dup(MPI_COMM_WORLD, &twin), MPI_ERR_OTHER);
+        CHECK(twin == MPI_COMM_NULL);
+        FAILS(MPI_Comm_idup(MPI_COMM_WORLD, &twin, &request), MPI_ERR_OTHER);
+        CHECK(twin == MPI_COMM_NULL);
+    } else {
+        OK(MPI_Comm_dup(MPI_COMM_WORLD, &twin));
+        OK(MPI_Comm_free(&twin));
+        OK(MPI_Comm_idup(MPI_COMM_WORLD, &twin, &request));
+        OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        OK(MPI_Comm_size(twin, &n));
+        CHECK(n == size_);
+        OK(MPI_Comm_free(&twin));
+    }
+    OK(MPI_Comm_delete_attr(MPI_COMM_WORLD, key));
+    OK(MPI_Comm_free_keyval(&key));
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+}
+
 static int at_end(MPI_Comm comm, int key, void *value, void *extra) {
     (void)comm, (void)key, (void)extra;
     int flag;
@@ -244,6 +277,7 @@ int main(int argc, char **argv) {
     attributes();
     sides_and_grids();
     duplicates_that_wait_for_nobody();
+    duplicates_that_fail_at_one_rank();
     int key;
     OK(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_end, &key, NULL));
     OK(MPI_Comm_set_attr(MPI_COMM_SELF, key, "deleted by MPI_Finalize"));

@@ -112,9 +112,18 @@ static void adjacent(void) {
     FAILS(MPI_Graphdims_get(twin, &in, &out), MPI_ERR_TOPOLOGY);
     OK(MPI_Comm_free(&twin));
     OK(MPI_Comm_free(&graph));
-    /* Without weights, and without edges. */
-    OK(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &last, MPI_UNWEIGHTED, 1, &next, MPI_UNWEIGHTED,
-                                      MPI_INFO_NULL, 1, &graph));
+    /* Without weights, and without edges. Hints that are ignored are not given back. */
+    MPI_Info info, hints;
+    OK(MPI_Info_create(&info));
+    OK(MPI_Info_set(info, "mpi_assert_no_any_tag", "true"));
+    OK(MPI_Info_set(info, "colour", "green"));
+    OK(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &last, MPI_UNWEIGHTED, 1, &next, MPI_UNWEIGHTED, info, 1,
+                                      &graph));
+    OK(MPI_Comm_get_info(graph, &hints));
+    OK(MPI_Info_get_nkeys(hints, &in));
+    CHECK(in == 1);
+    OK(MPI_Info_free(&hints));
+    OK(MPI_Info_free(&info));
     OK(MPI_Dist_graph_neighbors_count(graph, &in, &out, &weighted));
     CHECK(in == 1 && out == 1 && !weighted);
     in_weights[0] = -5;
