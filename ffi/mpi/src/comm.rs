@@ -1,6 +1,7 @@
 //! Communicators (MPI-4.1 chapter 7).
 
 pub mod calls;
+pub mod coming;
 pub mod inter;
 pub mod name;
 pub mod sides;

@@ -150,7 +150,11 @@ pub fn comm(handle: Comm) -> Result<Arc<CommObject>> {
 
 /// The error handler of a communicator, or that for errors of no object if there is no such one (§9.3).
 pub fn comm_handler(handle: Comm) -> Handler {
-    comm(handle).map_or_else(|_| default_handler(), |comm| comm.handler.read().clone())
+    match (comm(handle), comm::coming::handler(handle)) {
+        (Ok(comm), _) => comm.handler.read().clone(),
+        (Err(_), Some(handler)) => handler.read().clone(),
+        (Err(_), None) => default_handler(),
+    }
 }
 
 /// The error handler for errors of no object: that of `MPI_COMM_SELF` (MPI-4.0 §9.3); that of `MPI_COMM_WORLD`, as it was

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use transom::raw::idup_sides;
 use transom::{Communicator, Comparison};
 
+use super::coming::Coming;
 use super::name::hints;
 use super::{COMMS, CommObject, Inter, add, handle, sides};
 use crate::abi::{
@@ -95,10 +96,10 @@ fn start_dup(
     // The others get what they wait for, also if the program's functions for attributes fail here.
     let members = members_again(old);
     let copy = copy_of(comm, old, hints)?;
-    let reserved = COMMS.reserve()?;
-    new.set(Comm(reserved.handle()))?;
+    let coming = Coming::new(old.handler.read().clone())?;
+    new.set(coming.handle())?;
     let copied = members.map(move |members| {
-        reserved.fill(Arc::new(copy(members)));
+        coming.complete(copy(members));
         Ok(Status::EMPTY)
     });
     request.set(request::running(copied, Site::Comm(comm))?)

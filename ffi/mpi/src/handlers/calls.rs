@@ -4,6 +4,7 @@ use std::ffi::{c_int, c_void};
 
 use super::{Handler, Of, Site, UserHandler, called};
 use crate::abi::{Comm, ERRHANDLER_NULL, Errhandler, Win};
+use crate::comm::coming;
 use crate::failure::Result;
 use crate::place::Place;
 use crate::world;
@@ -36,7 +37,12 @@ pub fn errhandler_free(handler: Place<Errhandler>) -> Result<()> {
 
 /// `MPI_Comm_set_errhandler`.
 pub fn comm_set_errhandler(comm: Comm, handler: Errhandler) -> Result<()> {
-    *world::comm(comm)?.handler.write() = Handler::of(handler, Of::Comm)?;
+    let handler = Handler::of(handler, Of::Comm)?;
+    match (world::comm(comm), coming::handler(comm)) {
+        (Ok(comm), _) => *comm.handler.write() = handler,
+        (Err(_), Some(slot)) => *slot.write() = handler,
+        (Err(failure), None) => return Err(failure),
+    }
     Ok(())
 }
 

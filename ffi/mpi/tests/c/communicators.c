@@ -202,11 +202,16 @@ static void duplicates_that_wait_for_nobody(void) {
     if (rank_ != 0) {
         /* The first rank has not called yet. */
         FAILS(MPI_Comm_size(twin, &n), MPI_ERR_COMM);
+        /* What is set before it is there stays. */
+        OK(MPI_Comm_set_errhandler(twin, MPI_ERRORS_ABORT));
         OK(MPI_Ssend(NULL, 0, MPI_INT, 0, 8, MPI_COMM_WORLD));
     }
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
     OK(MPI_Comm_get_attr(twin, key, &got, &there));
     CHECK(there && got == &value);
+    MPI_Errhandler handler;
+    OK(MPI_Comm_get_errhandler(twin, &handler));
+    CHECK(handler == (rank_ == 0 ? MPI_ERRORS_RETURN : MPI_ERRORS_ABORT));
     OK(MPI_Allreduce(&rank_, &n, 1, MPI_INT, MPI_MAX, twin));
     CHECK(n == size_ - 1);
     OK(MPI_Comm_free(&twin));
