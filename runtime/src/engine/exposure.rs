@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
 use parking_lot::{Mutex, RwLock};
-use transom_transport::{DataType, ReduceOp, Span, Stripes, TransportResult};
+use transom_transport::{DataType, ReduceOp, Reduction, Sections, Span, Stripes, TransportResult, Updates};
 
 use super::regions::Regions;
 use crate::protocol::lock::TicketLock;
@@ -14,6 +14,8 @@ use crate::protocol::turns::{Represented, Turns};
 
 /// Bytes of a window's control words at one rank: one cache line.
 pub(crate) const CONTROL_SLOT: usize = 64;
+/// Where among them the word is that says how elements are updated. The lock's are the first five.
+pub(crate) const UPDATES_WORD: usize = 32;
 
 /// A window's lock at one rank, in memory that all ranks of that rank's node see.
 #[derive(Debug, Clone)]
@@ -47,6 +49,13 @@ pub(crate) struct Waiter {
     pub request: u32,
 }
 
+/// How a window's elements at this rank are updated, and this rank's threads that do.
+#[derive(Debug)]
+pub(crate) struct SharedUpdates {
+    pub updates: Updates,
+    pub sections: Arc<Sections>,
+}
+
 /// What a window exposes at this rank.
 #[derive(Debug)]
 pub(crate) enum Exposed {
@@ -63,6 +72,8 @@ pub(crate) struct Exposure {
     pub lock: LockWords,
     /// Locks of wide elements.
     pub stripes: Stripes,
+    /// How elements of memory that others map are updated.
+    pub shared: Option<SharedUpdates>,
     /// Tickets that the agent holds.
     pub represented: Mutex<Vec<Represented<Waiter>>>,
     /// No other process updates this memory: it is in no memory file that others map. Then only the agent and this
@@ -79,12 +90,14 @@ pub(crate) struct Exposure {
 }
 
 impl Exposure {
-    pub fn new(exposed: Exposed, lock: LockWords, stripes: Stripes) -> Self {
+    pub fn new(exposed: Exposed, lock: LockWords, stripes: Stripes, updates: SharedUpdates) -> Self {
+        let private = match &exposed {
+            Exposed::Fixed(memory) => memory.file().is_none(),
+            Exposed::Dynamic(_) => true,
+        };
         Self {
-            private: match &exposed {
-                Exposed::Fixed(memory) => memory.file().is_none(),
-                Exposed::Dynamic(_) => true,
-            },
+            private,
+            shared: (!private).then_some(updates),
             exposed,
             lock,
             stripes,
@@ -151,6 +164,10 @@ impl Exposure {
     /// Accumulates for the agent, atomically for each element. `None` if that cannot be.
     pub fn accumulate(&self, op: ReduceOp, ty: DataType, offset: usize, operands: &[u8]) -> Option<()> {
         self.with(offset, operands.len(), |memory, at| {
+            if let Some(SharedUpdates { updates, sections }) = &self.shared {
+                let what = Reduction { op, ty, operands };
+                return updates.many(sections, memory, offset as u64, at, what, None).ok();
+            }
             if memory.file().is_some() || operands.len() < Self::LARGE {
                 return memory.update(&self.stripes, offset as u64, op, ty, at, operands, None).ok();
             }
@@ -169,6 +186,10 @@ impl Exposure {
         fetched: &mut [u8],
     ) -> Option<()> {
         self.with(offset, operands.len(), |memory, at| {
+            if let Some(SharedUpdates { updates, sections }) = &self.shared {
+                let what = Reduction { op, ty, operands };
+                return updates.many(sections, memory, offset as u64, at, what, Some(fetched)).ok();
+            }
             memory.update(&self.stripes, offset as u64, op, ty, at, operands, Some(fetched)).ok()
         })?
     }
@@ -184,7 +205,12 @@ impl Exposure {
     ) -> Option<()> {
         self.with(offset, ty.size(), |memory, at| {
             let place = offset as u64;
-            memory.compare_swap_bytes(&self.stripes, place, ty, at, compare, value, fetched).ok()
+            let mut swap =
+                || memory.compare_swap_bytes(&self.stripes, place, ty, at, compare, value, fetched);
+            match &self.shared {
+                Some(SharedUpdates { updates, sections }) => updates.one(sections, place, swap)?.ok(),
+                None => swap().ok(),
+            }
         })?
     }
 }

@@ -33,7 +33,9 @@ use transom_transport::{Event, Posted, Transport};
 use zerocopy::IntoBytes;
 
 pub(crate) use agent::{agent_abandon, agent_recheck, pack, unpack};
-pub(crate) use exposure::{CONTROL_SLOT, Exposed, Exposure, Exposures, LockWords};
+pub(crate) use exposure::{
+    CONTROL_SLOT, Exposed, Exposure, Exposures, LockWords, SharedUpdates, UPDATES_WORD,
+};
 pub(crate) use patience::{Idle, Step};
 pub(crate) use pending::{Countdown, Pending, Pendings, TargetState};
 pub(crate) use pull::Pull;

@@ -1,6 +1,6 @@
 //! The operations of an access epoch, on bytes: at once where memory is at hand, else by `operation`.
 
-use transom_transport::{Basic, ReduceOp, Swappable};
+use transom_transport::{Basic, DataType, ReduceOp, Swappable, TransportResult};
 
 use super::access::Access;
 use crate::explain::{Kind, Path};
@@ -117,11 +117,8 @@ impl Access<'_> {
         operand: T,
     ) -> Option<T> {
         let (memory, offset) = self.at_hand(target, displacement, size_of::<T>())?;
-        if !self.core().is_at_hand(T::TYPE) {
-            return None;
-        }
         let counting = self.counting();
-        let old = memory.update_one(offset, op, operand).ok()??;
+        let old = self.atomically(target, T::TYPE, offset, || memory.update_one(offset, op, operand))?;
         if let Some(counting) = counting {
             counting.add(kind, target == self.core().rank(), size_of::<T>());
         }
@@ -132,10 +129,30 @@ impl Access<'_> {
     #[inline(always)]
     pub(super) fn add_at_hand(&self, target: usize, displacement: usize, operand: u64) -> Option<u64> {
         let (memory, offset) = self.at_hand(target, displacement, size_of::<u64>())?;
-        if self.counting().is_some() || !self.core().is_at_hand(u64::TYPE) {
+        if self.counting().is_some() {
             return None;
         }
-        memory.update_one(offset, ReduceOp::Sum, operand).ok()?
+        self.atomically(target, u64::TYPE, offset, || memory.update_one(offset, ReduceOp::Sum, operand))
+    }
+
+    /// Calls `update` on an element of `ty` at hand, `offset` bytes into the target's part, by the rules of its memory. None if
+    /// they are not known yet, or it does not.
+    #[inline(always)]
+    fn atomically<T>(
+        &self,
+        target: usize,
+        ty: DataType,
+        offset: usize,
+        update: impl Fn() -> TransportResult<Option<T>>,
+    ) -> Option<T> {
+        let core = self.core();
+        // An error goes no further than this: the long way finds it again.
+        let update = || update().ok().flatten();
+        if core.at_hand {
+            let updates = core.peers.made(target)?.updates.get()?;
+            return updates.one(&core.member.control.sections, offset as u64, update)?;
+        }
+        if core.is_at_hand(ty) { update() } else { None }
     }
 
     /// [`Access::accumulate`] of one element: what programs do most.
@@ -170,7 +187,26 @@ impl Access<'_> {
         operation::accumulate(self.core(), &place, Accumulate { op, ty: T::TYPE, operands: one.as_bytes() })
     }
 
+    /// An accumulate of any number of elements.
     pub fn accumulate(&self, target: usize, displacement: usize, what: Accumulate<'_>) -> Result<()> {
+        match self.many_at_hand(target, displacement, what) {
+            Some(result) => result,
+            None => self.accumulate_elsewhere(target, displacement, what),
+        }
+    }
+
+    /// Updates elements at hand, if that is all there is to do.
+    #[inline]
+    fn many_at_hand(&self, target: usize, displacement: usize, what: Accumulate<'_>) -> Option<Result<()>> {
+        let (memory, offset) = self.at_hand(target, displacement, what.operands.len())?;
+        if self.counting().is_some() {
+            return None;
+        }
+        operation::update_known(self.core(), target, memory, offset, what)
+    }
+
+    #[inline(never)]
+    fn accumulate_elsewhere(&self, target: usize, displacement: usize, what: Accumulate<'_>) -> Result<()> {
         let bytes = what.operands.len();
         let place = match self.place("accumulate", target, displacement, bytes) {
             Ok(Some(place)) => place,
@@ -245,8 +281,8 @@ impl Access<'_> {
         value: T,
     ) -> Result<T> {
         if let Some((memory, offset)) = self.at_hand(target, displacement, size_of::<T>())
-            && self.core().is_at_hand(T::TYPE)
-            && let Ok(Some(old)) = memory.compare_swap_one(offset, compare, value)
+            && let Some(old) =
+                self.atomically(target, T::TYPE, offset, || memory.compare_swap_one(offset, compare, value))
         {
             self.count(Kind::CompareAndSwap, target, size_of::<T>());
             return Ok(old);

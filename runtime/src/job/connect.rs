@@ -64,7 +64,7 @@ pub(super) fn join(mut bootstrap: Box<dyn Bootstrap>, house: House) -> Result<Jo
         world: Arc::new(Channel::world(engine.clone())),
         foundings: Default::default(),
         engine,
-        control: Control::new(memory, region, keys),
+        control: Control::new(memory, region, keys).map_err(|e| name(Error::transport("init", &e)))?,
         heap: Arc::new(Heap::new(rank, room)),
         reporter,
         thread: Some(thread).into(),

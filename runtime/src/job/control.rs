@@ -1,19 +1,22 @@
 //! Control words: each rank has one block of memory, seen by all ranks of its node, with a slot for each window.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
-use transom_transport::{Region, RegionKey, Remote, Span, Stripes, TransportResult};
+use transom_transport::{Region, RegionKey, Remote, Sections, Span, Stripes, TransportResult, Updates};
 
-use crate::engine::{CONTROL_SLOT, LockWords, Routes};
+use crate::engine::{CONTROL_SLOT, LockWords, Routes, UPDATES_WORD};
 use crate::{Class, Error, Result};
 
 /// Windows that a rank can have at once. Untouched slots cost address space only.
 const SLOTS: usize = 1 << 16;
 /// Bytes of a control block.
-pub(crate) const CONTROL_BYTES: usize = LOCKS + Stripes::BYTES;
-/// Where the locks of wide elements start, behind the slots.
+pub(crate) const CONTROL_BYTES: usize = SECTIONS + Sections::BYTES;
+/// Where the locks of wide elements start, behind the slots; then those of many elements at once; then who is in the middle of an
+/// update.
 const LOCKS: usize = SLOTS * CONTROL_SLOT;
+const GRANULES: usize = LOCKS + Stripes::BYTES;
+const SECTIONS: usize = GRANULES + Stripes::BYTES;
 
 #[derive(Debug)]
 pub(crate) struct Control {
@@ -23,6 +26,8 @@ pub(crate) struct Control {
     keys: Vec<Option<RegionKey>>,
     peers: Box<[OnceLock<Remote>]>,
     slots: Mutex<Slots>,
+    /// Of this rank's threads.
+    pub sections: Arc<Sections>,
 }
 
 #[derive(Debug, Default)]
@@ -33,9 +38,21 @@ struct Slots {
 }
 
 impl Control {
-    pub fn new(memory: Span, region: Option<Box<dyn Region>>, keys: Vec<Option<RegionKey>>) -> Self {
+    pub fn new(
+        memory: Span,
+        region: Option<Box<dyn Region>>,
+        keys: Vec<Option<RegionKey>>,
+    ) -> TransportResult<Self> {
         let peers = keys.iter().map(|_| OnceLock::new()).collect();
-        Self { memory, _region: region, keys, peers, slots: Mutex::default() }
+        let sections = Sections::new(&memory.part(SECTIONS, Sections::BYTES)?)?;
+        Ok(Self {
+            memory,
+            _region: region,
+            keys,
+            peers,
+            slots: Mutex::default(),
+            sections: Arc::new(sections),
+        })
     }
 
     /// A window number, and its zeroed lock.
@@ -83,6 +100,33 @@ impl Control {
         memory.map(|memory| Stripes::new(&memory.part(LOCKS, Stripes::BYTES)?)).transpose()
     }
 
+    /// How elements of this rank's window are updated.
+    pub fn own_updates(&self, window: u32, stripes: Stripes, granularity: usize) -> TransportResult<Updates> {
+        updates(&self.memory, window, stripes, granularity)
+    }
+
+    /// How elements of a peer's window are updated, where memory is shared with the peer.
+    pub fn updates_of(
+        &self,
+        routes: &Routes,
+        peer: usize,
+        window: u32,
+        stripes: Stripes,
+        granularity: usize,
+    ) -> TransportResult<Option<Updates>> {
+        let memory = self.of_peer(routes, peer)?;
+        memory.map(|memory| updates(memory, window, stripes, granularity)).transpose()
+    }
+
+    /// Whether no thread of a rank that shares memory with this one is in the middle of an update.
+    pub fn is_outside(&self, routes: &Routes, rank: usize, own: usize) -> bool {
+        let memory = if rank == own { Ok(Some(&self.memory)) } else { self.of_peer(routes, rank) };
+        let sections =
+            memory.and_then(|memory| memory.map(|m| m.part(SECTIONS, Sections::BYTES)).transpose());
+        // Who shares no memory updates none of it.
+        sections.is_ok_and(|sections| sections.is_none_or(|sections| Sections::are_empty(&sections)))
+    }
+
     /// The lock of a peer's window, where memory is shared with the peer.
     pub fn lock_of(&self, routes: &Routes, peer: usize, window: u32) -> TransportResult<Option<LockWords>> {
         let memory = self.of_peer(routes, peer)?;
@@ -101,4 +145,10 @@ impl Control {
         };
         Ok(remote.direct.as_ref())
     }
+}
+
+fn updates(control: &Span, window: u32, stripes: Stripes, granularity: usize) -> TransportResult<Updates> {
+    let slot = (window & 0xffff) as usize * CONTROL_SLOT;
+    let granules = Stripes::new(&control.part(GRANULES, Stripes::BYTES)?)?;
+    Updates::new(&control.part(slot + UPDATES_WORD, size_of::<u32>())?, granules, stripes, granularity)
 }

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use transom_transport::{
-    Basic, DataType, ReduceOp, Span, Stripes, Swappable, TransportError, TransportResult,
+    Basic, DataType, ReduceOp, Reduction, Span, Swappable, TransportError, TransportResult, Updates,
 };
 
 use super::device;
@@ -17,7 +17,7 @@ use crate::engine::{Engine, Pull, Request, pack, unpack};
 use crate::explain::{Path, Reason};
 use crate::memory;
 use crate::protocol::wire::{Header, Kind};
-use crate::window::{Core, Peer};
+use crate::window::{Core, Domain, Peer, Reach};
 use crate::{Class, Result};
 
 /// Operands of this many bytes or more are fetched by the target.
@@ -35,23 +35,90 @@ pub(crate) struct Accumulate<'a> {
     pub operands: &'a [u8],
 }
 
-/// Updates mapped memory. Where only this rank and its agent update it, the agent's large updates are kept away.
+/// Whether others may map the target's memory, so that everybody updates it by the same rules (`Updates`). The device keeps
+/// to none, and what others attach to a dynamic window only its owner and the owner's agent update.
+fn is_shared(core: &Core, place: &Place<'_>) -> bool {
+    let others = place.target != core.rank() || !core.private;
+    others && core.domain == Domain::Cpu && matches!(place.remote, Reach::Fixed(_))
+}
+
+/// Updates one element of mapped memory by `update`. Where only this rank and its agent do, the agent's large updates are kept away.
 #[inline]
-pub(super) fn update<R>(
+fn update_one<R>(
+    core: &Core,
+    operation: &'static str,
+    place: &Place<'_>,
+    mut update: impl FnMut() -> TransportResult<R>,
+) -> Result<R> {
+    let updated = if is_shared(core, place) {
+        let updates = core.updates(operation, place.target, place.peer)?;
+        let outside = TransportError::Range { offset: place.offset, bytes: 0, len: 0 };
+        updates.one(&core.member.control.sections, place.agent_offset(), update).unwrap_or(Err(outside))
+    } else if core.private {
+        let _updating = core.exposure.gate.read();
+        update()
+    } else {
+        update()
+    };
+    updated.map_err(|e| core.failed(operation, place.target, &e))
+}
+
+/// Updates elements of mapped memory from `ahead` bytes behind the place on, as [`update_one`].
+pub(super) fn update(
     core: &Core,
     operation: &'static str,
     place: &Place<'_>,
     memory: &Span,
-    update: impl FnOnce(&Span, &Stripes) -> TransportResult<R>,
-) -> Result<R> {
-    let stripes = core.stripes(operation, place.target, place.peer)?;
-    let updated = if core.private {
-        let _updating = core.exposure.gate.read();
-        update(memory, stripes)
+    ahead: usize,
+    what: Accumulate<'_>,
+    fetched: Option<&mut [u8]>,
+) -> Result<()> {
+    let (number, offset) = (place.agent_offset() + ahead as u64, place.offset + ahead);
+    let updated = if is_shared(core, place) {
+        let updates = core.updates(operation, place.target, place.peer)?;
+        update_shared(core, updates, memory, (number, offset), what, fetched)
     } else {
-        update(memory, stripes)
+        let Accumulate { op, ty, operands } = what;
+        let stripes = core.stripes(operation, place.target, place.peer)?;
+        let _updating = core.private.then(|| core.exposure.gate.read());
+        memory.update(stripes, number, op, ty, offset, operands, fetched)
     };
     updated.map_err(|e| core.failed(operation, place.target, &e))
+}
+
+/// Updates elements of a target's part, which is `memory`, if how is known from before ([`is_shared`]).
+#[inline]
+pub(crate) fn update_known(
+    core: &Core,
+    target: usize,
+    memory: &Span,
+    offset: usize,
+    what: Accumulate<'_>,
+) -> Option<Result<()>> {
+    if !core.at_hand || core.domain != Domain::Cpu {
+        return None;
+    }
+    let updates = core.peers.made(target)?.updates.get()?;
+    let updated = update_shared(core, updates, memory, (offset as u64, offset), what, None);
+    Some(updated.map_err(|e| core.failed("accumulate", target, &e)))
+}
+
+/// Updates elements by the rules of their memory, which long accumulates change.
+#[inline]
+fn update_shared(
+    core: &Core,
+    updates: &Updates,
+    memory: &Span,
+    (place, offset): (u64, usize),
+    what: Accumulate<'_>,
+    fetched: Option<&mut [u8]>,
+) -> TransportResult<()> {
+    let Accumulate { op, ty, operands } = what;
+    if updates.should_leave(operands.len()) {
+        updates.leave(|| core.everybody_is_outside());
+    }
+    let what = Reduction { op, ty, operands };
+    updates.many(&core.member.control.sections, memory, place, offset, what, fetched)
 }
 
 /// Starts an accumulate. The operands may be reused at once.
@@ -62,9 +129,7 @@ pub(crate) fn accumulate(core: &Core, place: &Place<'_>, what: Accumulate<'_>) -
     }
     if let Some(memory) = &place.remote.direct {
         core.took_update(place, memory, what.ty.size(), what.operands.len());
-        return update(core, NAME, place, memory, |memory, stripes| {
-            memory.update(stripes, place.agent_offset(), what.op, what.ty, place.offset, what.operands, None)
-        });
+        return update(core, NAME, place, memory, 0, what, None);
     }
     if what.operands.len() >= PULLED && core.member.engine.routes.route(place.peer.world).capabilities.rma {
         let pulled = if core.live.ordered() { accumulate_pulled } else { accumulate_pulled_later };
@@ -170,9 +235,7 @@ pub(crate) fn get_accumulate(
     }
     if let Some(memory) = &place.remote.direct {
         core.took_update(place, memory, ty.size(), operands.len());
-        return update(core, NAME, place, memory, |memory, stripes| {
-            memory.update(stripes, place.agent_offset(), op, ty, place.offset, operands, Some(result))
-        });
+        return update(core, NAME, place, memory, 0, what, Some(result));
     }
     core.took_agent(place, ty.size(), operands.len());
     let room = room(core, place.peer, ty);
@@ -197,7 +260,8 @@ pub(crate) fn get_accumulate(
 pub(crate) fn fetch_op<T: Basic>(core: &Core, place: &Place<'_>, op: ReduceOp, operand: T) -> Result<T> {
     if let Some(memory) = &place.remote.direct
         && core.is_at_hand(T::TYPE)
-        && let Ok(Some(old)) = memory.update_one(place.offset, op, operand)
+        && let Some(old) =
+            update_one(core, "fetch_and_op", place, || memory.update_one(place.offset, op, operand))?
     {
         core.took_mapped(place, Path::Cpu, size_of::<T>());
         return Ok(old);
@@ -229,7 +293,9 @@ fn fetch_op_far<T: Basic>(core: &Core, place: &Place<'_>, op: ReduceOp, operand:
 pub(crate) fn compare_swap<T: Swappable>(core: &Core, place: &Place<'_>, compare: T, value: T) -> Result<T> {
     if let Some(memory) = &place.remote.direct
         && core.is_at_hand(T::TYPE)
-        && let Ok(Some(old)) = memory.compare_swap_one(place.offset, compare, value)
+        && let Some(old) = update_one(core, "compare_and_swap", place, || {
+            memory.compare_swap_one(place.offset, compare, value)
+        })?
     {
         core.took_mapped(place, Path::Cpu, size_of::<T>());
         return Ok(old);
@@ -248,9 +314,17 @@ fn compare_swap_far<T: Swappable>(core: &Core, place: &Place<'_>, compare: T, va
         core.took_update(place, memory, size_of::<T>(), size_of::<T>());
         let mut old = T::new_zeroed();
         let (compare, value, fetched) = (compare.as_bytes(), value.as_bytes(), old.as_mut_bytes());
-        let at = place.offset;
-        update(core, NAME, place, memory, |memory, stripes| {
-            memory.compare_swap_bytes(stripes, place.agent_offset(), T::TYPE, at, compare, value, fetched)
+        let stripes = core.stripes(NAME, place.target, place.peer)?;
+        update_one(core, NAME, place, || {
+            memory.compare_swap_bytes(
+                stripes,
+                place.agent_offset(),
+                T::TYPE,
+                place.offset,
+                compare,
+                value,
+                fetched,
+            )
         })?;
         return Ok(old);
     }

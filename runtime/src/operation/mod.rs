@@ -14,7 +14,7 @@ mod shaped;
 mod took;
 mod transfer;
 
-pub(crate) use atomic::{Accumulate, accumulate, compare_swap, fetch_op, get_accumulate};
+pub(crate) use atomic::{Accumulate, accumulate, compare_swap, fetch_op, get_accumulate, update_known};
 pub(crate) use complete::{abandon, complete, start_complete};
 pub use kinds::{
     Band, Bor, Bxor, Element, Land, Lor, Lxor, Max, MaxLoc, Min, MinLoc, NoOp, Operation, Prod, Replace, Sum,

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use transom_transport::{DataType, ReduceOp, Span};
+use transom_transport::{DataType, ReduceOp};
 
 use super::atomic::Accumulate;
 use super::later::Later;
@@ -291,15 +291,8 @@ pub(crate) fn accumulate(
         }
         if let Some(memory) = &place.remote.direct {
             let fetched = result.as_mut().and_then(|result| result.get_mut(done..end));
-            update(
-                core,
-                operation,
-                place,
-                memory,
-                ahead,
-                Accumulate { op, ty, operands: &operands[done..end] },
-                fetched,
-            )?;
+            let what = Accumulate { op, ty, operands: &operands[done..end] };
+            super::atomic::update(core, operation, place, memory, ahead, what, fetched)?;
             done = end;
             continue;
         }
@@ -317,22 +310,6 @@ pub(crate) fn accumulate(
     }
     let into = later.map(Fetched::Later).or(result.map(Fetched::Now));
     flush(core, operation, place, (op, ty), &mut batch, &mut wanted, into)
-}
-
-/// One run in mapped memory.
-fn update(
-    core: &Core,
-    operation: &'static str,
-    place: &Place<'_>,
-    memory: &Span,
-    ahead: usize,
-    what: Accumulate<'_>,
-    fetched: Option<&mut [u8]>,
-) -> Result<()> {
-    super::atomic::update(core, operation, place, memory, |memory, stripes| {
-        let number = place.agent_offset() + ahead as u64;
-        memory.update(stripes, number, what.op, what.ty, place.offset + ahead, what.operands, fetched)
-    })
 }
 
 /// Sends a batch of accumulates, or of fetching ones whose results are wanted at these places.

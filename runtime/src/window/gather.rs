@@ -12,7 +12,7 @@ use super::options::{Hints, MemoryModel};
 use super::plan::Wish;
 use super::table::{Parts, PerRank, Source};
 use crate::collective::Kind;
-use crate::engine::{Exposed, Exposure, Regions, key_for};
+use crate::engine::{Exposed, Exposure, Regions, SharedUpdates, key_for};
 use crate::heap::{Card, GRAIN, Piece};
 use crate::job::Member;
 use crate::{Class, Communicator, Error, Result};
@@ -250,7 +250,9 @@ fn expose(
 ) -> Result<Made> {
     let stripes = member.control.own_stripes().map_err(failed)?.coarser(hints.granularity);
     let (number, lock) = member.control.open()?;
-    let exposure = Arc::new(Exposure::new(exposed, lock, stripes));
+    let updates = member.control.own_updates(number, stripes.clone(), hints.granularity).map_err(failed)?;
+    let updates = SharedUpdates { updates, sections: member.control.sections.clone() };
+    let exposure = Arc::new(Exposure::new(exposed, lock, stripes, updates));
     member.engine.exposures.insert(number, exposure.clone());
     Ok(Made { number, exposure, local, copies, registrations: Vec::new(), keys: Vec::new(), piece: None })
 }

@@ -78,7 +78,7 @@ pub struct WindowOptions {
     /// | `accumulate_ops` | same_op_no_op, same_op | kept for programs that ask |
     /// | `same_size`, `same_disp_unit` | false, true | true: checked when the window is made |
     /// | `alloc_shared_noncontig` | false, true | true: each rank's shared part starts on a page of its own |
-    /// | `mpi_accumulate_granularity` | bytes | elements wider than 8 bytes are locked in ranges of this size; where ranks differ, of the largest |
+    /// | `mpi_accumulate_granularity` | bytes | ranges of this size are locked for accumulates, of several elements or of elements wider than 8 bytes; up to 32, each element is updated by itself; 0, the default, leaves it to the runtime. Where ranks differ, the largest |
     /// | `transom_memory_model` | unified, separate | see [`MemoryModel`] |
     /// | `transom_atomics` | auto, cpu, nic | who updates elements of 8 bytes: the network device integers, where it can and ranks are on several nodes (auto); CPUs; or the device all types, wherever it can |
     /// | `transom_explain` | false, true | true: operations are counted by path, see [`crate::Window::explain`] |

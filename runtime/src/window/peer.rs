@@ -4,10 +4,11 @@ use std::ops::Deref;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
-use transom_transport::{RegionKey, Remote, Span, Stripes};
+use transom_transport::{RegionKey, Remote, Span, Stripes, Updates};
 
 use super::Core;
 use crate::engine::{Exposed, Known, LockWords, RegionCard, Regions, Target};
+use crate::job::Member;
 use crate::protocol::wire::Kind;
 use crate::{Class, Error, Result};
 
@@ -29,6 +30,8 @@ pub(crate) struct Peer {
     pub device: OnceLock<Remote>,
     pub lock: OnceLock<Option<LockWords>>,
     pub stripes: OnceLock<Stripes>,
+    /// How its elements are updated, if others map its memory.
+    pub updates: OnceLock<Updates>,
 }
 
 impl Peer {
@@ -44,6 +47,7 @@ impl Peer {
             device: OnceLock::new(),
             lock: OnceLock::new(),
             stripes: OnceLock::new(),
+            updates: OnceLock::new(),
         }
     }
 }
@@ -234,6 +238,44 @@ impl Core {
             self.error(Class::System, operation, message).with_target(target)
         })?;
         Ok(peer.stripes.get_or_init(|| stripes.coarser(self.hints.granularity)))
+    }
+
+    /// How elements of a peer are updated whose memory others map.
+    #[inline]
+    pub fn updates<'a>(&self, operation: &'static str, target: usize, peer: &'a Peer) -> Result<&'a Updates> {
+        match peer.updates.get() {
+            Some(updates) => Ok(updates),
+            None => self.find_updates(operation, target, peer),
+        }
+    }
+
+    #[cold]
+    fn find_updates<'a>(
+        &self,
+        operation: &'static str,
+        target: usize,
+        peer: &'a Peer,
+    ) -> Result<&'a Updates> {
+        let stripes = self.stripes(operation, target, peer)?.clone();
+        let (control, granularity) = (&self.member.control, self.hints.granularity);
+        let found = if target == self.rank() {
+            control.own_updates(self.number, stripes, granularity).map(Some)
+        } else {
+            control.updates_of(&self.member.engine.routes, peer.world, peer.number, stripes, granularity)
+        };
+        let found = found.map_err(|e| self.failed(operation, target, &e))?;
+        let updates = found.ok_or_else(|| {
+            let message = "its memory is mapped here, but not the words that say how it is updated";
+            self.error(Class::System, operation, message).with_target(target)
+        })?;
+        Ok(peer.updates.get_or_init(|| updates))
+    }
+
+    /// Whether nobody who maps memory of this window is in the middle of an update.
+    pub fn everybody_is_outside(&self) -> bool {
+        let Member { control, engine, .. } = &*self.member;
+        (0..self.peers.len())
+            .all(|rank| control.is_outside(&engine.routes, self.peers.world(rank), engine.rank))
     }
 
     /// The peer's lock, if it is in memory that this rank sees.

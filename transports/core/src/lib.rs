@@ -16,7 +16,7 @@ pub use elements::{
     I32I32, I64I32, Integer, Located, Logical, LongDouble, Number, Ordered, Swappable, WideChar, reduce_word,
 };
 pub use error::{TransportError, TransportResult};
-pub use memory::{Owner, Span, Stripes};
+pub use memory::{Owner, Reduction, Sections, Span, Stripes, Updates};
 pub use operation::{DataType, ReduceOp, reduce_valid, swap_valid};
 pub use transport::{
     Armed, AtomicScope, Capabilities, Completion, Event, Lists, Moves, NativeAtomic, Part, Posted, Region,

@@ -7,20 +7,24 @@
 //! that overlap in time on the same bytes leave any mixture of the two, as MPI-4.1 §12.7 allows.
 
 mod copy;
+mod sections;
 mod span;
 mod sparse;
 mod stripes;
 #[cfg(test)]
 mod tests;
 mod update;
+mod updates;
 mod words;
 
 #[cfg(not(target_arch = "x86_64"))]
 use std::sync::atomic::Ordering;
 
+pub use sections::Sections;
 pub use span::{Owner, Span};
 pub use sparse::Sparse;
 pub use stripes::Stripes;
+pub use updates::{Reduction, Updates};
 
 /// Orders every earlier store of this thread before every later load.
 ///

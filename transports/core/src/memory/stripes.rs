@@ -63,10 +63,30 @@ impl Stripes {
     /// Waits for the lock of `place`.
     #[inline]
     pub(super) fn lock(&self, place: u64) -> TransportResult<Held<'_>> {
-        let stripe = (place >> self.shift) as usize % Self::COUNT;
-        let word = self.words.word32(stripe * Self::LINE)?;
+        let word = self.words.word32(self.stripe(place) * Self::LINE)?;
         hold(word);
         Ok(Held(word))
+    }
+
+    /// Waits for the locks of two places, which may be the same.
+    #[inline]
+    pub(super) fn lock_both(&self, first: u64, last: u64) -> TransportResult<(Held<'_>, Option<Held<'_>>)> {
+        let (a, b) = (self.stripe(first), self.stripe(last));
+        let word = |stripe| self.words.word32(stripe * Self::LINE);
+        let low = word(a.min(b))?;
+        hold(low);
+        let low = Held(low);
+        if a == b {
+            return Ok((low, None));
+        }
+        // In the order of their numbers, whoever takes two: so nobody waits in a circle.
+        let high = word(a.max(b))?;
+        hold(high);
+        Ok((low, Some(Held(high))))
+    }
+
+    fn stripe(&self, place: u64) -> usize {
+        (place >> self.shift) as usize % Self::COUNT
     }
 
     /// Refused: an element that needs a lock, without any.

@@ -1,0 +1,227 @@
+//! How the elements of one window at one rank are updated: each by an atomic instruction, or as many as there are under a lock.
+//!
+//! A single element costs the same either way, as long as nobody else wants it; but then an atomic instruction keeps nobody waiting who
+//! lost his core meanwhile. Long accumulates are vector instructions under a lock, a tenth of the time. So a window begins with
+//! atomic instructions, and leaves them for locks when it sees long accumulates:
+//!
+//! - `ATOMIC`: by atomic instructions, inside a section ([`Sections`]) in which the state is looked at first.
+//! - `LEAVING`: by atomic instructions under the lock of the place. Somebody who saw `ATOMIC` may still be inside.
+//! - `LOCKED`: nobody is, so whoever holds the lock is alone with the elements.
+//!
+//! Whoever leaves waits for nobody: if somebody is inside, because he lost his core there or died, the state stays `LEAVING` until
+//! another looks again.
+
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+use super::sections::{self, Sections};
+use super::{Span, Stripes};
+use crate::{DataType, ReduceOp, TransportError, TransportResult, reduce_valid};
+
+const ATOMIC: u32 = 0;
+const LEAVING: u32 = 1;
+const LOCKED: u32 = 2;
+
+/// Bytes of the widest element.
+const ELEMENT: usize = 32;
+/// Elements that begin in the same so many bytes have one lock, if the user has no wish.
+const GRANULE: usize = 16 << 10;
+/// The widest range that has a lock of its own: others should not wait for longer.
+const LARGEST: usize = 1 << 20;
+/// Up to so many bytes are updated in one piece.
+const TOGETHER: usize = 64;
+/// Accumulates of more bytes are of several elements: a lock for all costs less than an atomic instruction for each.
+const LONG: usize = ELEMENT + 1;
+/// So many bytes of long accumulates are worth leaving.
+const WORTH: usize = 16 << 10;
+
+/// The state of a window's elements at one rank, and the locks that it needs.
+#[derive(Debug)]
+pub struct Updates {
+    state: Span,
+    granules: Stripes,
+    /// Elements that begin in the same so many bytes have one lock: a power of two.
+    granule: usize,
+    /// Of elements that no CPU atomic covers.
+    stripes: Stripes,
+    /// Accumulates of so many bytes count as long, and so many bytes of them are worth leaving.
+    worth: (usize, usize),
+    /// Bytes of long accumulates by this process since it last tried to leave.
+    long: AtomicUsize,
+}
+
+/// What an accumulate does to elements of a span.
+#[derive(Debug, Clone, Copy)]
+pub struct Reduction<'a> {
+    /// What is computed.
+    pub op: ReduceOp,
+    /// Of what type the elements are.
+    pub ty: DataType,
+    /// Whole elements, of any alignment.
+    pub operands: &'a [u8],
+}
+
+impl Updates {
+    /// With the state in the first 4 bytes of `state`, which begin as zero; `granules` and `stripes` are different locks.
+    ///
+    /// The user may wish for locks of ranges of `granularity` bytes: then they are used as soon as several elements are
+    /// accumulated at once, or never if that is no more than an element has. 0 is no wish. The same at all processes.
+    ///
+    /// # Errors
+    /// `state` is too short, or not aligned to 4 bytes.
+    pub fn new(
+        state: &Span,
+        granules: Stripes,
+        stripes: Stripes,
+        granularity: usize,
+    ) -> TransportResult<Self> {
+        let state = state.part(0, 4)?;
+        state.word32(0)?;
+        let (worth, granule) = match granularity {
+            0 => ((LONG, WORTH), GRANULE),
+            1..=ELEMENT => ((usize::MAX, usize::MAX), GRANULE),
+            wished => ((LONG, 0), wished.min(LARGEST).next_power_of_two()),
+        };
+        let (granules, long) = (granules.coarser(granule), AtomicUsize::new(0));
+        Ok(Self { state, granules, granule, stripes, worth, long })
+    }
+
+    /// Calls `update`, which updates one element at `place` ([`Stripes`]) atomically. None, and nothing is done, if there is no
+    /// such lock.
+    #[inline]
+    pub fn one<R>(&self, sections: &Sections, place: u64, mut update: impl FnMut() -> R) -> Option<R> {
+        let state = self.state.word32(0).ok()?;
+        match sections.inside(|| (state.load(Ordering::Acquire) == ATOMIC).then(&mut update)) {
+            Some(result) => Some(result),
+            None => self.one_locked(place, update),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn one_locked<R>(&self, place: u64, mut update: impl FnMut() -> R) -> Option<R> {
+        let _held = self.granules.lock(place).ok()?;
+        Some(update())
+    }
+
+    /// As [`Span::update`].
+    ///
+    /// # Errors
+    /// As of [`Span::update`].
+    pub fn many(
+        &self,
+        sections: &Sections,
+        memory: &Span,
+        place: u64,
+        offset: usize,
+        what: Reduction<'_>,
+        mut fetched: Option<&mut [u8]>,
+    ) -> TransportResult<()> {
+        let Reduction { op, ty, operands } = what;
+        let size = ty.size();
+        if !reduce_valid(op, ty) {
+            return Err(TransportError::Undefined { operation: format!("{op:?}"), ty });
+        }
+        memory.at(offset, operands.len())?;
+        let as_long = fetched.as_ref().is_none_or(|fetched| fetched.len() == operands.len());
+        if !as_long || !operands.len().is_multiple_of(size) {
+            return Err(TransportError::Range { offset, bytes: operands.len(), len: memory.len() });
+        }
+        let mut done = 0;
+        while done < operands.len() {
+            let (place, offset) = (place + done as u64, offset + done);
+            let bytes = self.piece(place, size, operands.len() - done);
+            let some = &operands[done..done + bytes];
+            let fetched = fetched.as_mut().and_then(|fetched| fetched.get_mut(done..done + bytes));
+            self.some(sections, memory, (place, offset), (op, ty), some, fetched)?;
+            done += bytes;
+        }
+        Ok(())
+    }
+
+    /// Bytes of the elements, of `size` bytes, that begin at `place` and before the end of its granule.
+    fn piece(&self, place: u64, size: usize, left: usize) -> usize {
+        if left <= TOGETHER {
+            return left;
+        }
+        let to_end = self.granule - (place as usize & (self.granule - 1));
+        (to_end.div_ceil(size) * size).min(left)
+    }
+
+    /// Elements of one granule.
+    fn some(
+        &self,
+        sections: &Sections,
+        memory: &Span,
+        (place, offset): (u64, usize),
+        (op, ty): (ReduceOp, DataType),
+        operands: &[u8],
+        mut fetched: Option<&mut [u8]>,
+    ) -> TransportResult<()> {
+        let state = self.state.word32(0)?;
+        let mut result = Ok(());
+        let mut atomically = || {
+            result = memory.update(&self.stripes, place, op, ty, offset, operands, fetched.as_deref_mut());
+        };
+        if sections.inside(|| (state.load(Ordering::Acquire) == ATOMIC).then(&mut atomically)).is_some() {
+            return result;
+        }
+        let last = place + (operands.len() - 1) as u64;
+        let _held = self.granules.lock_both(place, last)?;
+        if state.load(Ordering::Acquire) != LOCKED {
+            atomically();
+            return result;
+        }
+        if let Some(fetched) = fetched {
+            memory.copy_out(offset, fetched)?;
+        }
+        memory.apply_alone(op, ty, offset, operands)
+    }
+
+    /// Whether another accumulate of `bytes` bytes makes leaving worth while.
+    #[inline]
+    pub fn should_leave(&self, bytes: usize) -> bool {
+        bytes >= self.worth.0 && self.adds_up(bytes)
+    }
+
+    fn adds_up(&self, bytes: usize) -> bool {
+        // A sum that is lost to another thread is counted later.
+        let long = self.long.load(Ordering::Relaxed).saturating_add(bytes);
+        let enough = long >= self.worth.1
+            && self.state.word32(0).is_ok_and(|state| state.load(Ordering::Relaxed) != LOCKED);
+        self.long.store(if enough { 0 } else { long }, Ordering::Relaxed);
+        enough
+    }
+
+    /// Leaves atomic instructions for locks, as far as that can be without waiting. `are_empty` says whether the sections of all
+    /// who update these elements are empty ([`Sections::are_empty`]).
+    pub fn leave(&self, are_empty: impl FnOnce() -> bool) {
+        if let Ok(state) = self.state.word32(0) {
+            leave(state, sections::barrier, are_empty);
+        }
+    }
+}
+
+/// The word that holds the state: the CPU's, or a model checker's.
+trait State {
+    /// Stores `to` if it is `from`.
+    fn change(&self, from: u32, to: u32);
+}
+
+impl State for AtomicU32 {
+    fn change(&self, from: u32, to: u32) {
+        let _ = self.compare_exchange(from, to, Ordering::SeqCst, Ordering::Relaxed);
+    }
+}
+
+/// The order of these steps is the proof: after the barrier everybody who enters sees that the state is not `ATOMIC`, so who
+/// is not inside then will not update without the lock.
+fn leave(state: &impl State, barrier: impl FnOnce() -> bool, are_empty: impl FnOnce() -> bool) {
+    state.change(ATOMIC, LEAVING);
+    if barrier() && are_empty() {
+        state.change(LEAVING, LOCKED);
+    }
+}
+
+#[cfg(test)]
+#[path = "updates_tests.rs"]
+mod tests;
