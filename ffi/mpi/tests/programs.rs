@@ -204,6 +204,11 @@ fn datatypes() {
 }
 
 #[test]
+fn external32() {
+    run("external", &[1], &["shm"]);
+}
+
+#[test]
 fn messages() {
     run("messages", &[1, 2, 3], &BOTH);
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use transom_transport::{Basic, DataType};
 
+use super::basic::Leaf;
 use super::layout::{Joint, Layout};
 use super::{Contents, Datatype, Inner};
 use crate::{Class, Error, Result};
@@ -20,9 +21,24 @@ pub(super) fn refuse(class: Class, operation: &'static str, message: impl Into<S
 impl Datatype {
     /// A predefined type.
     pub fn basic(ty: DataType) -> Self {
-        let layout = Layout::basic(ty);
+        Self::leaf(Leaf::Of(ty), Contents::Basic(ty))
+    }
+
+    /// C's `long` of 8 bytes: [`DataType::I64`], but that external32 has it in 4 bytes (`MPI_LONG`, §14.5.2).
+    pub fn long() -> Self {
+        Self::leaf(Leaf::Long, Contents::Long)
+    }
+
+    /// C's `unsigned long` of 8 bytes: [`DataType::U64`], but that external32 has it in 4 bytes
+    /// (`MPI_UNSIGNED_LONG`, §14.5.2).
+    pub fn unsigned_long() -> Self {
+        Self::leaf(Leaf::UnsignedLong, Contents::UnsignedLong)
+    }
+
+    fn leaf(leaf: Leaf, contents: Contents) -> Self {
+        let layout = Layout::basic(leaf);
         let (lower_bound, extent) = layout.bounds.extent().unwrap_or_default();
-        Self(Arc::new(Inner { contents: Contents::Basic(ty), layout, lower_bound, extent, depth: 0 }))
+        Self(Arc::new(Inner { contents, layout, lower_bound, extent, depth: 0 }))
     }
 
     /// The predefined type of Rust's `T`.

@@ -37,6 +37,10 @@ pub enum Distribution {
 pub enum Contents {
     /// [`Datatype::basic`].
     Basic(DataType),
+    /// [`Datatype::long`].
+    Long,
+    /// [`Datatype::unsigned_long`].
+    UnsignedLong,
     /// [`Datatype::dup`].
     Dup(Datatype),
     /// [`Datatype::contiguous`].
@@ -81,7 +85,7 @@ impl Contents {
     /// The standard's name: `MPI_COMBINER_VECTOR`.
     pub fn combiner(&self) -> &'static str {
         match self {
-            Self::Basic(_) => "MPI_COMBINER_NAMED",
+            Self::Basic(_) | Self::Long | Self::UnsignedLong => "MPI_COMBINER_NAMED",
             Self::Dup(_) => "MPI_COMBINER_DUP",
             Self::Contiguous { .. } => "MPI_COMBINER_CONTIGUOUS",
             Self::Vector { .. } => "MPI_COMBINER_VECTOR",
@@ -100,7 +104,7 @@ impl Contents {
     /// The types that it was made of, in the order of the arguments.
     pub fn types(&self) -> impl Iterator<Item = &Datatype> {
         let (one, fields) = match self {
-            Self::Basic(_) => (None, slice::Iter::default()),
+            Self::Basic(_) | Self::Long | Self::UnsignedLong => (None, slice::Iter::default()),
             Self::Structure { fields } => (None, fields.iter()),
             Self::Dup(inner)
             | Self::Contiguous { inner, .. }

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
-use super::{Contents, Datatype, basic};
+use super::basic::Leaf;
+use super::{Contents, Datatype};
 
 /// Types and list items that are printed before the rest is left out: shared types can unfold to very many.
 const PRINTED: usize = 64;
@@ -28,7 +29,9 @@ fn print(f: &mut fmt::Formatter<'_>, ty: &Datatype, budget: &mut usize) -> fmt::
     let Some(left) = budget.checked_sub(1) else { return f.write_char('…') };
     *budget = left;
     match ty.contents() {
-        Contents::Basic(ty) => return f.write_str(&basic::name(*ty)),
+        Contents::Basic(ty) => return f.write_str(&Leaf::Of(*ty).name()),
+        Contents::Long => return f.write_str(&Leaf::Long.name()),
+        Contents::UnsignedLong => return f.write_str(&Leaf::UnsignedLong.name()),
         Contents::Dup(_) => f.write_str("dup(")?,
         Contents::Contiguous { count, .. } => write!(f, "contiguous({count}, ")?,
         Contents::Vector { count, blocklength, stride, .. } => {
@@ -122,7 +125,7 @@ fn arguments_equal(a: &Contents, b: &Contents) -> bool {
     use Contents::*;
     match (a, b) {
         (Basic(a), Basic(b)) => a == b,
-        (Dup(_), Dup(_)) => true,
+        (Dup(_), Dup(_)) | (Long, Long) | (UnsignedLong, UnsignedLong) => true,
         (Contiguous { count: a, .. }, Contiguous { count: b, .. }) => a == b,
         (
             Vector { count: a, blocklength: b, stride: c, .. },

@@ -1,8 +1,6 @@
 //! Layouts, as the constructors put them together: by repetition and by joining.
 
-use transom_transport::DataType;
-
-use super::basic;
+use super::basic::{self, Leaf};
 use super::bounds::{Bounds, Data};
 use super::node::{Dense, Node, Placed};
 use super::sequence::Sequence;
@@ -33,11 +31,12 @@ impl Layout {
     }
 
     /// One element.
-    pub(super) fn basic(ty: DataType) -> Self {
+    pub(super) fn basic(leaf: Leaf) -> Self {
+        let ty = leaf.element();
         let size = basic::size(ty);
         let end = basic::fields(ty).map(|(offset, len)| offset + len).max().unwrap_or(size);
         let data = Data { low: 0, high: end as i64, padded: size as i64 };
-        let dense = Node::Dense(Dense { len: size, ty: Some(ty) });
+        let dense = Node::Dense(Dense { len: size, ty: Some(leaf) });
         let field = |(offset, len): (usize, usize)| Placed {
             displacement: offset as i64,
             node: Node::Dense(Dense { len, ty: None }),
@@ -50,7 +49,7 @@ impl Layout {
         Self {
             size: basic::packed_size(ty),
             bounds: Bounds { data: Some(data), marks: None, alignment: basic::alignment(ty) },
-            signature: Signature::basic(ty),
+            signature: Signature::basic(leaf),
             elements: Some(Placed { displacement: 0, node: dense }),
             bytes: bytes.flatten(),
         }
@@ -105,7 +104,7 @@ impl Joint {
         self.bounds = self.bounds.joined(part.bounds, displacement)?;
         self.size = size;
         self.signature = self.signature.then(part.signature);
-        if self.bytes.is_none() && (part.bytes.is_some() || self.signature.parts == Parts::Mixed) {
+        if self.bytes.is_none() && (part.bytes.is_some() || self.signature.leaves == Parts::Mixed) {
             self.bytes = Some(self.elements.without_types());
         }
         if let (Some(sequence), Some(bytes)) = (&mut self.bytes, part.bytes()) {

@@ -35,6 +35,7 @@ mod layout;
 mod node;
 mod pack;
 mod runs;
+mod scalar;
 mod sequence;
 mod signature;
 #[cfg(test)]

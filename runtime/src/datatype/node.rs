@@ -5,9 +5,7 @@
 
 use std::sync::Arc;
 
-use transom_transport::DataType;
-
-use super::basic;
+use super::basic::{self, Leaf};
 
 /// A layout without its displacement.
 #[derive(Debug, Clone)]
@@ -26,7 +24,7 @@ pub(super) struct Dense {
     /// Bytes in memory.
     pub(super) len: usize,
     /// The elements that they are; `None`: mere bytes.
-    pub(super) ty: Option<DataType>,
+    pub(super) ty: Option<Leaf>,
 }
 
 /// A loop.
@@ -65,12 +63,13 @@ pub(super) struct Placed {
 
 impl Dense {
     fn elements(self) -> usize {
-        self.ty.map_or(0, |ty| self.len / basic::size(ty) * basic::parts(ty))
+        let elements = |ty| self.len / basic::size(ty) * basic::parts(ty);
+        self.ty.map_or(0, |ty| elements(ty.element()))
     }
 
     /// Bytes of data.
     fn bytes(self) -> usize {
-        match self.ty {
+        match self.ty.map(Leaf::element) {
             Some(ty) if basic::is_padded(ty) => self.len / basic::size(ty) * basic::packed_size(ty),
             _ => self.len,
         }
@@ -105,7 +104,7 @@ impl Node {
         while rest > 0 {
             match node {
                 Self::Dense(dense) => {
-                    let ty = dense.ty?;
+                    let ty = dense.ty?.element();
                     let (whole, cut) = (rest / basic::packed_size(ty), rest % basic::packed_size(ty));
                     let cut = match basic::first_part(ty) {
                         _ if cut == 0 => 0,

@@ -4,9 +4,10 @@ use std::iter::FusedIterator;
 
 use transom_transport::DataType;
 
+use super::Datatype;
+use super::basic::{self, Leaf};
 use super::node::Placed;
 use super::walk::{Piece, Walk};
-use super::{Datatype, basic};
 use crate::Result;
 
 /// Consecutive bytes.
@@ -98,9 +99,17 @@ impl Iterator for Elements<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<ElementRun> {
+        self.next_leaves().map(|(run, _)| run)
+    }
+}
+
+impl Elements<'_> {
+    /// The next run, and as which predefined type it was described.
+    #[inline]
+    pub(super) fn next_leaves(&mut self) -> Option<(ElementRun, Leaf)> {
         let Piece { offset, len, ty } = self.0.next()?;
-        let ty = ty?;
-        Some(ElementRun { offset, count: len / basic::size(ty), ty })
+        let (leaf, ty) = (ty?, ty?.element());
+        Some((ElementRun { offset, count: len / basic::size(ty), ty }, leaf))
     }
 }
 

@@ -6,7 +6,7 @@
 
 use transom_transport::DataType;
 
-use super::basic;
+use super::basic::Leaf;
 
 /// The prime 2^61 - 1.
 const PRIME: u64 = (1 << 61) - 1;
@@ -26,24 +26,36 @@ fn add(a: u64, b: u64) -> u64 {
 
 /// What a type map is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Parts {
+pub(super) enum Parts<T> {
     /// Nothing.
     Empty,
     /// One basic type.
-    Uniform(DataType),
+    Uniform(T),
     /// Several.
     Mixed,
+}
+
+impl<T: Copy + PartialEq> Parts<T> {
+    fn and(self, next: Self) -> Self {
+        match (self, next) {
+            (Self::Empty, other) | (other, Self::Empty) => other,
+            (a, b) if a == b => a,
+            _ => Self::Mixed,
+        }
+    }
 }
 
 /// A sequence of basic types.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Signature {
-    /// Which basic types.
-    pub(super) parts: Parts,
+    /// Which basic types: a `long` is the integer that has its bits.
+    pub(super) parts: Parts<DataType>,
+    /// The same, with a `long` told apart.
+    pub(super) leaves: Parts<Leaf>,
     /// How many elements.
     pub(super) count: usize,
-    /// One of the basic types that external32 has in another size.
-    pub(super) foreign: Option<DataType>,
+    /// Bytes in external32, never more than in memory.
+    pub(super) external: usize,
     values: [u64; 2],
     /// The points to the power of `count`.
     powers: [u64; 2],
@@ -51,30 +63,38 @@ pub(super) struct Signature {
 
 impl Signature {
     /// Of no element.
-    pub(super) const EMPTY: Self =
-        Self { parts: Parts::Empty, count: 0, foreign: None, values: [0; 2], powers: [1; 2] };
+    pub(super) const EMPTY: Self = Self {
+        parts: Parts::Empty,
+        leaves: Parts::Empty,
+        count: 0,
+        external: 0,
+        values: [0; 2],
+        powers: [1; 2],
+    };
 
     /// Of one element.
-    pub(super) fn basic(ty: DataType) -> Self {
-        let symbol = ty as u64 + 1;
-        let foreign = basic::scalars(ty).is_none().then_some(ty);
-        Self { parts: Parts::Uniform(ty), count: 1, foreign, values: [symbol; 2], powers: POINTS }
+    pub(super) fn basic(leaf: Leaf) -> Self {
+        let ty = leaf.element();
+        Self {
+            parts: Parts::Uniform(ty),
+            leaves: Parts::Uniform(leaf),
+            count: 1,
+            external: leaf.external_size(),
+            values: [ty as u64 + 1; 2],
+            powers: POINTS,
+        }
     }
 
     /// This sequence and then `next`.
     pub(super) fn then(self, next: Self) -> Self {
-        let parts = match (self.parts, next.parts) {
-            (Parts::Empty, other) | (other, Parts::Empty) => other,
-            (a, b) if a == b => a,
-            _ => Parts::Mixed,
-        };
         let value = |i: usize| add(multiply(self.values[i], next.powers[i]), next.values[i]);
         let power = |i: usize| multiply(self.powers[i], next.powers[i]);
         Self {
-            parts,
-            // Wraps only in squares that `repeated` computes and does not use.
+            parts: self.parts.and(next.parts),
+            leaves: self.leaves.and(next.leaves),
+            // Both wrap only in squares that `repeated` computes and does not use.
             count: self.count.wrapping_add(next.count),
-            foreign: self.foreign.or(next.foreign),
+            external: self.external.wrapping_add(next.external),
             values: [value(0), value(1)],
             powers: [power(0), power(1)],
         }

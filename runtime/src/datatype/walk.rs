@@ -1,7 +1,6 @@
 //! Walking through a tree of loops, piece by piece, without unrolling it.
 
-use transom_transport::DataType;
-
+use super::basic::Leaf;
 use super::node::{Dense, List, Node, Placed};
 
 /// Where a walk is. What it has to do next is the innermost loop; the loops around it are on the stack.
@@ -23,7 +22,7 @@ pub(super) struct Loop {
     pub(super) len: usize,
     pub(super) stride: i64,
     pub(super) left: usize,
-    pub(super) ty: Option<DataType>,
+    pub(super) ty: Option<Leaf>,
 }
 
 #[derive(Debug, Clone)]
@@ -215,5 +214,5 @@ impl<'a> Walk<'a> {
 pub(super) struct Piece {
     pub(super) offset: i64,
     pub(super) len: usize,
-    pub(super) ty: Option<DataType>,
+    pub(super) ty: Option<Leaf>,
 }

@@ -86,6 +86,15 @@ const fn element(handle: Datatype) -> Option<DataType> {
     })
 }
 
+/// The layout that a predefined datatype is. Only packing in external32 tells C's `long` from other integers of 8 bytes.
+fn layout(handle: Datatype) -> Option<transom::Datatype> {
+    match handle {
+        abi::LONG => Some(transom::Datatype::long()),
+        abi::UNSIGNED_LONG => Some(transom::Datatype::unsigned_long()),
+        _ => basic(handle).map(transom::Datatype::basic).or_else(|| opaque(handle)),
+    }
+}
+
 /// Those that no element is: pairs for Fortran's MAXLOC, and widths that this platform's C has no type for. They can be
 /// moved, and not be computed with.
 fn opaque(handle: Datatype) -> Option<transom::Datatype> {
@@ -106,7 +115,7 @@ pub fn object(handle: Datatype) -> Option<&'static Arc<TypeObject>> {
     static OBJECTS: [OnceLock<Option<Arc<TypeObject>>>; COUNT] = [const { OnceLock::new() }; COUNT];
     let place = handle.0.checked_sub(FIRST)?;
     let make = || {
-        let datatype = basic(handle).map(transom::Datatype::basic).or_else(|| opaque(handle))?;
+        let datatype = layout(handle)?;
         let name = DATATYPES.iter().find(|(known, _)| *known == handle).map_or("", |(_, name)| *name);
         Some(Arc::new(TypeObject::new(datatype, None, name)))
     };

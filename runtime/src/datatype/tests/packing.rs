@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use transom_transport::DataType;
+
 use crate::{Class, Datatype};
 
 #[test]
@@ -54,6 +56,49 @@ fn external32_is_big_endian() {
     let (mut target, mut position) = ([0; 16], 0);
     ty.unpack_external(1, &packed, &mut position, &mut target, 0).unwrap();
     assert_eq!((target, position), (source, 13));
+}
+
+#[test]
+fn external32_has_some_types_in_other_sizes() {
+    let basic = Datatype::basic;
+    let sizes = [
+        (Datatype::long(), 8, 4),
+        (Datatype::unsigned_long(), 8, 4),
+        (basic(DataType::I64), 8, 8),
+        (basic(DataType::WideChar), 4, 2),
+        (basic(DataType::F80), 16, 16),
+        (basic(DataType::C80), 32, 32),
+        (basic(DataType::I64I32), 12, 8),
+        (basic(DataType::F80I32), 20, 20),
+    ];
+    for (ty, memory, external) in &sizes {
+        let three = (ty.pack_size(3).unwrap(), ty.pack_external_size(3).unwrap());
+        assert_eq!(three, (3 * memory, 3 * external), "{ty}");
+    }
+    let beyond = Datatype::contiguous(1 << 59, &Datatype::long()).unwrap();
+    assert_eq!(beyond.pack_external_size(16).unwrap_err().class(), Class::Count);
+}
+
+/// A `long` is an integer like any other in memory and to whom it is sent.
+#[test]
+fn longs_are_told_apart_in_external32_only() {
+    let (long, int) = (Datatype::long(), Datatype::of::<i64>());
+    let both = Datatype::structure(&[(1, 0, long.clone()), (1, 8, int.clone())]).unwrap();
+    assert_eq!((both.element(), both.is_contiguous()), (Some(DataType::I64), true));
+    assert!(Datatype::matches(1, &both, 2, &int) && Datatype::matches(2, &long, 1, &both));
+    assert!(long != int && long != Datatype::unsigned_long());
+    assert_eq!(both.to_string(), "structure([(1, 0, long), (1, 8, i64)])");
+    let source: Vec<u8> = [-2_i64, -3, 5, 1 << 40].into_iter().flat_map(i64::to_ne_bytes).collect();
+    let mut packed = vec![9];
+    both.pack_external(2, &source, 0, &mut packed).unwrap();
+    let ends: Vec<u8> = packed.iter().copied().skip(4).step_by(4).collect();
+    assert_eq!((packed.len(), ends), (25, vec![0xfe, 0xff, 0xfd, 5, 0, 0]));
+    let (mut target, mut position) = ([7; 32], 1);
+    both.unpack_external(2, &packed, &mut position, &mut target, 0).unwrap();
+    assert_eq!((&target[..], position), (&source[..], 25));
+    // What 4 bytes do not hold is not cut.
+    let error = long.pack_external(4, &source, 0, &mut packed).unwrap_err();
+    assert_eq!((error.class(), packed.len()), (Class::Argument, 25));
 }
 
 #[test]
