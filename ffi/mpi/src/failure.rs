@@ -4,18 +4,19 @@ use std::ffi::c_int;
 
 use transom::Class;
 
-use crate::abi;
+use crate::abi::{self, Status};
 use crate::handlers::Site;
 
 /// An error on its way to an error handler. One word, so that the way without errors stays short.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Failure(Box<Details>);
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Details {
     code: c_int,
     message: String,
     site: Option<Site>,
+    status: Option<Status>,
 }
 
 /// The result of what stands behind an exported function.
@@ -25,13 +26,20 @@ impl Failure {
     /// An error of a class or code of the program's.
     #[cold]
     pub fn new(code: c_int, message: impl Into<String>) -> Self {
-        Self(Box::new(Details { code, message: message.into(), site: None }))
+        Self(Box::new(Details { code, message: message.into(), site: None, status: None }))
     }
 
     /// The same, for the handler of another object than the call's first one.
     #[must_use]
     pub fn at(mut self, site: Site) -> Self {
         self.0.site = Some(site);
+        self
+    }
+
+    /// The same, of a message of which this is known.
+    #[must_use]
+    pub fn of_message(mut self, status: Status) -> Self {
+        self.0.status = Some(status);
         self
     }
 
@@ -43,6 +51,11 @@ impl Failure {
     /// What is wrong.
     pub fn message(&self) -> &str {
         &self.0.message
+    }
+
+    /// The status for the program: what is known of the message, or an empty one.
+    pub fn status(&self) -> Status {
+        self.0.status.unwrap_or(Status::EMPTY)
     }
 
     /// Whose handler is to be called, if not the first argument's.

@@ -11,25 +11,22 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use transom::Class;
 
-use crate::abi::{ERR_REQUEST, Request, SUCCESS, Status};
-use crate::failure::{Failure, Result, fail};
+use crate::abi::{ERR_REQUEST, Request, Status};
+use crate::failure::{Result, fail};
 use crate::handlers::Site;
 use crate::message::partitioned::Partitioned;
 use crate::table::Table;
 use general::General;
 
-/// Something under way whose result is the status for the program; buffers are filled by whoever takes the result, and the
-/// status says if that fails.
-pub type Pending = transom::Request<Status>;
+/// Something under way; the program's buffers are filled by whoever takes what comes of it.
+pub type Pending = transom::Request<Outcome>;
 
 /// Fills the program's buffers with a result, and says how it went.
 pub fn filled<R: 'static>(
     request: transom::Request<R>,
     fill: impl FnOnce(R) -> Outcome + Send + 'static,
 ) -> Pending {
-    request.map(|result| {
-        Ok(fill(result).unwrap_or_else(|failure| Status { error: failure.code(), ..Status::EMPTY }))
-    })
+    request.map(|result| Ok(fill(result)))
 }
 
 /// Starts a persistent request once more.
@@ -44,7 +41,7 @@ enum State {
     Ended(Outcome),
 }
 
-/// What came of it.
+/// What came of it: the status for the program, or an error, which has one, too, if a message was received.
 pub type Outcome = Result<Status>;
 
 /// A request.
@@ -123,10 +120,9 @@ fn get(request: Request) -> Result<Arc<RequestObject>> {
 }
 
 /// What a runtime's request came to: one that was taken back is no error (§3.8.4).
-pub fn outcome(result: transom::Result<Status>) -> Outcome {
+pub fn outcome(result: transom::Result<Outcome>) -> Outcome {
     match result {
-        Ok(status) if status.error == SUCCESS => Ok(status),
-        Ok(status) => fail(status.error, "the data that came could not be stored"),
+        Ok(outcome) => outcome,
         Err(error) if error.class() == Class::Cancelled => {
             let mut status = Status::EMPTY;
             status.set_cancelled(true);
@@ -199,8 +195,7 @@ impl RequestObject {
     /// The status, without taking it (`MPI_Request_get_status`).
     fn peek(&self) -> Outcome {
         let outcome = match &*self.state.lock() {
-            State::Ended(Ok(status)) => Ok(*status),
-            State::Ended(Err(failure)) => Err(Failure::new(failure.code(), failure.message())),
+            State::Ended(outcome) => outcome.clone(),
             _ => return Ok(Status::EMPTY),
         };
         let outcome = match (outcome, &self.general) {

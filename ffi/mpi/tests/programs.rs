@@ -214,6 +214,11 @@ fn messages() {
 }
 
 #[test]
+fn truncated_messages() {
+    run("truncated", &[1, 2, 3], &BOTH);
+}
+
+#[test]
 fn generalised_requests() {
     run("general", &[1, 2, 3], &BOTH);
 }

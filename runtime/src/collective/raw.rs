@@ -12,7 +12,7 @@ use std::task::Poll;
 
 pub use crate::comm::{Completion, idup_sides, promised};
 pub use crate::message::partitioned::{PartitionedReceive, PartitionedSend};
-pub use crate::message::raw::{irecv, isend, recv, recv_into, send};
+pub use crate::message::raw::{imrecv, irecv, isend, recv, recv_into, send};
 
 use super::algorithms;
 use super::exchange::{Exchange, Kind};

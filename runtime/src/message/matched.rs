@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use zerocopy::IntoBytes;
 
-use super::Status;
+use super::{Met, Status};
 use crate::comm::Channel;
 use crate::engine::mail::{Arrived, Body, OnLanded, check_room, fetch_now, land};
 use crate::engine::{Engine, Promise};
@@ -66,14 +66,22 @@ impl Message {
     }
 
     /// Starts to receive it, if it has at most `max` elements (`MPI_Imrecv`, §3.8.3).
-    pub fn irecv<T: Element>(mut self, max: usize) -> Request<(Vec<T>, Status)> {
+    pub fn irecv<T: Element>(self, max: usize) -> Request<(Vec<T>, Status)> {
+        self.meet(max).map(|(data, status)| Ok((data?, status)))
+    }
+
+    /// The same, whose result says which message it was if that is lost.
+    pub(super) fn meet<T: Element>(mut self, max: usize) -> Request<Met<Vec<T>>> {
         const NAME: &str = "imrecv";
         let status = self.status;
         let Some(arrived) = self.arrived.take() else {
-            return Request::done(&self.member, NAME, Ok((Vec::new(), status)));
+            return Request::done(&self.member, NAME, Ok((Ok(Vec::new()), status)));
         };
-        let promise = start(&self.channel.engine, NAME, arrived, max);
-        Request::of(&self.member, NAME, promise).map(move |data| Ok((data, status)))
+        let promise = Promise::new();
+        let kept = promise.clone();
+        let then: OnLanded<T> = Box::new(move |engine, result| kept.keep(engine, Ok((result, status))));
+        land(&self.channel.engine, NAME, arrived, max, then);
+        Request::of(&self.member, NAME, promise)
     }
 
     pub(super) fn recv_as<T: Element>(mut self, operation: &'static str) -> Result<(Vec<T>, Status)> {
@@ -103,20 +111,6 @@ impl Message {
     }
 }
 
-/// Starts to bring a message to a vector.
-fn start<T: Element>(
-    engine: &Engine,
-    operation: &'static str,
-    arrived: Arrived,
-    most: usize,
-) -> Arc<Promise<Vec<T>>> {
-    let promise = Promise::new();
-    let kept = promise.clone();
-    let then: OnLanded<T> = Box::new(move |engine, result| kept.keep(engine, result));
-    land(engine, operation, arrived, most, then);
-    promise
-}
-
 /// Brings a message to a vector.
 fn land_now<T: Element>(
     engine: &Engine,
@@ -125,7 +119,10 @@ fn land_now<T: Element>(
     most: usize,
 ) -> Result<Vec<T>> {
     let from = arrived.envelope.source;
-    let promise = start(engine, operation, arrived, most);
+    let promise = Promise::new();
+    let kept = promise.clone();
+    let then: OnLanded<T> = Box::new(move |engine, result| kept.keep(engine, result));
+    land(engine, operation, arrived, most, then);
     let what = || format!("the bytes of a message from rank {from} of the job");
     engine.wait_until(operation, &what, None, || promise.take())
 }

@@ -79,6 +79,9 @@ impl Status {
     }
 }
 
+/// What came of a receive that has met a message: its data, or why that is lost, and what the message says of itself.
+pub(crate) type Met<T> = (Result<T>, Status);
+
 fn check_tag(channel: &Channel, operation: &'static str, tag: i32) -> Result<()> {
     if tag >= 0 {
         return Ok(());

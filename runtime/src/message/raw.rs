@@ -4,7 +4,7 @@
 use super::isend;
 use super::receive;
 use super::send::{self, Mode};
-use super::{Source, Status, Tag};
+use super::{Message, Met, Source, Tag};
 use crate::{Communicator, Request, Result};
 
 /// Sends bytes; complete when they may be reused, or when they are received if `synchronous` (`MPI_Send`,
@@ -32,20 +32,31 @@ pub fn isend(
 /// Receives a message of any length (`MPI_Recv`).
 ///
 /// # Errors
-/// As [`Communicator::recv`].
-pub fn recv(comm: &Communicator, source: Source, tag: Tag) -> Result<(Vec<u8>, Status)> {
-    comm.recv(source, tag)
+/// As [`Communicator::recv`]; those of a message that has come are in the result, beside what it says of itself.
+pub fn recv(comm: &Communicator, source: Source, tag: Tag) -> Result<Met<Vec<u8>>> {
+    let message = comm.matched("recv", source, tag)?;
+    let status = message.status();
+    Ok((message.recv_as("recv").map(|(data, _)| data), status))
 }
 
 /// Receives a message to a buffer (`MPI_Recv`).
 ///
 /// # Errors
-/// As [`Communicator::recv_into`].
-pub fn recv_into(comm: &Communicator, source: Source, tag: Tag, buffer: &mut [u8]) -> Result<Status> {
-    comm.recv_into(source, tag, buffer)
+/// As [`Communicator::recv_into`]; those of a message that has come are in the result, beside what it says of itself.
+pub fn recv_into(comm: &Communicator, source: Source, tag: Tag, buffer: &mut [u8]) -> Result<Met<()>> {
+    let message = comm.matched("recv_into", source, tag)?;
+    let status = message.status();
+    Ok((message.recv_into_as("recv_into", buffer).map(drop), status))
 }
 
-/// Starts to receive at most `max` bytes (`MPI_Irecv`).
-pub fn irecv(comm: &Communicator, source: Source, tag: Tag, max: usize) -> Request<(Vec<u8>, Status)> {
-    receive::irecv(comm, "irecv", (source, tag), max)
+/// Starts to receive at most `max` bytes (`MPI_Irecv`). If the message that comes is lost, the result says why, and which it
+/// was.
+pub fn irecv(comm: &Communicator, source: Source, tag: Tag, max: usize) -> Request<Met<Vec<u8>>> {
+    receive::meet(comm, "irecv", (source, tag), max)
+}
+
+/// Starts to receive a message that has been taken, if it has at most `max` bytes (`MPI_Imrecv`). If it is lost, the result
+/// says why.
+pub fn imrecv(message: Message, max: usize) -> Request<Met<Vec<u8>>> {
+    message.meet(max)
 }

@@ -6,7 +6,7 @@ use std::task::Waker;
 use zerocopy::IntoBytes;
 
 use super::send::{Mode, send};
-use super::{Message, Source, Status, Tag, awaited, pattern};
+use super::{Message, Met, Source, Status, Tag, awaited, pattern};
 use crate::comm::Awaited;
 use crate::engine::mail::land;
 use crate::engine::{Engine, Promise};
@@ -18,7 +18,7 @@ type Received<T> = (Vec<T>, Status);
 /// A receive under way. If it goes before it has met a message, it is taken back.
 struct Receiving<T> {
     engine: Arc<Engine>,
-    promise: Arc<Promise<Received<T>>>,
+    promise: Arc<Promise<Met<Vec<T>>>>,
     posted: Option<(Pattern, u64)>,
     from: (Source, Tag),
     operation: &'static str,
@@ -36,12 +36,12 @@ impl<T> Drop for Receiving<T> {
     }
 }
 
-impl<T: Element> Awaited<Received<T>> for Receiving<T> {
+impl<T: Element> Awaited<Met<Vec<T>>> for Receiving<T> {
     fn is_done(&self) -> bool {
         self.promise.is_kept()
     }
 
-    fn take(&mut self) -> Option<Result<Received<T>>> {
+    fn take(&mut self) -> Option<Result<Met<Vec<T>>>> {
         self.promise.take()
     }
 
@@ -65,16 +65,26 @@ impl<T: Element> Awaited<Received<T>> for Receiving<T> {
 }
 
 /// Starts to receive a message of at most `max` elements.
-pub(super) fn irecv<T: Element>(
+fn irecv<T: Element>(
     comm: &Communicator,
     operation: &'static str,
     from: (Source, Tag),
     max: usize,
 ) -> Request<Received<T>> {
+    meet(comm, operation, from, max).map(|(data, status)| Ok((data?, status)))
+}
+
+/// The same, whose result says which message it was if that is lost.
+pub(super) fn meet<T: Element>(
+    comm: &Communicator,
+    operation: &'static str,
+    from: (Source, Tag),
+    max: usize,
+) -> Request<Met<Vec<T>>> {
     let channel = comm.channel();
     let pattern = match pattern(channel, operation, from.0, from.1) {
         Ok(Some(pattern)) => pattern,
-        Ok(None) => return Request::done(comm.member(), operation, Ok((Vec::new(), Status::NULL))),
+        Ok(None) => return Request::done(comm.member(), operation, Ok((Ok(Vec::new()), Status::NULL))),
         Err(error) => return Request::done(comm.member(), operation, Err(error)),
     };
     let (engine, promise) = (channel.engine.clone(), Promise::new());
@@ -84,7 +94,7 @@ pub(super) fn irecv<T: Element>(
         let source = group.rank_of(envelope.source).unwrap_or(envelope.source);
         let status = Status { source, tag: envelope.tag, bytes };
         let then = move |engine: &Engine, result: Result<Vec<T>>| {
-            kept.keep(engine, result.map(|data| (data, status)));
+            kept.keep(engine, Ok((result, status)));
         };
         land(engine, operation, arrived, max, Box::new(then));
     };

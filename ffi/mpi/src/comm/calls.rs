@@ -98,7 +98,7 @@ fn start_dup(
     let copy = copy_of(comm, old, hints)?;
     let coming = Coming::new(old.handler.read().clone())?;
     new.set(coming.handle())?;
-    let copied = members.map(move |members| {
+    let copied = request::filled(members, move |members| {
         coming.complete(copy(members));
         Ok(Status::EMPTY)
     });

@@ -4,9 +4,9 @@ use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use transom::{Message as Taken, NULL_RANK};
+use transom::{Message as Taken, NULL_RANK, raw};
 
-use super::receive::give;
+use super::receive::{received, store};
 use super::{source, status as of, tag};
 use crate::abi::{
     Comm, Datatype, ERR_REQUEST, MESSAGE_NO_PROC, MESSAGE_NULL, Message, PROC_NULL, Request, Status,
@@ -16,6 +16,7 @@ use crate::comm::CommObject;
 use crate::failure::Result;
 use crate::handlers::Site;
 use crate::place::{Place, flag};
+use crate::request::calls::give;
 use crate::request::{self, filled};
 use crate::table::Table;
 use crate::world;
@@ -55,7 +56,7 @@ pub fn mprobe(
 ) -> Result<()> {
     let comm = world::comm(comm)?;
     let taken = comm.messages().mprobe(source(&comm, from)?, tag(with))?;
-    give(of(&comm, taken.status()), status)?;
+    give(Ok(of(&comm, taken.status())), status)?;
     message.set(handle(taken, comm)?)
 }
 
@@ -72,7 +73,7 @@ pub fn improbe(
     let taken = comm.messages().improbe(source(&comm, from)?, tag(with))?;
     found.set(flag(taken.is_some()))?;
     let Some(taken) = taken else { return Ok(()) };
-    give(of(&comm, taken.status()), status)?;
+    give(Ok(of(&comm, taken.status())), status)?;
     message.set(handle(taken, comm)?)
 }
 
@@ -85,10 +86,10 @@ pub fn mrecv(
     status: Place<Status>,
 ) -> Result<()> {
     let room = Buffer::new(room, n, ty)?;
-    let Some((taken, comm)) = take(message)? else { return give(of_nobody(), status) };
-    let (data, received) = taken.recv::<u8>()?;
-    room.unpack(&data)?;
-    give(of(&comm, received), status)
+    let Some((taken, comm)) = take(message)? else { return give(Ok(of_nobody()), status) };
+    let of_message = taken.status();
+    let data = taken.recv::<u8>().map(|(data, _)| data);
+    give(received(&comm, of_message, store(data, &room)), status)
 }
 
 /// `MPI_Imrecv`.
@@ -103,9 +104,8 @@ pub fn imrecv(
     let Some((taken, comm)) = take(message)? else {
         return request.set(request::done_with(of_nobody())?);
     };
-    let pending = filled(taken.irecv::<u8>(room.room()?), move |(data, status)| {
-        room.unpack(&data)?;
-        Ok(of(&comm, status))
+    let pending = filled(raw::imrecv(taken, room.room()?), move |(data, status)| {
+        received(&comm, status, store(data, &room))
     });
     request.set(request::running(pending, Site::None)?)
 }

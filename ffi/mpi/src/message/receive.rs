@@ -9,27 +9,33 @@ use super::{dest, source, status as of, tag};
 use crate::abi::{Comm, Datatype, Request, Status};
 use crate::buffer::Buffer;
 use crate::comm::CommObject;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::handlers::Site;
 use crate::place::{Place, flag};
-use crate::request::calls::store;
-use crate::request::{self, Pending, filled};
+use crate::request::calls::give;
+use crate::request::{self, Outcome, Pending, filled};
 use crate::world;
 
-/// Gives a program a status, unless it does not want it.
-pub(super) fn give(new: Status, place: Place<Status>) -> Result<()> {
-    if place.is_null() { Ok(()) } else { store(new, place, 0) }
+/// What came of a message whose data went where the program wanted it, or did not.
+pub(super) fn received(comm: &CommObject, of_message: transom::Status, stored: Result<()>) -> Outcome {
+    let status = of(comm, of_message);
+    match stored {
+        Ok(()) => Ok(status),
+        Err(failure) => Err(failure.of_message(status)),
+    }
+}
+
+/// Puts what came where the program wants it.
+pub(super) fn store(data: transom::Result<Vec<u8>>, room: &Buffer) -> Result<()> {
+    room.unpack(&data?)
 }
 
 /// Starts a receive.
 pub fn begin(comm: &Arc<CommObject>, room: Buffer, from: c_int, with: c_int) -> Result<Pending> {
     let max = room.room()?;
-    let received = raw::irecv(comm.messages(), source(comm, from)?, tag(with), max);
+    let started = raw::irecv(comm.messages(), source(comm, from)?, tag(with), max);
     let comm = comm.clone();
-    Ok(filled(received, move |(data, status)| {
-        room.unpack(&data)?;
-        Ok(of(&comm, status))
-    }))
+    Ok(filled(started, move |(data, status)| received(&comm, status, store(data, &room))))
 }
 
 /// `MPI_Recv`.
@@ -44,15 +50,18 @@ pub fn recv(
 ) -> Result<()> {
     let comm = world::comm(comm)?;
     let mut room = Buffer::new(room, n, ty)?;
-    let received = match room.plain_mut()? {
-        Some(bytes) => raw::recv_into(comm.messages(), source(&comm, from)?, tag(with), bytes)?,
+    let (stored, of_message) = match room.plain_mut()? {
+        Some(bytes) => {
+            let (stored, of_message) =
+                raw::recv_into(comm.messages(), source(&comm, from)?, tag(with), bytes)?;
+            (stored.map_err(Failure::from), of_message)
+        }
         None => {
-            let (data, received) = raw::recv(comm.messages(), source(&comm, from)?, tag(with))?;
-            room.unpack(&data)?;
-            received
+            let (data, of_message) = raw::recv(comm.messages(), source(&comm, from)?, tag(with))?;
+            (store(data, &room), of_message)
         }
     };
-    give(of(&comm, received), status)
+    give(received(&comm, of_message, stored), status)
 }
 
 /// `MPI_Irecv`.
@@ -123,7 +132,7 @@ fn exchange(
     let to = dest(comm, to)?;
     let received = begin(comm, room, from, with)?;
     let sent = raw::isend(comm.messages(), to, send_tag, data, false);
-    let received = request::outcome(received.wait())?;
+    let received = request::outcome(received.wait());
     sent.wait()?;
     give(received, status)
 }
@@ -131,7 +140,7 @@ fn exchange(
 /// `MPI_Probe`.
 pub fn probe(from: c_int, with: c_int, comm: Comm, status: Place<Status>) -> Result<()> {
     let comm = world::comm(comm)?;
-    give(of(&comm, comm.messages().probe(source(&comm, from)?, tag(with))?), status)
+    give(Ok(of(&comm, comm.messages().probe(source(&comm, from)?, tag(with))?)), status)
 }
 
 /// `MPI_Iprobe`.
@@ -145,7 +154,7 @@ pub fn iprobe(
     let comm = world::comm(comm)?;
     let there = comm.messages().iprobe(source(&comm, from)?, tag(with))?;
     found.set(flag(there.is_some()))?;
-    there.map_or(Ok(()), |there| give(of(&comm, there), status))
+    there.map_or(Ok(()), |there| give(Ok(of(&comm, there)), status))
 }
 
 /// `MPI_Isendrecv`.

@@ -47,7 +47,7 @@ fn send_as(
     let comm = world::comm(comm)?;
     let data = Buffer::new(data, n, ty)?;
     if mode == Mode::Buffered {
-        return Ok(begin(&comm, &data, to, tag, mode)?.wait().map(drop)?);
+        return request::outcome(begin(&comm, &data, to, tag, mode)?.wait()).map(drop);
     }
     let (to, synchronous) = (dest(&comm, to)?, mode == Mode::Synchronous);
     match data.plain()? {

@@ -7,11 +7,17 @@ use crate::abi::{REQUEST_NULL, Request, Status};
 use crate::failure::Result;
 use crate::place::{Place, flag};
 
-/// Gives a program the status of a request that has ended, unless it does not want it. Its error field is for calls of
+/// Gives a program the status of what has ended, well or not, unless it does not want it. Its error field is for calls of
 /// several requests.
-pub(super) fn give(outcome: Outcome, status: Place<Status>) -> Result<()> {
-    let ended = outcome?;
-    if status.is_null() { Ok(()) } else { store(ended, status, 0) }
+pub fn give(outcome: Outcome, status: Place<Status>) -> Result<()> {
+    let (ended, failed) = match outcome {
+        Ok(ended) => (ended, Ok(())),
+        Err(failure) => (failure.status(), Err(failure)),
+    };
+    if !status.is_null() {
+        store(ended, status, 0)?;
+    }
+    failed
 }
 
 /// Stores a status but for its error field (§3.2.5); an empty one whole (§3.7.3).

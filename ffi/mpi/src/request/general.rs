@@ -20,7 +20,7 @@ pub struct General {
     free: usize,
     cancel: usize,
     extra_state: usize,
-    completion: Completion<Status>,
+    completion: Completion<Outcome>,
     progress: Mutex<Progress>,
 }
 
@@ -98,7 +98,7 @@ impl General {
         progress.complete = true;
         let freed = progress.freed;
         drop(progress);
-        self.completion.complete(Status::EMPTY);
+        self.completion.complete(Ok(Status::EMPTY));
         if freed { self.forget(request) } else { Ok(()) }
     }
 

@@ -92,9 +92,10 @@ impl Statuses {
                 status
             }
             Err(failure) => {
+                let status = failure.status();
                 self.codes.push(failure.code());
                 self.failed.get_or_insert(failure);
-                Status::EMPTY
+                status
             }
         };
         if self.place.is_null() { Ok(()) } else { store(status, self.place, index) }

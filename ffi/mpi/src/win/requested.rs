@@ -15,7 +15,7 @@ use crate::request;
 /// Gives the program a request for what is left of an operation.
 fn give(started: Option<transom::Request<()>>, win: Win, request: Place<Request>) -> Result<()> {
     request.set(match started {
-        Some(started) => request::running(started.map(|()| Ok(Status::EMPTY)), Site::Win(win))?,
+        Some(started) => request::running(request::filled(started, |()| Ok(Status::EMPTY)), Site::Win(win))?,
         None => request::done()?,
     })
 }
