@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use transom::{Foreign, Layout};
 
-use crate::abi::{Datatype, ERR_BUFFER, ERR_COUNT, ERR_TRUNCATE};
+use crate::abi::{self, Datatype, ERR_BUFFER, ERR_COUNT, ERR_TRUNCATE};
 use crate::failure::{Result, fail};
 use crate::types::{self, TypeObject};
 
@@ -105,6 +105,11 @@ impl Buffer {
     /// `count` instances at an address.
     pub fn new(address: *const c_void, n: i64, ty: Datatype) -> Result<Self> {
         Ok(Self { address: address as usize, count: count(n)?, ty: types::committed(ty)? })
+    }
+
+    /// No buffer: what a message has that goes to nobody or comes from nobody.
+    pub fn none() -> Result<Self> {
+        Ok(Self { address: 0, count: 0, ty: types::get(abi::BYTE)? })
     }
 
     /// The same kind of buffer elsewhere: `instances` further, `n` of them.

@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use transom::Class;
 
 use crate::abi::{self, Status};
-use crate::handlers::Site;
+use crate::handlers::{Handler, Site};
 
 /// An error on its way to an error handler. One word, so that the way without errors stays short.
 #[derive(Debug, Clone)]
@@ -16,6 +16,7 @@ struct Details {
     code: c_int,
     message: String,
     site: Option<Site>,
+    handler: Option<Handler>,
     status: Option<Status>,
 }
 
@@ -26,13 +27,20 @@ impl Failure {
     /// An error of a class or code of the program's.
     #[cold]
     pub fn new(code: c_int, message: impl Into<String>) -> Self {
-        Self(Box::new(Details { code, message: message.into(), site: None, status: None }))
+        Self(Box::new(Details { code, message: message.into(), site: None, handler: None, status: None }))
     }
 
     /// The same, for the handler of another object than the call's first one.
     #[must_use]
     pub fn at(mut self, site: Site) -> Self {
         self.0.site = Some(site);
+        self
+    }
+
+    /// The same, for the handler that an argument of the call names.
+    #[must_use]
+    pub fn to(mut self, handler: Handler) -> Self {
+        self.0.handler = Some(handler);
         self
     }
 
@@ -56,6 +64,11 @@ impl Failure {
     /// The status for the program: what is known of the message, or an empty one.
     pub fn status(&self) -> Status {
         self.0.status.unwrap_or(Status::EMPTY)
+    }
+
+    /// The handler to be called, if not an object's.
+    pub fn handler(&self) -> Option<&Handler> {
+        self.0.handler.as_ref()
     }
 
     /// Whose handler is to be called, if not the first argument's.

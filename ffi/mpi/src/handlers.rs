@@ -120,19 +120,29 @@ pub fn last_message(code: c_int) -> Option<String> {
 #[cold]
 pub fn report(name: &'static str, site: Site, failure: &Failure) -> c_int {
     let message = format!("{name}: {}", failure.message());
-    raise(failure.site().unwrap_or(site), failure.code(), message)
+    let site = failure.site().unwrap_or(site);
+    raise_to(failure.handler().cloned().unwrap_or_else(|| current(site)), site, failure.code(), message)
 }
 
 /// Does what the handler of an object says about an error.
 #[cold]
 pub fn raise(site: Site, code: c_int, message: String) -> c_int {
-    let handler = match site {
+    raise_to(current(site), site, code, message)
+}
+
+/// The handler of an object.
+fn current(site: Site) -> Handler {
+    match site {
         Site::File | Site::Tool => Handler::Return,
         Site::Comm(comm) => world::comm_handler(comm),
         Site::Win(win) => world::win_handler(win),
         Site::Session(session) => session::handler(session),
         Site::None => world::default_handler(),
-    };
+    }
+}
+
+#[cold]
+fn raise_to(handler: Handler, site: Site, code: c_int, message: String) -> c_int {
     match handler {
         Handler::Return => {}
         Handler::Fatal | Handler::Abort => {

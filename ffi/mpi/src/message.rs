@@ -7,11 +7,12 @@ pub mod persistent;
 pub mod receive;
 pub mod send;
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 
 use transom::{NULL_RANK, Source, Tag};
 
-use crate::abi::{ANY_SOURCE, ANY_TAG, ERR_RANK, PROC_NULL, Status};
+use crate::abi::{ANY_SOURCE, ANY_TAG, Datatype, ERR_RANK, PROC_NULL, Status};
+use crate::buffer::Buffer;
 use crate::comm::CommObject;
 use crate::failure::{Result, fail};
 
@@ -32,6 +33,11 @@ fn source(comm: &CommObject, rank: c_int) -> Result<Source> {
         Err(_) if rank == PROC_NULL => Ok(Source::Rank(NULL_RANK)),
         Err(_) => fail(ERR_RANK, format!("rank {rank} as a source")),
     }
+}
+
+/// The buffer of a message to or from a rank: the null process needs none, so the arguments are not looked at (§3.10).
+fn buffer(peer: c_int, address: *const c_void, n: i64, ty: Datatype) -> Result<Buffer> {
+    if peer == PROC_NULL { Buffer::none() } else { Buffer::new(address, n, ty) }
 }
 
 /// Which tags to receive.

@@ -4,7 +4,8 @@ use std::ffi::c_int;
 use std::sync::Arc;
 
 use crate::abi::{
-    self, COMM_SELF, COMM_WORLD, ERR_ARG, ERR_SESSION, Errhandler, Group, Info, SESSION_NULL, Session,
+    self, COMM_SELF, COMM_WORLD, ERR_ARG, ERR_INFO_VALUE, ERR_SESSION, Errhandler, Group, Info, SESSION_NULL,
+    Session,
 };
 use crate::failure::{Result, fail};
 use crate::handlers::{Handler, HandlerSlot, Of};
@@ -29,18 +30,30 @@ static SESSIONS: Table<SessionObject> = Table::new(10, "session", ERR_SESSION);
 
 /// `MPI_Session_init`.
 pub fn session_init(hints: Info, handler: Errhandler, session: Place<Session>) -> Result<()> {
+    let handler = Handler::of(handler, Of::Session)?;
+    // It is for the errors of this call, too.
+    begin(hints, &handler, session).map_err(|failure| failure.to(handler.clone()))
+}
+
+fn begin(hints: Info, handler: &Handler, session: Place<Session>) -> Result<()> {
+    session.check()?;
     let asked = info::hints(hints)?;
     let level = asked.get("thread_level").unwrap_or("MPI_THREAD_MULTIPLE");
-    let (level, number) = match level {
-        "MPI_THREAD_SINGLE" => (level, abi::THREAD_SINGLE),
-        "MPI_THREAD_FUNNELED" => (level, abi::THREAD_FUNNELED),
-        "MPI_THREAD_SERIALIZED" => (level, abi::THREAD_SERIALIZED),
-        _ => ("MPI_THREAD_MULTIPLE", abi::THREAD_MULTIPLE),
+    let number = match level {
+        "MPI_THREAD_SINGLE" => abi::THREAD_SINGLE,
+        "MPI_THREAD_FUNNELED" => abi::THREAD_FUNNELED,
+        "MPI_THREAD_SERIALIZED" => abi::THREAD_SERIALIZED,
+        "MPI_THREAD_MULTIPLE" => abi::THREAD_MULTIPLE,
+        _ => {
+            return fail(
+                ERR_INFO_VALUE,
+                format!("{level} is no level of support for threads (thread_level)"),
+            );
+        }
     };
-    let handler = Handler::of(handler, Of::Session)?;
     world::join(number)?;
     let object = SessionObject {
-        handler: HandlerSlot::new(handler),
+        handler: HandlerSlot::new(handler.clone()),
         thread_level: level.into(),
         buffer: Arc::default(),
     };

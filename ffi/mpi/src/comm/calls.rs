@@ -171,15 +171,19 @@ pub fn comm_create_from_group(
     handler: Errhandler,
     new: Place<Comm>,
 ) -> Result<()> {
-    info::hints(info)?;
-    let origin = group::origin(members)?;
-    let (members, tag) = (group::members(members)?, tag.get()?);
     let handler = Handler::of(handler, Of::Comm)?;
-    if members.size() == 0 {
-        return new.set(COMM_NULL);
-    }
-    let made = get(COMM_WORLD)?.comm.create_from_group(&members, &tag)?;
-    new.set(add(CommObject::new(made, handler, origin))?)
+    let made = || {
+        info::hints(info)?;
+        let origin = group::origin(members)?;
+        let (members, tag) = (group::members(members)?, tag.get()?);
+        if members.size() == 0 {
+            return new.set(COMM_NULL);
+        }
+        let made = get(COMM_WORLD)?.comm.create_from_group(&members, &tag)?;
+        new.set(add(CommObject::new(made, handler.clone(), origin))?)
+    };
+    // It is for the errors of this call, too (§7.4.2).
+    made().map_err(|failure| failure.to(handler.clone()))
 }
 
 fn color(color: c_int) -> Result<Option<u32>> {

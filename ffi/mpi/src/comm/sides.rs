@@ -93,20 +93,27 @@ pub fn intercomm_create_from_groups(
     handler: Errhandler,
     new: Place<Comm>,
 ) -> Result<()> {
-    info::hints(info)?;
-    let origin = group::origin(local)?;
-    let (members, tag) = (group::members(local)?, tag.get()?);
     let handler = Handler::of(handler, Of::Comm)?;
+    let made = || {
+        info::hints(info)?;
+        new.set(from_groups(local, local_leader, remote, &tag.get()?, &handler)?)
+    };
+    // It is for the errors of this call, too (§7.6.2).
+    made().map_err(|failure| failure.to(handler.clone()))
+}
+
+fn from_groups(local: Group, first: c_int, remote: Group, tag: &str, handler: &Handler) -> Result<Comm> {
+    let (origin, members) = (group::origin(local)?, group::members(local)?);
     if members.size() == 0 {
-        return new.set(COMM_NULL);
+        return Ok(COMM_NULL);
     }
-    let leader = leader(local_leader, members.size())?;
+    let leader = leader(first, members.size())?;
     let said = if members.rank() == Some(leader) { numbers(&group::members(remote)?) } else { Vec::new() };
     let world = get(COMM_WORLD)?;
     let side = world.comm.create_from_group(&members, &format!("one side of {tag}"))?;
     let remote = ranks(&world.comm, spread(&side, leader, said)?)?;
-    let side = CommObject::new(side, handler, origin);
-    new.set(if remote.size() == 0 { COMM_NULL } else { join(side, remote, &tag)? })
+    let side = CommObject::new(side, handler.clone(), origin);
+    if remote.size() == 0 { Ok(COMM_NULL) } else { join(side, remote, tag) }
 }
 
 /// The intercommunicators of the ranks of both sides that name one colour; none where a side has no such rank.

@@ -41,6 +41,11 @@ fn take(message: Place<Message>) -> Result<Option<Held>> {
     Ok(taken)
 }
 
+/// The buffer for the message of a handle.
+fn room_of(message: Place<Message>, room: *mut c_void, n: i64, ty: Datatype) -> Result<Buffer> {
+    if message.get()? == MESSAGE_NO_PROC { Buffer::none() } else { Buffer::new(room, n, ty) }
+}
+
 /// Of a receive from the null process.
 fn of_nobody() -> Status {
     Status { source: PROC_NULL, ..Status::EMPTY }
@@ -85,7 +90,7 @@ pub fn mrecv(
     message: Place<Message>,
     status: Place<Status>,
 ) -> Result<()> {
-    let room = Buffer::new(room, n, ty)?;
+    let room = room_of(message, room, n, ty)?;
     let Some((taken, comm)) = take(message)? else { return give(Ok(of_nobody()), status) };
     let of_message = taken.status();
     let data = taken.recv::<u8>().map(|(data, _)| data);
@@ -100,7 +105,7 @@ pub fn imrecv(
     message: Place<Message>,
     request: Place<Request>,
 ) -> Result<()> {
-    let room = Buffer::new(room, n, ty)?;
+    let room = room_of(message, room, n, ty)?;
     let Some((taken, comm)) = take(message)? else {
         return request.set(request::done_with(of_nobody())?);
     };

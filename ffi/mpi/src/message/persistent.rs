@@ -3,9 +3,8 @@
 use std::ffi::{c_int, c_void};
 
 use super::send::Mode;
-use super::{receive, send};
+use super::{buffer, receive, send};
 use crate::abi::{Comm, Datatype, Request};
-use crate::buffer::Buffer;
 use crate::failure::Result;
 use crate::handlers::Site;
 use crate::place::Place;
@@ -23,7 +22,7 @@ fn init_as(
     request: Place<Request>,
 ) -> Result<()> {
     let object = world::comm(comm)?;
-    let data = Buffer::new(data, n, ty)?;
+    let data = buffer(to, data, n, ty)?;
     super::dest(&object, to)?;
     let start = Box::new(move || send::begin(&object, &data, to, tag, mode));
     request.set(request::persistent(start, Site::Comm(comm))?)
@@ -63,7 +62,7 @@ pub fn recv_init(
     request: Place<Request>,
 ) -> Result<()> {
     let object = world::comm(comm)?;
-    let room = Buffer::new(room, n, ty)?;
+    let room = buffer(from, room, n, ty)?;
     super::source(&object, from)?;
     let start = Box::new(move || receive::begin(&object, room.clone(), from, with));
     request.set(request::persistent(start, Site::Comm(comm))?)

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use transom::raw;
 
-use super::{dest, source, status as of, tag};
-use crate::abi::{Comm, Datatype, Request, Status};
+use super::{buffer, dest, source, status as of, tag};
+use crate::abi::{Comm, Datatype, PROC_NULL, Request, Status};
 use crate::buffer::Buffer;
 use crate::comm::CommObject;
 use crate::failure::{Failure, Result};
@@ -49,7 +49,7 @@ pub fn recv(
     status: Place<Status>,
 ) -> Result<()> {
     let comm = world::comm(comm)?;
-    let mut room = Buffer::new(room, n, ty)?;
+    let mut room = buffer(from, room, n, ty)?;
     let (stored, of_message) = match room.plain_mut()? {
         Some(bytes) => {
             let (stored, of_message) =
@@ -75,7 +75,7 @@ pub fn irecv(
     request: Place<Request>,
 ) -> Result<()> {
     let object = world::comm(comm)?;
-    let pending = begin(&object, Buffer::new(room, n, ty)?, from, with)?;
+    let pending = begin(&object, buffer(from, room, n, ty)?, from, with)?;
     request.set(request::running(pending, Site::Comm(comm))?)
 }
 
@@ -96,7 +96,7 @@ pub fn sendrecv(
     status: Place<Status>,
 ) -> Result<()> {
     let object = world::comm(comm)?;
-    let (data, room) = (Buffer::new(data, n, ty)?, Buffer::new(room, room_n, room_ty)?);
+    let (data, room) = (buffer(to, data, n, ty)?, buffer(from, room, room_n, room_ty)?);
     exchange(&object, data.pack()?, to, send_tag, room, from, with, status)
 }
 
@@ -114,7 +114,7 @@ pub fn sendrecv_replace(
     status: Place<Status>,
 ) -> Result<()> {
     let object = world::comm(comm)?;
-    let room = Buffer::new(room, n, ty)?;
+    let room = buffer(either(to, from), room, n, ty)?;
     exchange(&object, room.pack()?, to, send_tag, room, from, with, status)
 }
 
@@ -174,7 +174,7 @@ pub fn isendrecv(
     request: Place<Request>,
 ) -> Result<()> {
     let object = world::comm(comm)?;
-    let (data, room) = (Buffer::new(data, n, ty)?, Buffer::new(room, room_n, room_ty)?);
+    let (data, room) = (buffer(to, data, n, ty)?, buffer(from, room, room_n, room_ty)?);
     both(comm, &object, data.pack()?, (to, send_tag), room, (from, with), request)
 }
 
@@ -192,8 +192,13 @@ pub fn isendrecv_replace(
     request: Place<Request>,
 ) -> Result<()> {
     let object = world::comm(comm)?;
-    let room = Buffer::new(room, n, ty)?;
+    let room = buffer(either(to, from), room, n, ty)?;
     both(comm, &object, room.pack()?, (to, send_tag), room, (from, with), request)
+}
+
+/// One that is somebody, if there is one.
+fn either(to: c_int, from: c_int) -> c_int {
+    if to == PROC_NULL { from } else { to }
 }
 
 /// A send and a receive with one request: that of the receive, as the data to send has been copied.

@@ -2,9 +2,9 @@
 
 use std::ffi::{c_int, c_void};
 
-use transom::raw;
+use transom::{NULL_RANK, raw};
 
-use super::{buffered, dest};
+use super::{buffer, buffered, dest};
 use crate::abi::{Comm, Datatype, Request, Status};
 use crate::buffer::Buffer;
 use crate::comm::CommObject;
@@ -27,9 +27,9 @@ pub fn begin(comm: &CommObject, data: &Buffer, to: c_int, tag: c_int, mode: Mode
     let packed = data.pack()?;
     let (bytes, to) = (packed.len(), dest(comm, to)?);
     let sent = || raw::isend(comm.messages(), to, tag, packed, mode == Mode::Synchronous);
-    if mode == Mode::Buffered {
+    if mode == Mode::Buffered && to != NULL_RANK {
         buffered::keep(comm, bytes, sent)?;
-        let done = raw::isend(comm.messages(), transom::NULL_RANK, 0, Vec::new(), false);
+        let done = raw::isend(comm.messages(), NULL_RANK, 0, Vec::new(), false);
         return Ok(filled(done, |_| Ok(Status::EMPTY)));
     }
     Ok(filled(sent(), |_| Ok(Status::EMPTY)))
@@ -45,7 +45,7 @@ fn send_as(
     comm: Comm,
 ) -> Result<()> {
     let comm = world::comm(comm)?;
-    let data = Buffer::new(data, n, ty)?;
+    let data = buffer(to, data, n, ty)?;
     if mode == Mode::Buffered {
         return request::outcome(begin(&comm, &data, to, tag, mode)?.wait()).map(drop);
     }
@@ -69,7 +69,7 @@ fn isend_as(
     request: Place<Request>,
 ) -> Result<()> {
     let object = world::comm(comm)?;
-    let pending = begin(&object, &Buffer::new(data, n, ty)?, to, tag, mode)?;
+    let pending = begin(&object, &buffer(to, data, n, ty)?, to, tag, mode)?;
     request.set(request::running(pending, Site::Comm(comm))?)
 }
 

@@ -4,6 +4,50 @@
 enum { MANY = 200000 };
 static int out[MANY], in[MANY];
 
+static void is_of_nobody(const MPI_Status *status) {
+    int n;
+    CHECK(status->MPI_SOURCE == MPI_PROC_NULL && status->MPI_TAG == MPI_ANY_TAG);
+    OK(MPI_Get_count(status, MPI_INT, &n));
+    CHECK(n == 0);
+}
+
+/* Messages to and from nobody have no buffer, not even a datatype (MPI-4.1 §3.10). */
+static void nobody(int left, int right) {
+    MPI_Request requests[4];
+    MPI_Status status, statuses[4];
+    MPI_Message message;
+    int from = rank_, to = -1;
+    OK(MPI_Send(NULL, 5, MPI_DATATYPE_NULL, MPI_PROC_NULL, 0, MPI_COMM_WORLD));
+    OK(MPI_Ssend(NULL, 0, MPI_DATATYPE_NULL, MPI_PROC_NULL, 0, MPI_COMM_WORLD));
+    OK(MPI_Bsend(NULL, 0, MPI_DATATYPE_NULL, MPI_PROC_NULL, 0, MPI_COMM_WORLD)); /* without a buffer */
+    OK(MPI_Recv(NULL, 0, MPI_DATATYPE_NULL, MPI_PROC_NULL, 10, MPI_COMM_WORLD, &status));
+    is_of_nobody(&status);
+    OK(MPI_Irecv(NULL, 7, MPI_DATATYPE_NULL, MPI_PROC_NULL, 10, MPI_COMM_WORLD, &requests[0]));
+    OK(MPI_Isend(NULL, 7, MPI_DATATYPE_NULL, MPI_PROC_NULL, 10, MPI_COMM_WORLD, &requests[1]));
+    OK(MPI_Recv_init(NULL, 0, MPI_DATATYPE_NULL, MPI_PROC_NULL, 10, MPI_COMM_WORLD, &requests[2]));
+    OK(MPI_Send_init(NULL, 0, MPI_DATATYPE_NULL, MPI_PROC_NULL, 10, MPI_COMM_WORLD, &requests[3]));
+    OK(MPI_Startall(2, requests + 2));
+    OK(MPI_Waitall(4, requests, statuses));
+    is_of_nobody(&statuses[0]);
+    is_of_nobody(&statuses[2]);
+    OK(MPI_Request_free(&requests[2]));
+    OK(MPI_Request_free(&requests[3]));
+    OK(MPI_Mprobe(MPI_PROC_NULL, 0, MPI_COMM_WORLD, &message, &status));
+    CHECK(message == MPI_MESSAGE_NO_PROC);
+    OK(MPI_Mrecv(NULL, 0, MPI_DATATYPE_NULL, &message, &status));
+    is_of_nobody(&status);
+    /* One half of an exchange. */
+    OK(MPI_Irecv(&to, 1, MPI_INT, left, 2, MPI_COMM_WORLD, &requests[0]));
+    OK(MPI_Sendrecv(&from, 1, MPI_INT, right, 2, NULL, 0, MPI_DATATYPE_NULL, MPI_PROC_NULL, 2, MPI_COMM_WORLD, &status));
+    is_of_nobody(&status);
+    OK(MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
+    CHECK(to == left);
+    OK(MPI_Sendrecv_replace(&from, 1, MPI_INT, MPI_PROC_NULL, 2, MPI_PROC_NULL, 2, MPI_COMM_WORLD, &status));
+    is_of_nobody(&status);
+    FAILS(MPI_Sendrecv_replace(&from, 1, MPI_DATATYPE_NULL, MPI_PROC_NULL, 2, left, 2, MPI_COMM_WORLD, &status),
+          MPI_ERR_TYPE);
+}
+
 int main(int argc, char **argv) {
     begin(&argc, &argv);
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
@@ -13,6 +57,7 @@ int main(int argc, char **argv) {
     MPI_Request request, requests[3];
     for (int i = 0; i < MANY; i++) out[i] = rank_ * 7 + i;
 
+    nobody(left, right);
     /* Short and long ones, in every mode. */
     for (int long_ = 0; long_ < 2; long_++) {
         n = long_ ? MANY : 10;

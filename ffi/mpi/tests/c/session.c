@@ -71,6 +71,47 @@ static void buffers(MPI_Session session, MPI_Comm comm) {
     OK(MPI_Session_finalize(&other));
 }
 
+static int called, last;
+
+static void on_session(MPI_Session *session, int *code, ...) {
+    (void)session;
+    called++;
+    last = *code;
+}
+
+static void on_comm(MPI_Comm *comm, int *code, ...) {
+    (void)comm;
+    called++;
+    last = *code;
+}
+
+/* A call that makes an object raises its own errors by the handler that it is given for that. */
+static void handlers_of_calls(MPI_Group group) {
+    MPI_Session session;
+    MPI_Errhandler of_sessions, of_comms;
+    MPI_Comm comm;
+    MPI_Info info;
+    OK(MPI_Info_create(&info));
+    OK(MPI_Info_set(info, "thread_level", "as many as there are"));
+    OK(MPI_Session_create_errhandler(on_session, &of_sessions));
+    OK(MPI_Comm_create_errhandler(on_comm, &of_comms));
+    FAILS(MPI_Session_init(info, MPI_ERRORS_RETURN, &session), MPI_ERR_INFO_VALUE);
+    FAILS(MPI_Session_init(info, of_sessions, &session), MPI_ERR_INFO_VALUE);
+    CHECK(called == 1 && class_of(last) == MPI_ERR_INFO_VALUE);
+    OK(MPI_Info_set(info, "thread_level", "MPI_THREAD_SERIALIZED"));
+    OK(MPI_Session_init(info, of_sessions, &session));
+    OK(MPI_Session_finalize(&session));
+    OK(MPI_Info_free(&info));
+    FAILS(MPI_Comm_create_from_group(MPI_GROUP_NULL, "no group", MPI_INFO_NULL, of_comms, &comm), MPI_ERR_GROUP);
+    CHECK(called == 2 && class_of(last) == MPI_ERR_GROUP);
+    FAILS(MPI_Intercomm_create_from_groups(group, size_, MPI_GROUP_NULL, 0, "no leader", MPI_INFO_NULL, of_comms,
+                                           &comm),
+          MPI_ERR_RANK);
+    CHECK(called == 3 && class_of(last) == MPI_ERR_RANK);
+    OK(MPI_Errhandler_free(&of_sessions));
+    OK(MPI_Errhandler_free(&of_comms));
+}
+
 int main(void) {
     MPI_Session session;
     MPI_Group group;
@@ -93,6 +134,7 @@ int main(void) {
     OK(MPI_Info_free(&info));
     FAILS(MPI_Group_from_session_pset(session, "mpi://NOBODY", &group), MPI_ERR_ARG);
     OK(MPI_Comm_create_from_group(group, "test", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm));
+    handlers_of_calls(group);
     OK(MPI_Group_free(&group));
     OK(MPI_Comm_rank(comm, &rank_));
     OK(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm));
