@@ -149,21 +149,30 @@ impl<'a> Exchange<'a> {
 
     /// Waits for what a peer sends in this round.
     pub fn receive(&self, peer: usize, round: usize) -> impl Future<Output = Result<Vec<u8>>> {
-        let Channel { engine, context, .. } = self.channel;
-        let source = self.channel.job_rank(peer);
-        let key = Key { source, context: *context, sequence: self.sequence, round: round as u64 };
-        std::future::poll_fn(move |_| match engine.matching.lock().take(key, self.kind as u8) {
-            Ok(Some(bytes)) => Poll::Ready(Ok(bytes)),
-            Ok(None) => {
-                self.awaited.store(peer, Ordering::Relaxed);
-                Poll::Pending
-            }
-            Err(other) => Poll::Ready(Err(self.mismatch(other))),
+        std::future::poll_fn(move |_| match self.take(peer, round) {
+            Some(result) => Poll::Ready(result),
+            None => Poll::Pending,
         })
     }
 
+    /// What a peer has sent in this round, if it has come.
+    pub fn take(&self, peer: usize, round: usize) -> Option<Result<Vec<u8>>> {
+        let Channel { engine, context, .. } = self.channel;
+        let source = self.channel.job_rank(peer);
+        let key = Key { source, context: *context, sequence: self.sequence, round: round as u64 };
+        let taken = engine.matching.lock().take(key, self.kind as u8);
+        match taken {
+            Ok(Some(bytes)) => Some(Ok(bytes)),
+            Ok(None) => {
+                self.awaited.store(peer, Ordering::Relaxed);
+                None
+            }
+            Err(other) => Some(Err(self.mismatch(other))),
+        }
+    }
+
     /// What this rank waits for, and what the peer does instead, as far as that is known.
-    fn awaited(&self) -> String {
+    pub fn awaited(&self) -> String {
         let Channel { engine, context, .. } = self.channel;
         let peer = self.awaited.load(Ordering::Relaxed);
         let elsewhere = engine.matching.lock().elsewhere(self.channel.job_rank(peer), *context);
@@ -178,7 +187,8 @@ impl<'a> Exchange<'a> {
         self.channel.error(Class::Count, self.operation(), message)
     }
 
-    fn mismatch(&self, other: Mismatch) -> Error {
+    /// Another rank is in another collective.
+    pub fn mismatch(&self, other: Mismatch) -> Error {
         let message = format!(
             "rank {} is in {} while this rank is in {}: all ranks must call the same collectives in the same order",
             self.channel.group.rank_of(other.source).unwrap_or(other.source),

@@ -3,6 +3,8 @@
 //!
 //! It runs in whichever thread polls. It never blocks and never trusts: what makes no sense is refused.
 
+use std::sync::atomic::Ordering;
+
 use transom_transport::{Basic, DataType, ReduceOp, RegionKey, TransportResult, reduce_valid};
 
 use super::exposure::Waiter;
@@ -10,7 +12,8 @@ use super::pull::Pull;
 use super::{Engine, Exposure, RegionCard, key_for, mail, runs};
 use crate::memory::Staging;
 use crate::protocol::lock::{LockKind, Ticket};
-use crate::protocol::matching;
+use crate::protocol::matching::{self, Mismatch};
+use crate::protocol::pscw::Call;
 use crate::protocol::wire::{self, Header, Kind};
 
 /// Carries out one message.
@@ -30,6 +33,14 @@ pub(super) fn handle(engine: &Engine, header: &Header, kind: Kind, payload: &[u8
             reply(engine, header, Some(Answer::Value(0)));
         }
         Kind::Wake => agent_recheck(engine, header.window),
+        // That a message came has whoever waits look again.
+        Kind::Ring => {}
+        Kind::Waiting => {
+            let who = Mismatch { source: header.origin as usize, collective: header.op };
+            let mut matching = engine.matching.lock();
+            matching.waits(header.context(), header.offset, who);
+            engine.waiting.store(true, Ordering::Release);
+        }
         Kind::Lock | Kind::Unlock | Kind::Abandon => lock(engine, header, kind),
         Kind::Post | Kind::Complete => matched(engine, header, kind),
         Kind::FindRegion => {
@@ -111,11 +122,8 @@ fn matched(engine: &Engine, header: &Header, kind: Kind) {
         tracing::warn!(?kind, origin = header.origin, window = header.window, "dropped: no such window");
         return;
     };
-    let mut matching = exposure.matching.lock();
-    match kind {
-        Kind::Post => matching.posted(header.origin as usize),
-        _ => matching.completed(header.origin as usize),
-    }
+    let call = if kind == Kind::Post { Call::Post } else { Call::Complete };
+    exposure.count_call(call, header.origin as usize);
 }
 
 /// The card of an attached region, for a rank that is told from now on when the region goes.

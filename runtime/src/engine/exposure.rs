@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 use transom_transport::{DataType, ReduceOp, Reduction, Sections, Span, Stripes, TransportResult, Updates};
@@ -83,8 +83,9 @@ pub(crate) struct Exposure {
     pub gate: RwLock<()>,
     /// Ranks whose memory has gone. Held for reading while memory of a peer is accessed that the peer may take away.
     pub revoked: RwLock<HashSet<usize>>,
-    /// Posts and completes that have arrived.
-    pub matching: Mutex<pscw::Matching>,
+    /// Posts and completes that have arrived by messages; whether any have.
+    calls: Mutex<pscw::Arrivals>,
+    called: AtomicBool,
     /// Notifications that have arrived, by number.
     notified: Mutex<HashMap<u64, u64>>,
 }
@@ -104,7 +105,8 @@ impl Exposure {
             represented: Mutex::default(),
             gate: RwLock::default(),
             revoked: RwLock::default(),
-            matching: Mutex::default(),
+            calls: Mutex::default(),
+            called: AtomicBool::new(false),
             notified: Mutex::default(),
         }
     }
@@ -130,6 +132,18 @@ impl Exposure {
             Exposed::Fixed(_) => None,
             Exposed::Dynamic(regions) => Some(regions),
         }
+    }
+
+    /// A post or a complete has arrived by a message of a rank of the job.
+    pub fn count_call(&self, call: pscw::Call, rank: usize) {
+        self.calls.lock().arrived(call, rank);
+        self.called.store(true, Ordering::Release);
+    }
+
+    /// How many have, of one rank.
+    #[inline]
+    pub fn count_calls(&self, call: pscw::Call, rank: impl FnOnce() -> usize) -> u64 {
+        if self.called.load(Ordering::Acquire) { self.calls.lock().count(call, rank()) } else { 0 }
     }
 
     /// Counts notifications of a number that have arrived.

@@ -3,6 +3,7 @@
 
 mod agent;
 mod exposure;
+mod line;
 pub(crate) mod mail;
 #[cfg(test)]
 mod models;
@@ -36,6 +37,7 @@ pub(crate) use agent::{agent_abandon, agent_recheck, pack, unpack};
 pub(crate) use exposure::{
     CONTROL_SLOT, Exposed, Exposure, Exposures, LockWords, SharedUpdates, UPDATES_WORD,
 };
+pub(crate) use line::{Line, PeerSleepers, Sleepers};
 pub(crate) use patience::{Idle, Step};
 pub(crate) use pending::{Countdown, Pending, Pendings, TargetState};
 pub(crate) use pull::Pull;
@@ -74,7 +76,11 @@ pub(crate) struct Engine {
     pub requests: Requests,
     pub pendings: Pendings,
     pub exposures: Exposures,
+    /// Threads that wait for words which ranks of this node raise.
+    pub sleepers: Sleepers,
     pub matching: Mutex<Matching>,
+    /// Whether it may know of ranks that wait without messages.
+    pub waiting: AtomicBool,
     /// Contexts that this rank has made for communicators.
     pub contexts: AtomicU64,
     /// After the routes, so that nothing fills a task's buffers any more when it goes.
@@ -92,7 +98,14 @@ pub(crate) struct Engine {
 
 impl Engine {
     /// The machinery of rank `rank`.
-    pub fn new(rank: usize, token: Token, settings: Settings, routes: Routes, house: House) -> Result<Self> {
+    pub fn new(
+        rank: usize,
+        token: Token,
+        settings: Settings,
+        routes: Routes,
+        sleepers: Sleepers,
+        house: House,
+    ) -> Result<Self> {
         Ok(Self {
             rank,
             size: routes.len(),
@@ -103,7 +116,9 @@ impl Engine {
             requests: Requests::default(),
             pendings: Pendings::default(),
             exposures: Exposures::default(),
+            sleepers,
             matching: Mutex::default(),
+            waiting: AtomicBool::new(false),
             contexts: AtomicU64::new(0),
             tasks: Tasks::default(),
             outbox: Outbox::default(),
@@ -130,6 +145,16 @@ impl Engine {
         let _ = self.house.failure.set(error);
         self.progress.interrupt();
         self.tasks.wake_all();
+    }
+
+    /// Forgets who waits in a communicator's collectives up to `sequence`.
+    #[inline]
+    pub fn forget_waiting(&self, context: u64, sequence: u64) {
+        if self.waiting.load(Ordering::Acquire) {
+            let mut matching = self.matching.lock();
+            let none = matching.forget_waiting(context, sequence);
+            self.waiting.store(!none, Ordering::Release);
+        }
     }
 
     /// Why no call can succeed any more, if so.

@@ -9,6 +9,8 @@ const SPIN_SHARED: Duration = Duration::from_micros(50);
 /// How long a wait keeps a core of its own before it offers it to others, now and then. Where ranks share cores, whoever must
 /// answer is likely to wait for this one: it is offered at every look.
 const KEEP: Duration = Duration::from_micros(2);
+/// Looks at words between two polls, where a wait keeps its core: as long as a signal takes, most often.
+const LOOKS: u32 = 16;
 /// A core that comes back later than this went to somebody who computes: a thread that yields waits for the end of such a
 /// time slice, one that sleeps is woken in front of it.
 const SLICE: Duration = Duration::from_micros(500);
@@ -45,6 +47,11 @@ impl Patience {
     pub fn new(ranks: usize, cores: usize, spin: Option<Duration>) -> Self {
         let (default, keep) = if ranks > cores { (SPIN_SHARED, Duration::ZERO) } else { (SPIN, KEEP) };
         Self { spin: spin.unwrap_or(default), keep }
+    }
+
+    /// How often a wait looks at what it waits for between two polls of all else.
+    pub fn looks(&self) -> u32 {
+        if self.keep.is_zero() { 1 } else { LOOKS }
     }
 
     /// The next step of a wait that has looked at `now` and found nothing. Yields here, and says so; whoever is to sleep

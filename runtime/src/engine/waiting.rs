@@ -11,6 +11,8 @@ use crate::{Class, Error, Result};
 pub(super) const SHORT_NAP: Duration = Duration::from_micros(100);
 /// Longest sleep without a look at the deadline and at failures.
 pub(super) const LONG_NAP: Duration = Duration::from_millis(100);
+/// How long a wait for words is silent.
+const LINGER: Duration = Duration::from_millis(1);
 /// Polls between two looks at the clock.
 const POLLS_PER_LOOK: u32 = 16;
 
@@ -32,13 +34,53 @@ impl Engine {
         nap: Option<Duration>,
         mut ready: impl FnMut() -> Option<Result<R>>,
     ) -> Result<R> {
-        let inside = self.progress.enter();
+        self.wait(operation, what, nap.unwrap_or(LONG_NAP), None, |_| ready())
+    }
+
+    /// The same for words that ranks of this node raise, which are no events: who raises one rings if this rank is seen to
+    /// sleep. `linger` is called once if it takes long. `ready` is told whether messages may have come since it last was, too.
+    #[inline]
+    pub fn wait_raised<R>(
+        &self,
+        operation: &'static str,
+        what: &dyn Fn() -> String,
+        linger: impl Fn(),
+        mut ready: impl FnMut(bool) -> Option<Result<R>>,
+    ) -> Result<R> {
+        // A look at words costs less than a poll, and who answers at once needs no poll of ours.
+        let looks = self.progress.patience().looks();
+        let mut look = |messages| {
+            for _ in 1..looks {
+                if let Some(result) = ready(false) {
+                    return Some(result);
+                }
+                std::hint::spin_loop();
+            }
+            ready(messages)
+        };
+        match look(false) {
+            Some(result) => result,
+            None => self.wait(operation, what, LONG_NAP, Some(&linger), look),
+        }
+    }
+
+    #[inline(never)]
+    fn wait<R>(
+        &self,
+        operation: &'static str,
+        what: &dyn Fn() -> String,
+        nap: Duration,
+        mut raised: Option<&dyn Fn()>,
+        mut ready: impl FnMut(bool) -> Option<Result<R>>,
+    ) -> Result<R> {
+        let (inside, by_words) = (self.progress.enter(), raised.is_some());
+        let mut known = None;
         let mut clock: Option<Instant> = None;
         let mut idle = Idle::default();
         let mut polls = 0u32;
         loop {
             let seen = self.progress.events();
-            if let Some(result) = ready() {
+            if let Some(result) = ready(known.replace(seen) != Some(seen)) {
                 return result;
             }
             if self.poll()? > 0 {
@@ -51,12 +93,24 @@ impl Engine {
                 continue;
             }
             let now = Instant::now();
-            let began = *clock.get_or_insert(now);
-            self.check_wait(operation, what, now - began)?;
-            // Traffic that a provider serves by itself is no event of ours: poll on after a wake-up, too.
-            if self.progress.patience().next(&mut idle, now) == Step::Sleep
-                && inside.sleep(self, seen, nap.unwrap_or(LONG_NAP))
+            let waited = now - *clock.get_or_insert(now);
+            self.check_wait(operation, what, waited)?;
+            let step = self.progress.patience().next(&mut idle, now);
+            if (step == Step::Sleep || waited >= LINGER)
+                && let Some(linger) = raised.take()
             {
+                linger();
+            }
+            if step != Step::Sleep {
+                continue;
+            }
+            let asleep = by_words.then(|| self.sleepers.fall_asleep());
+            if by_words && let Some(result) = ready(false) {
+                return result;
+            }
+            let nap = if asleep.as_ref().is_some_and(Option::is_none) { SHORT_NAP } else { nap };
+            // Traffic that a provider serves by itself is no event of ours: poll on after a wake-up, too.
+            if inside.sleep(self, seen, nap) {
                 idle = Idle::default();
             }
         }

@@ -1,9 +1,10 @@
 //! Post, start, complete, wait: synchronisation of some ranks with some others (MPI-4.1 §12.5.2).
 //!
-//! A post is one message to each origin, a complete one to each target. Nothing else is sent, and nothing is kept that
-//! grows with the job.
+//! A post is one signal to each origin, a complete one to each target: a word raised where memory is shared, else a message.
+//! Nothing else is sent, and nothing is kept that grows with the job.
 
 use super::table::Epochs;
+use crate::protocol::pscw::Call;
 use crate::protocol::wire::Kind;
 use crate::window::Core;
 use crate::{Assert, Class, Result};
@@ -26,30 +27,43 @@ pub(super) fn check_group(core: &Core, operation: &'static str, group: &[usize])
     Ok(ranks.into())
 }
 
-fn tell(core: &Core, operation: &'static str, kind: Kind, group: &[usize]) -> Result<()> {
-    let engine = &core.member.engine;
+/// Tells the ranks of a group: by a word where memory is shared, else by a message, before the first of which `before` is
+/// called.
+fn tell(core: &Core, operation: &'static str, call: Call, group: &[usize], before: impl Fn()) -> Result<()> {
     let mut result = Ok(());
+    let mut sent = false;
     for rank in group {
-        let peer = &core.peers[*rank];
-        if *rank == core.rank() {
-            let mut matching = core.exposure.matching.lock();
-            match kind {
-                Kind::Post => matching.posted(peer.world),
-                _ => matching.completed(peer.world),
-            }
-            continue;
-        }
-        let mut header = engine.header(kind);
-        header.window = peer.number;
         // All are told, whatever happens to one.
-        result = result.and(engine.send(operation, peer.world, &header, &[]).map_err(|e| core.name(e)));
+        let told = core.raise_call(operation, *rank, call).and_then(|raised| {
+            if raised {
+                return Ok(());
+            }
+            if !std::mem::replace(&mut sent, true) {
+                before();
+            }
+            send(core, operation, call, *rank)
+        });
+        result = result.and(told);
     }
     result
 }
 
-/// Ranks of the job of a group of the window's.
-fn origins(core: &Core, group: &[usize]) -> Vec<usize> {
-    group.iter().map(|rank| core.peers[*rank].world).collect()
+#[inline(never)]
+fn send(core: &Core, operation: &'static str, call: Call, rank: usize) -> Result<()> {
+    let (engine, peer) = (&core.member.engine, &core.peers[rank]);
+    if rank == core.rank() {
+        core.exposure.count_call(call, peer.world);
+        return Ok(());
+    }
+    let mut header = engine.header(if call == Call::Post { Kind::Post } else { Kind::Complete });
+    header.window = peer.number;
+    engine.send(operation, peer.world, &header, &[]).map_err(|e| core.name(e))
+}
+
+/// The first rank of a group that has not completed its accesses.
+#[inline]
+fn not_completed(core: &Core, group: &[usize]) -> Option<usize> {
+    group.iter().copied().find(|rank| !core.has_called(*rank, Call::Complete))
 }
 
 /// Opens an exposure epoch to the ranks of `group`.
@@ -59,7 +73,7 @@ pub(super) fn post(core: &Core, group: &[usize], assert: Assert) -> Result<()> {
         if !assert.has(Assert::NOSTORE) {
             core.publish("post")?;
         }
-        if assert.has(Assert::NOCHECK) { Ok(()) } else { tell(core, "post", Kind::Post, group) }
+        if assert.has(Assert::NOCHECK) { Ok(()) } else { tell(core, "post", Call::Post, group, || ()) }
     })();
     if posted.is_err() {
         core.epochs.with(Epochs::close_post);
@@ -69,15 +83,16 @@ pub(super) fn post(core: &Core, group: &[usize], assert: Assert) -> Result<()> {
 
 /// Waits until every rank of `group` has completed its accesses, and closes the exposure epoch.
 pub(super) fn wait(core: &Core, group: &[usize]) -> Result<()> {
-    let origins = origins(core, group);
-    let matching = &core.exposure.matching;
-    let what = || match matching.lock().not_completed(&origins) {
-        Some(origin) => format!("rank {origin} to call complete"),
+    let what = || match not_completed(core, group) {
+        Some(rank) => format!("rank {} to call complete", core.peers.world(rank)),
         None => "nobody".into(),
     };
-    let waited = core.member.engine.wait_until("wait", &what, None, || {
-        matching.lock().not_completed(&origins).is_none().then_some(Ok(()))
-    });
+    let waited = core.member.engine.wait_raised(
+        "wait",
+        &what,
+        || (),
+        |_| not_completed(core, group).is_none().then_some(Ok(())),
+    );
     close_post(core, group);
     waited.map_err(|e| core.name(e))?;
     core.refresh("wait")
@@ -85,9 +100,8 @@ pub(super) fn wait(core: &Core, group: &[usize]) -> Result<()> {
 
 /// [`wait`] if it would not block; whether it did.
 pub(super) fn test(core: &Core, group: &[usize]) -> Result<bool> {
-    let origins = origins(core, group);
     core.member.engine.look()?;
-    if core.exposure.matching.lock().not_completed(&origins).is_some() {
+    if not_completed(core, group).is_some() {
         return Ok(false);
     }
     close_post(core, group);
@@ -96,25 +110,24 @@ pub(super) fn test(core: &Core, group: &[usize]) -> Result<bool> {
 
 /// Closes the exposure epoch; completes that have not come are not awaited any more.
 pub(super) fn close_post(core: &Core, group: &[usize]) {
-    core.exposure.matching.lock().consume_completes(&origins(core, group));
+    group.iter().for_each(|rank| core.pair(*rank).consumed.consume(Call::Complete));
     core.epochs.with(Epochs::close_post);
 }
 
 /// Waits until `target` has posted its window to this rank.
-#[cold]
+#[inline(never)]
 pub(super) fn await_post(core: &Core, operation: &'static str, target: usize) -> Result<()> {
-    let world = core.peers[target].world;
     let what = || format!("rank {target} to post its window to this rank");
-    let posted = || core.exposure.matching.lock().is_posted(world).then_some(Ok(()));
-    let waited = core.member.engine.wait_until(operation, &what, None, posted);
+    let posted = |_| core.has_called(target, Call::Post).then_some(Ok(()));
+    let waited = core.member.engine.wait_raised(operation, &what, || (), posted);
     waited.map_err(|e| core.name(e).with_target(target))
 }
 
-/// Tells the targets of an access epoch, whose operations are complete, that it has ended.
-pub(super) fn complete(core: &Core, group: &[usize], checked: bool) -> Result<()> {
+/// Tells the targets of an access epoch, whose operations are complete, that it has ended. `order` orders stores to mapped memory
+/// before what follows, where raising a word does not.
+pub(super) fn complete(core: &Core, group: &[usize], checked: bool, order: impl Fn()) -> Result<()> {
     if checked {
-        let mut matching = core.exposure.matching.lock();
-        group.iter().for_each(|target| matching.consume_post(core.peers[*target].world));
+        group.iter().for_each(|target| core.pair(*target).consumed.consume(Call::Post));
     }
-    tell(core, "complete", Kind::Complete, group)
+    tell(core, "complete", Call::Complete, group, order)
 }

@@ -132,10 +132,11 @@ impl Access<'_> {
                     result = result.and(lock::release(self.core, target, &self.core.peers[target], ticket));
                 }
             }
-            Covers::Fenced => self.flush_stores(),
+            // Ordered before the signals of the fence that follows.
+            Covers::Fenced => {}
             Covers::Started(group) => {
-                self.flush_stores();
-                result = result.and(active::complete(self.core, group, self.checked));
+                let order = || self.flush_stores();
+                result = result.and(active::complete(self.core, group, self.checked, order));
             }
         }
         self.forget();

@@ -1,6 +1,7 @@
 //! The fence: everybody's operations are complete, everywhere (MPI-4.1 §12.5.1).
 
-use crate::collective::{self, Kind};
+use super::meeting;
+use crate::collective::Kind;
 use crate::window::Core;
 use crate::{Assert, Result};
 
@@ -19,7 +20,7 @@ pub(super) fn synchronise(core: &Core, assert: Assert) -> Result<()> {
         } else {
             Kind::Fence
         };
-        collective::barrier_as(core.comm.channel(), kind).map_err(|e| core.name(e))?;
+        meeting::meet(core, kind).map_err(|e| core.name(e))?;
     }
     core.refresh("fence")
 }

@@ -12,6 +12,7 @@ mod fence;
 mod foreign;
 mod layouts;
 mod lock;
+mod meeting;
 mod open;
 mod opened;
 mod raw;

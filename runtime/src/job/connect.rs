@@ -58,7 +58,9 @@ pub(super) fn join(mut bootstrap: Box<dyn Bootstrap>, house: House) -> Result<Jo
         _ => (Span::anonymous(CONTROL_BYTES).map_err(|e| Error::transport("init", &e)).map_err(name)?, None),
     };
     let room = room(&routes, bootstrap.in_one_process(), settings.heap);
-    let engine = Arc::new(Engine::new(rank, cards[0].token, settings, routes, house).map_err(name)?);
+    let sleepers = Control::sleepers(&memory).map_err(|e| Error::transport("init", &e)).map_err(name)?;
+    let engine = Engine::new(rank, cards[0].token, settings, routes, sleepers, house).map_err(name)?;
+    let engine = Arc::new(engine);
     let thread = engine.start_progress_thread()?;
     Ok(Job::new(Member {
         world: Arc::new(Channel::world(engine.clone())),

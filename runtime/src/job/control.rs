@@ -1,22 +1,40 @@
 //! Control words: each rank has one block of memory, seen by all ranks of its node, with a slot for each window.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use transom_transport::{Region, RegionKey, Remote, Sections, Span, Stripes, TransportResult, Updates};
 
-use crate::engine::{CONTROL_SLOT, LockWords, Routes, UPDATES_WORD};
+use crate::engine::{CONTROL_SLOT, Engine, Line, LockWords, PeerSleepers, Routes, Sleepers, UPDATES_WORD};
 use crate::{Class, Error, Result};
 
 /// Windows that a rank can have at once. Untouched slots cost address space only.
 const SLOTS: usize = 1 << 16;
 /// Bytes of a control block.
-pub(crate) const CONTROL_BYTES: usize = SECTIONS + Sections::BYTES;
+pub(crate) const CONTROL_BYTES: usize = LINES + SLOTS * TABLE;
 /// Where the locks of wide elements start, behind the slots; then those of many elements at once; then who is in the middle of an
 /// update.
 const LOCKS: usize = SLOTS * CONTROL_SLOT;
 const GRANULES: usize = LOCKS + Stripes::BYTES;
 const SECTIONS: usize = GRANULES + Stripes::BYTES;
+/// Where it is said how many threads sleep until words are raised.
+const SLEEPERS: usize = (SECTIONS + Sections::BYTES).next_multiple_of(PAGE);
+/// Where the words begin that peers raise: a table for each window, of a line for each of so many ranks. With more, those share
+/// lines whose ranks in the window leave the same remainder: the first to come has it, the others send messages.
+const LINES: usize = SLEEPERS + PAGE;
+const TABLE: usize = LINES_OF_WINDOW * Line::BYTES;
+const LINES_OF_WINDOW: usize = 64;
+const PAGE: usize = 4096;
+
+/// Where a slot says what its table of lines is like.
+const TABLE_STATE: usize = CONTROL_SLOT - 4;
+/// All zero.
+const FRESH: u32 = 0;
+/// Somebody has a line.
+const USED: u32 = 1;
+/// Of a window that not all ranks agreed to free: late signals would be taken for a later window's.
+const FORSAKEN: u32 = 2;
 
 #[derive(Debug)]
 pub(crate) struct Control {
@@ -74,10 +92,13 @@ impl Control {
         Ok((u32::from(generation) << 16 | u32::from(slot), words))
     }
 
-    /// Gives a number back.
-    pub fn close(&self, window: u32) {
+    /// Gives a number back; `agreed`: all ranks know that it goes.
+    pub fn close(&self, window: u32, agreed: bool) {
         let slot = (window & 0xffff) as u16;
-        let _ = self.memory.copy_in(usize::from(slot) * CONTROL_SLOT, &[0; CONTROL_SLOT]);
+        let lines = self.clear_lines(slot, agreed).unwrap_or(FORSAKEN);
+        let start = usize::from(slot) * CONTROL_SLOT;
+        let _ = self.memory.copy_in(start, &[0; CONTROL_SLOT]);
+        let _ = self.memory.word32(start + TABLE_STATE).map(|state| state.store(lines, Ordering::Release));
         let mut slots = self.slots.lock();
         if let Some(generation) = slots.generations.get_mut(usize::from(slot)) {
             *generation = generation.wrapping_add(1);
@@ -87,6 +108,55 @@ impl Control {
 
     fn slot(&self, memory: &Span, slot: u16) -> TransportResult<LockWords> {
         LockWords::new(memory.part(usize::from(slot) * CONTROL_SLOT, CONTROL_SLOT)?)
+    }
+
+    /// Clears a slot's table of lines, and says what it is like then.
+    fn clear_lines(&self, slot: u16, agreed: bool) -> TransportResult<u32> {
+        let state = self.memory.word32(usize::from(slot) * CONTROL_SLOT + TABLE_STATE)?;
+        // Nobody takes a line from here on who has not one already.
+        match state.swap(FORSAKEN, Ordering::AcqRel) {
+            USED if agreed => {
+                self.memory.copy_in(LINES + usize::from(slot) * TABLE, &[0; TABLE])?;
+                Ok(FRESH)
+            }
+            USED => Ok(FORSAKEN),
+            fresh_or_forsaken => Ok(fresh_or_forsaken),
+        }
+    }
+
+    /// The line in which rank `origin` of a window raises words at this rank.
+    pub fn own_line(&self, window: u32, origin: usize) -> TransportResult<Line> {
+        Line::find(&self.memory, line(window, origin))
+    }
+
+    /// The line in which this rank, `own` in the window, raises words at a peer; none where memory is not shared, or another rank
+    /// has the line.
+    pub fn line_at(
+        &self,
+        routes: &Routes,
+        peer: usize,
+        window: u32,
+        own: usize,
+    ) -> TransportResult<Option<Line>> {
+        let Some(memory) = self.of_peer(routes, peer)? else { return Ok(None) };
+        let slot = (window & 0xffff) as usize;
+        let state = memory.word32(slot * CONTROL_SLOT + TABLE_STATE)?;
+        if state.compare_exchange(FRESH, USED, Ordering::AcqRel, Ordering::Acquire) == Err(FORSAKEN) {
+            return Ok(None);
+        }
+        let line = Line::find(memory, line(window, own))?;
+        Ok(line.take(own)?.then_some(line))
+    }
+
+    /// Who sleeps at this rank. To be called once.
+    pub fn sleepers(memory: &Span) -> TransportResult<Sleepers> {
+        Sleepers::new(memory.part(SLEEPERS, Sleepers::BYTES)?)
+    }
+
+    /// Who sleeps at a peer, where memory is shared with the peer.
+    pub fn sleepers_at(&self, engine: &Engine, peer: usize) -> TransportResult<Option<PeerSleepers>> {
+        let Some(memory) = self.of_peer(&engine.routes, peer)? else { return Ok(None) };
+        PeerSleepers::new(memory.part(SLEEPERS, Sleepers::BYTES)?, &engine.sleepers).map(Some)
     }
 
     /// The locks of wide elements at this rank.
@@ -151,4 +221,9 @@ fn updates(control: &Span, window: u32, stripes: Stripes, granularity: usize) ->
     let slot = (window & 0xffff) as usize * CONTROL_SLOT;
     let granules = Stripes::new(&control.part(GRANULES, Stripes::BYTES)?)?;
     Updates::new(&control.part(slot + UPDATES_WORD, size_of::<u32>())?, granules, stripes, granularity)
+}
+
+/// Where the line of a rank of a window is.
+fn line(window: u32, rank: usize) -> usize {
+    LINES + (window & 0xffff) as usize * TABLE + rank % LINES_OF_WINDOW * Line::BYTES
 }

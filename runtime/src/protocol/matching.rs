@@ -66,6 +66,9 @@ pub struct Matching {
     transfers: Map<Key, Transfer>,
     /// For each collective under way, by communicator and number: which one it is, for the first rank that sent something.
     collectives: Map<(u64, u64), Mismatch>,
+    /// For each communicator the last word of a rank that waits in a collective whose ranks send no messages: the
+    /// collective's number, and which one it is.
+    waiting: Map<u64, (u64, Mismatch)>,
 }
 
 impl Matching {
@@ -97,12 +100,33 @@ impl Matching {
 
     /// Takes a transfer that is complete, in a rank that is in `collective`.
     pub fn take(&mut self, key: Key, collective: u8) -> Result<Option<Vec<u8>>, Mismatch> {
-        match self.collectives.get(&(key.context, key.sequence)) {
+        let found = match self.collectives.get(&(key.context, key.sequence)) {
             Some(other) if other.collective != collective => return Err(*other),
-            Some(_) => {}
-            None => return Ok(None),
+            Some(_) => self.take_partition(key),
+            None => None,
+        };
+        match self.waiting.get(&key.context) {
+            Some((sequence, other))
+                if found.is_none() && *sequence == key.sequence && other.collective != collective =>
+            {
+                Err(*other)
+            }
+            _ => Ok(found),
         }
-        Ok(self.take_partition(key))
+    }
+
+    /// A rank waits in a collective for whose data no messages are sent.
+    pub fn waits(&mut self, context: u64, sequence: u64, who: Mismatch) {
+        self.waiting.insert(context, (sequence, who));
+    }
+
+    /// Forgets who waits in a communicator's collectives up to `sequence`: this rank has come there. Returns whether nobody else
+    /// is known to wait.
+    pub fn forget_waiting(&mut self, context: u64, sequence: u64) -> bool {
+        if self.waiting.get(&context).is_some_and(|(waits, _)| *waits <= sequence) {
+            self.waiting.remove(&context);
+        }
+        self.waiting.is_empty()
     }
 
     /// Takes a transfer that is complete, of a partitioned message.
@@ -115,10 +139,12 @@ impl Matching {
 
     /// What a rank is known to be in, in another communicator.
     pub fn elsewhere(&self, source: usize, context: u64) -> Option<u8> {
-        let of_source = |(key, other): (&(u64, u64), &Mismatch)| {
-            (key.0 != context && other.source == source).then_some(other.collective)
+        let messages = self.collectives.iter().map(|(key, other)| (key.0, other));
+        let words = self.waiting.iter().map(|(context, (_, other))| (*context, other));
+        let of_source = |(other_context, other): (u64, &Mismatch)| {
+            (other_context != context && other.source == source).then_some(other.collective)
         };
-        self.collectives.iter().find_map(of_source)
+        messages.chain(words).find_map(of_source)
     }
 
     /// This rank is through with a collective: all that others send in it has been taken.
@@ -143,6 +169,19 @@ mod tests {
         assert_eq!(matching.take(elsewhere, 4), Err(Mismatch { source: 1, collective: 3 }));
         assert_eq!(matching.take(KEY, 3), Ok(Some(b"abcd".to_vec())));
         assert_eq!(matching.take(KEY, 3), Ok(None));
+    }
+
+    #[test]
+    fn who_waits_without_messages_is_known() {
+        let mut matching = Matching::default();
+        let other = Mismatch { source: 1, collective: 5 };
+        matching.waits(6, 2, other);
+        assert_eq!((matching.take(KEY, 5), matching.take(KEY, 6)), (Ok(None), Err(other)));
+        assert_eq!(matching.take(Key { sequence: 3, ..KEY }, 6), Ok(None));
+        assert_eq!((matching.elsewhere(1, 7), matching.elsewhere(1, 6)), (Some(5), None));
+        assert!(!matching.forget_waiting(6, 1));
+        assert!(matching.forget_waiting(6, 2));
+        assert_eq!(matching.take(KEY, 6), Ok(None));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! - [`runs`]: non-contiguous accesses in a message.
 //! - [`turns`]: who waits for that lock, and how they learn that it has changed.
 //! - [`dissemination`]: the rounds of a barrier.
+//! - [`signals`]: words that ranks of one node raise at each other instead of sending messages.
 //! - [`pscw`]: which posts and completes have arrived.
 //! - [`matching`]: collectives' messages waiting for whoever needs them.
 //! - [`messages`]: which message meets which receive.
@@ -15,5 +16,6 @@ pub mod matching;
 pub mod messages;
 pub mod pscw;
 pub mod runs;
+pub mod signals;
 pub mod turns;
 pub mod wire;

@@ -1,154 +1,80 @@
 //! Post, start, complete, wait: which matching calls have arrived, counted per rank (MPI-4.1 §12.5.2).
 //!
 //! A post is consumed by one start of the rank that it names, a complete by one wait. Calls may run ahead: counts keep
-//! them apart. Memory and work grow with the groups, not with the job. Pure state, without threads or messages.
+//! them apart. What arrives is counted in words that a rank of the node raises ([`super::signals`]), or by messages; what is
+//! consumed is counted here. Memory and work grow with the groups, not with the job. Pure state, without threads or messages.
 
 use std::collections::HashMap;
+use std::sync::atomic::AtomicU64;
 
-/// What has arrived at one rank, for one window. Ranks are those of the job.
+use super::signals::{Word, count};
+
+/// What one rank tells another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Call {
+    /// My window is posted to you.
+    Post,
+    /// I have completed my accesses to your window.
+    Complete,
+}
+
+/// What has arrived at one rank by messages, for one window. Ranks are those of the job.
 #[derive(Debug, Default)]
-pub struct Matching {
-    /// Posts that arrived and were not consumed; below zero: consumed before they arrived.
-    posts: HashMap<usize, i64>,
-    /// Completes that arrived and were not consumed; below zero: of an exposure that was given up.
-    completes: HashMap<usize, i64>,
+pub struct Arrivals {
+    posts: HashMap<usize, u64>,
+    completes: HashMap<usize, u64>,
 }
 
-fn add(counts: &mut HashMap<usize, i64>, rank: usize, change: i64) {
-    let count = counts.entry(rank).or_insert(0);
-    *count += change;
-    if *count == 0 {
-        counts.remove(&rank);
-    }
-}
-
-impl Matching {
-    /// `target` has posted its window to this rank.
-    pub fn posted(&mut self, target: usize) {
-        add(&mut self.posts, target, 1);
-    }
-
-    /// Whether the post of `target` that the current start waits for has arrived.
-    pub fn is_posted(&self, target: usize) -> bool {
-        self.posts.get(&target).is_some_and(|count| *count > 0)
-    }
-
-    /// The start that is matched by the next post of `target` has ended, whether or not that post has arrived.
-    pub fn consume_post(&mut self, target: usize) {
-        add(&mut self.posts, target, -1);
-    }
-
-    /// `origin` has completed an access epoch to this rank.
-    pub fn completed(&mut self, origin: usize) {
-        add(&mut self.completes, origin, 1);
-    }
-
-    /// The first of `origins` that has not completed.
-    pub fn not_completed(&self, origins: &[usize]) -> Option<usize> {
-        origins.iter().copied().find(|origin| self.completes.get(origin).is_none_or(|count| *count <= 0))
-    }
-
-    /// The wait for `origins` has ended, or will not be.
-    pub fn consume_completes(&mut self, origins: &[usize]) {
-        origins.iter().for_each(|origin| add(&mut self.completes, *origin, -1));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn calls_that_run_ahead_are_matched_in_order() {
-        let mut matching = Matching::default();
-        // Two starts without access end before any post arrives: the third needs the third post.
-        matching.consume_post(7);
-        matching.consume_post(7);
-        for _ in 0..2 {
-            matching.posted(7);
-            assert!(!matching.is_posted(7));
-        }
-        matching.posted(7);
-        assert!(matching.is_posted(7));
-        matching.consume_post(7);
-        assert!(matching.posts.is_empty());
-        // An origin completes twice before the first wait.
-        matching.completed(1);
-        matching.completed(1);
-        matching.completed(2);
-        for _ in 0..2 {
-            assert_eq!(matching.not_completed(&[1]), None);
-            matching.consume_completes(&[1]);
-        }
-        assert_eq!(matching.not_completed(&[1, 2]), Some(1));
-        assert_eq!(matching.not_completed(&[]), None);
-    }
-}
-
-/// Three participants under a model checker: two origins and a target, in every order of arrival that it finds.
-#[cfg(test)]
-mod shuttle_tests {
-    use shuttle::sync::{Arc, Condvar, Mutex};
-
-    use super::*;
-
-    /// What one rank has received, and the memory that it exposes.
-    #[derive(Default)]
-    struct Rank {
-        matching: Mutex<(Matching, Vec<u32>)>,
-        changed: Condvar,
-    }
-
-    impl Rank {
-        fn tell(&self, what: impl FnOnce(&mut Matching)) {
-            what(&mut self.matching.lock().unwrap().0);
-            self.changed.notify_all();
-        }
-
-        fn await_then(&self, ready: impl Fn(&Matching) -> bool, then: impl FnOnce(&mut Matching)) {
-            let mut state = self.matching.lock().unwrap();
-            while !ready(&state.0) {
-                state = self.changed.wait(state).unwrap();
-            }
-            then(&mut state.0);
-        }
-    }
-
-    const EPOCHS: u32 = 2;
-
-    fn origin(ranks: &[Rank; 3], me: usize) {
-        for epoch in 0..EPOCHS {
-            ranks[me].await_then(|m| m.is_posted(0), |m| m.consume_post(0));
-            ranks[0].matching.lock().unwrap().1.push(epoch);
-            ranks[0].tell(|m| m.completed(me));
-        }
-    }
-
-    fn target(ranks: &[Rank; 3]) {
-        for epoch in 0..EPOCHS {
-            assert!(ranks[0].matching.lock().unwrap().1.is_empty(), "an access before the post");
-            ranks[1].tell(|m| m.posted(0));
-            ranks[2].tell(|m| m.posted(0));
-            ranks[0].await_then(|m| m.not_completed(&[1, 2]).is_none(), |m| m.consume_completes(&[1, 2]));
-            // Both accesses of this epoch are there, and none of the next.
-            assert_eq!(std::mem::take(&mut ranks[0].matching.lock().unwrap().1), [epoch; 2]);
-        }
-    }
-
-    #[test]
-    fn shuttle_accesses_stay_within_the_exposure() {
-        let run = || {
-            let ranks: Arc<[Rank; 3]> = Arc::default();
-            let origins: Vec<_> = (1..3)
-                .map(|me| {
-                    let ranks = ranks.clone();
-                    shuttle::thread::spawn(move || origin(&ranks, me))
-                })
-                .collect();
-            target(&ranks);
-            origins.into_iter().for_each(|origin| origin.join().unwrap());
+impl Arrivals {
+    /// `rank` has told this one by a message.
+    pub fn arrived(&mut self, call: Call, rank: usize) {
+        let counts = match call {
+            Call::Post => &mut self.posts,
+            Call::Complete => &mut self.completes,
         };
-        shuttle::check_random(run, 4_000);
-        shuttle::check_pct(run, 4_000, 3);
+        let arrived = counts.entry(rank).or_insert(0);
+        *arrived = arrived.wrapping_add(1);
+    }
+
+    /// How often it has.
+    pub fn count(&self, call: Call, rank: usize) -> u64 {
+        let counts = match call {
+            Call::Post => &self.posts,
+            Call::Complete => &self.completes,
+        };
+        counts.get(&rank).copied().unwrap_or(0)
     }
 }
+
+/// How many of one peer's calls have been consumed.
+#[derive(Debug, Default)]
+pub struct Consumed<W = AtomicU64> {
+    posts: W,
+    completes: W,
+}
+
+impl<W: Word> Consumed<W> {
+    fn of(&self, call: Call) -> &W {
+        match call {
+            Call::Post => &self.posts,
+            Call::Complete => &self.completes,
+        }
+    }
+
+    /// Whether one of those that have arrived, by words and by messages together, is still to be consumed. Some may have been
+    /// consumed before they arrived: ends of epochs without access, and exposures that were given up.
+    #[inline]
+    pub fn is_open(&self, call: Call, arrived: u64) -> bool {
+        arrived.wrapping_sub(self.of(call).read()).cast_signed() > 0
+    }
+
+    /// Consumes the next, whether or not it has arrived. One thread at a time.
+    #[inline]
+    pub fn consume(&self, call: Call) {
+        count(self.of(call));
+    }
+}
+
+#[cfg(test)]
+#[path = "pscw_tests.rs"]
+mod tests;

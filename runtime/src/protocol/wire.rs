@@ -53,6 +53,11 @@ pub enum Kind {
     ForgetRegion = 18,
     /// I have given up waiting for the window's lock: hold my ticket, and release it at its turn; as [`Kind::Unlock`].
     Abandon = 19,
+    /// I have raised a word of yours while you slept: look at your words.
+    Ring = 20,
+    /// I have been waiting for a while in collective `op`, of sequence number `offset`, for ranks that raise words: if you are in
+    /// another one, say so. Context as in a collective's data.
+    Waiting = 21,
     /// A whole message: `offset` its tag, the payload its bytes; `window` and `request` are the communicator's
     /// context. If `op` is 1, say [`Kind::Done`] to number `value` when it is received.
     Eager = 32,
@@ -91,6 +96,8 @@ impl Kind {
             17 => Self::FindRegion,
             18 => Self::ForgetRegion,
             19 => Self::Abandon,
+            20 => Self::Ring,
+            21 => Self::Waiting,
             32 => Self::Eager,
             33 => Self::Announce,
             34 => Self::Clear,

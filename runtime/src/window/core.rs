@@ -204,6 +204,7 @@ impl Drop for Core {
             self.member.reporter.window(self.number, self.name.get_mut(), &counters.explanation());
         }
         engine.exposures.remove(self.number);
+        engine.forget_waiting(self.comm.context(), u64::MAX);
         let regions = self.exposure.regions().map(|regions| regions.detach_all()).unwrap_or_default();
         if self.of_user || !regions.is_empty() {
             let peers = (0..self.peers.len()).filter(|rank| *rank != self.rank());
@@ -213,9 +214,10 @@ impl Drop for Core {
         drop(regions);
         self.attachments.lock().clear();
         self.registrations.lock().clear();
-        self.member.control.close(self.number);
+        let freed = *self.freed.get_mut();
+        self.member.control.close(self.number, freed);
         if let Some(piece) = &self.piece
-            && !*self.freed.get_mut()
+            && !freed
         {
             piece.retire();
         }

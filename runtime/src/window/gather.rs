@@ -50,7 +50,8 @@ pub(super) struct Made {
 impl Made {
     fn undo(self, member: &Member) {
         member.engine.exposures.remove(self.number);
-        member.control.close(self.number);
+        // No rank has a window of this number, so nobody signals.
+        member.control.close(self.number, true);
     }
 }
 

@@ -12,6 +12,7 @@ mod local;
 mod make;
 mod notifications;
 mod options;
+mod pair;
 mod peer;
 mod plan;
 mod shared;
@@ -26,6 +27,7 @@ pub use domain::device_path;
 pub(crate) use domain::{Domain, WORD, Wanted, is_devices};
 pub use local::Local;
 pub use options::{Flavour, Info, MemoryModel, WindowOptions};
+pub(crate) use pair::Pair;
 pub(crate) use peer::{Peer, Reach};
 
 use crate::collective::{self, Kind};

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use transom_transport::{RegionKey, Remote, Span, Stripes, Updates};
 
-use super::Core;
+use super::{Core, Pair};
 use crate::engine::{Exposed, Known, LockWords, RegionCard, Regions, Target};
 use crate::job::Member;
 use crate::protocol::wire::Kind;
@@ -32,6 +32,8 @@ pub(crate) struct Peer {
     pub stripes: OnceLock<Stripes>,
     /// How its elements are updated, if others map its memory.
     pub updates: OnceLock<Updates>,
+    /// Signals to and from the peer, in epochs that want them.
+    pub pair: OnceLock<Box<Pair>>,
 }
 
 impl Peer {
@@ -48,6 +50,7 @@ impl Peer {
             lock: OnceLock::new(),
             stripes: OnceLock::new(),
             updates: OnceLock::new(),
+            pair: OnceLock::new(),
         }
     }
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::Span;
-use crate::TransportResult;
+use crate::{TransportResult, barrier};
 
 /// A cache line each, so that threads do not slow each other down.
 const LINE: usize = 64;
@@ -21,10 +21,6 @@ const READY: usize = 0;
 const USED: usize = 4;
 /// The line of all threads for which no slot is left. Slot `i` is the line `i + 1` behind it.
 const CROWD: usize = LINE;
-
-/// `MEMBARRIER_CMD_GLOBAL_EXPEDITED` and `MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED` of linux/membarrier.h.
-const BARRIER: libc::c_int = 1 << 1;
-const REGISTER: libc::c_int = 1 << 2;
 
 /// The sections of one rank's threads, in memory that the ranks of its node map.
 #[derive(Debug)]
@@ -64,20 +60,20 @@ impl Sections {
     pub fn new(memory: &Span) -> TransportResult<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let memory = memory.part(0, Self::BYTES)?;
-        let ready = membarrier(REGISTER);
+        let ready = barrier::join();
         memory.word32(READY)?.store(u32::from(ready), Ordering::Release);
         let free = Arc::new(Mutex::new((0..SLOTS).rev().collect()));
         Ok(Self { memory, id: NEXT.fetch_add(1, Ordering::Relaxed), free })
     }
 
-    /// Whether nobody of the rank whose sections are in `memory` is inside who entered before [`barrier`] was called.
+    /// Whether nobody of the rank whose sections are in `memory` is inside who entered before [`barrier::everywhere`] was called.
     pub fn are_empty(memory: &Span) -> bool {
         let word = |at| memory.word32(at).ok().map(|word| word.load(Ordering::Acquire));
         let (Some(1), Some(used)) = (word(READY), word(USED)) else { return false };
         (0..=(used as usize).min(SLOTS)).all(|line| word(CROWD + line * LINE) == Some(0))
     }
 
-    /// Calls `attempt` inside: whoever finds the sections empty afterwards sees what it did, and whoever called [`barrier`] before
+    /// Calls `attempt` inside: whoever finds the sections empty afterwards sees what it did, and whoever called [`barrier::everywhere`] before
     /// has made his earlier stores known to it.
     #[inline]
     pub(super) fn inside<R>(&self, attempt: impl FnOnce() -> R) -> R {
@@ -126,7 +122,7 @@ impl Sections {
 
 /// A thread's word: the CPU's, or a model checker's.
 pub(super) trait Word {
-    /// Stores; nothing later in this thread comes before it for whoever has called [`barrier`].
+    /// Stores; nothing later in this thread comes before it for whoever has called [`barrier::everywhere`].
     fn enter(&self);
     /// Stores; everything earlier in this thread comes before it.
     fn leave(&self);
@@ -169,16 +165,6 @@ impl Drop for All {
     }
 }
 
-/// Has every thread of every process that has [`Sections`] execute a memory barrier. Says whether the system does that.
-pub(super) fn barrier() -> bool {
-    membarrier(BARRIER)
-}
-
-fn membarrier(command: libc::c_int) -> bool {
-    // SAFETY: membarrier(2) touches no memory of the caller; flags and CPU are 0.
-    unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -190,7 +176,7 @@ mod tests {
     #[test]
     fn are_seen_while_somebody_is_inside() {
         let sections = sections();
-        assert!(barrier() && Sections::are_empty(&sections.memory));
+        assert!(barrier::everywhere() && Sections::are_empty(&sections.memory));
         for _ in 0..2 {
             sections.inside(|| assert!(!Sections::are_empty(&sections.memory)));
             assert!(Sections::are_empty(&sections.memory));

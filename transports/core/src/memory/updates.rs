@@ -13,9 +13,9 @@
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use super::sections::{self, Sections};
+use super::sections::Sections;
 use super::{Span, Stripes};
-use crate::{DataType, ReduceOp, TransportError, TransportResult, reduce_valid};
+use crate::{DataType, ReduceOp, TransportError, TransportResult, barrier, reduce_valid};
 
 const ATOMIC: u32 = 0;
 const LEAVING: u32 = 1;
@@ -196,7 +196,7 @@ impl Updates {
     /// who update these elements are empty ([`Sections::are_empty`]).
     pub fn leave(&self, are_empty: impl FnOnce() -> bool) {
         if let Ok(state) = self.state.word32(0) {
-            leave(state, sections::barrier, are_empty);
+            leave(state, barrier::everywhere, are_empty);
         }
     }
 }
