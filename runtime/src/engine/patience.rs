@@ -10,7 +10,7 @@ const SPIN_SHARED: Duration = Duration::from_micros(50);
 /// answer is likely to wait for this one: it is offered at every look.
 const KEEP: Duration = Duration::from_micros(2);
 /// Looks at words between two polls, where a wait keeps its core: as long as a signal takes, most often.
-const LOOKS: u32 = 16;
+const LOOKS: u32 = 32;
 /// A core that comes back later than this went to somebody who computes: a thread that yields waits for the end of such a
 /// time slice, one that sleeps is woken in front of it.
 const SLICE: Duration = Duration::from_micros(500);

@@ -12,7 +12,7 @@ pub(super) const SHORT_NAP: Duration = Duration::from_micros(100);
 /// Longest sleep without a look at the deadline and at failures.
 pub(super) const LONG_NAP: Duration = Duration::from_millis(100);
 /// How long a wait for words is silent.
-const LINGER: Duration = Duration::from_millis(1);
+const LINGER: Duration = Duration::from_millis(10);
 /// Polls between two looks at the clock.
 const POLLS_PER_LOOK: u32 = 16;
 
@@ -54,7 +54,6 @@ impl Engine {
                 if let Some(result) = ready(false) {
                     return Some(result);
                 }
-                std::hint::spin_loop();
             }
             ready(messages)
         };
@@ -96,7 +95,7 @@ impl Engine {
             let waited = now - *clock.get_or_insert(now);
             self.check_wait(operation, what, waited)?;
             let step = self.progress.patience().next(&mut idle, now);
-            if (step == Step::Sleep || waited >= LINGER)
+            if waited >= LINGER
                 && let Some(linger) = raised.take()
             {
                 linger();
@@ -108,7 +107,11 @@ impl Engine {
             if by_words && let Some(result) = ready(false) {
                 return result;
             }
-            let nap = if asleep.as_ref().is_some_and(Option::is_none) { SHORT_NAP } else { nap };
+            let nap = match asleep {
+                Some(None) => SHORT_NAP,
+                _ if raised.is_some() => LINGER,
+                _ => nap,
+            };
             // Traffic that a provider serves by itself is no event of ours: poll on after a wake-up, too.
             if inside.sleep(self, seen, nap) {
                 idle = Idle::default();

@@ -44,8 +44,8 @@ impl Core {
     #[cold]
     fn make_pair(&self, rank: usize) -> Box<Pair> {
         let near = rank != self.rank && self.member.engine.routes.is_near(self.peers.world(rank));
-        // A line that cannot be found is read by nobody: its rank cannot raise it either.
-        let line = near.then(|| self.member.control.own_line(self.number, rank).ok()).flatten();
+        // A line that cannot be found is nobody's: its rank cannot raise words in it either.
+        let line = near.then(|| self.member.control.own_line(self.number, rank).ok().flatten()).flatten();
         Box::new(Pair { heard: line, told: OnceLock::new(), consumed: Consumed::default() })
     }
 

@@ -138,3 +138,45 @@ pub fn assertions_that_differ(job: &Job) -> Result<()> {
     }
     Ok(())
 }
+
+/// A rank that frees the window while another fences: both are told.
+pub fn a_free_meets_a_fence(job: &Job) -> Result<()> {
+    let window = job.allocate::<u64>(1)?;
+    window.explicit().fence(Assert::NOSUCCEED)?;
+    let met = if job.rank() == 0 {
+        let fenced = window.explicit().fence(Assert::NONE);
+        drop(window);
+        fenced
+    } else {
+        window.free()
+    };
+    let error = met.unwrap_err();
+    assert_eq!(error.class(), Class::Collective, "{error}");
+    let other = if job.rank() == 0 { "is in free" } else { "is in fence" };
+    assert!(error.message().contains(other), "{error}");
+    job.barrier()
+}
+
+/// A window whose ranks have not agreed to free it leaves no signals to the next.
+pub fn windows_that_are_dropped(job: &Job) -> Result<()> {
+    let (rank, right) = (job.rank(), (job.rank() + 1) % job.size());
+    for round in 1..=4 {
+        let window = job.allocate::<u64>(1)?;
+        let rma = window.explicit();
+        for value in 1..=round {
+            rma.fence(Assert::NONE)?;
+            rma.put(right, 0, &[value])?;
+            rma.fence(Assert::NOSUCCEED)?;
+            assert_eq!(window.local().get(0)?, value);
+            // One complete more than is waited for, where there are others.
+            rma.post(&[rank], Assert::NONE)?;
+            rma.start(&[rank, right][..1 + usize::from(right > rank)], Assert::NONE)?;
+            rma.complete()?;
+            rma.wait()?;
+        }
+        drop(rma);
+        drop(window);
+        job.barrier()?;
+    }
+    Ok(())
+}

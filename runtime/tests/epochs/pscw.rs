@@ -174,3 +174,24 @@ pub fn wrong_groups(job: &Job) -> Result<()> {
         Ok(())
     })
 }
+
+/// In a window of many ranks some share the words in which they would signal, and send messages instead.
+pub fn more_ranks_than_lines(job: &Job) -> Result<()> {
+    let (rank, size) = (job.rank(), job.size());
+    let window = job.allocate::<u64>(size)?;
+    let (rma, others) = (window.explicit(), (1..size).collect::<Vec<_>>());
+    for round in 1..=3 {
+        if rank == 0 {
+            rma.post(&others, NONE)?;
+            rma.wait()?;
+            assert_eq!(window.local().to_vec()?[1..], vec![round; size - 1]);
+        } else {
+            rma.start(&[0], NONE)?;
+            rma.put(0, rank, &[round])?;
+            rma.complete()?;
+        }
+        rma.fence(Assert::NOSUCCEED)?;
+    }
+    drop(rma);
+    window.free()
+}
