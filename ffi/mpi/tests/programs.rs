@@ -113,7 +113,7 @@ fn threads_on_a_window() {
 
 #[test]
 fn shared_windows() {
-    run("shared", &[1, 2, 3], &["shm"]);
+    run("shared", &[1, 2, 3], &BOTH);
 }
 
 /// Each function of windows is in the table of wrong arguments.

@@ -129,6 +129,9 @@ impl<T: Element> Window<T> {
         if rank == core.rank() {
             return Ok(self.local());
         }
+        if let Some(memory) = core.peers.mapped(rank) {
+            return Ok(Local::new(memory));
+        }
         match &core.remote(NAME, rank, peer)?.direct {
             Some(memory) => Ok(Local::new(memory)),
             None => fail(Class::RmaShared, "the rank shares no memory with this one: use put and get"),

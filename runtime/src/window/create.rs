@@ -51,10 +51,10 @@ impl Core {
             comm.exchange(Kind::Window, &wish::<T>(comm, operation, &memory, options)).map_err(at)?;
         let hints = agree(operation, &wishes).map_err(at)?;
         let flavour = wishes[0].flavour;
-        let (memory, remotes) = match memory {
+        let (memory, mapped) = match memory {
             Memory::Shared(_) => {
-                let (part, remotes) = shared::make(comm, operation, &wishes, &hints).map_err(at)?;
-                (Memory::Part(part, None), remotes)
+                let parts = shared::make(comm, operation, &wishes, &hints).map_err(at)?;
+                (Memory::Part(parts[comm.rank()].clone(), None), parts)
             }
             memory => (memory, Vec::new()),
         };
@@ -66,7 +66,7 @@ impl Core {
         };
         let mixed = member.engine.settings.fault == Some(Fault::MixedAtomics);
         let domain = domain(&wishes, flavour, hints.atomics, mixed);
-        let (made, mut parts) = gather(comm, operation, memory, remotes, &wishes, &hints).map_err(at)?;
+        let (made, mut parts) = gather(comm, operation, memory, mapped, &wishes, &hints).map_err(at)?;
         if domain == Domain::Cpu {
             parts.device = None;
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use serde::{Deserialize, Serialize};
-use transom_transport::{Region, Remote, Span};
+use transom_transport::{Region, Span};
 
 use super::copies::Copies;
 use super::create::{Memory, allocate, copies, failed, refuse_if_asked, register};
@@ -55,12 +55,12 @@ impl Made {
     }
 }
 
-/// Makes this rank's part, and learns of the others'. `remotes`: theirs, if they are mapped here already. Collective.
+/// Makes this rank's part, and learns of the others'. `mapped`: all parts, if they are mapped here already. Collective.
 pub(super) fn gather(
     comm: &Communicator,
     operation: &'static str,
     memory: Memory,
-    remotes: Vec<Remote>,
+    mapped: Vec<Span>,
     wishes: &[Wish],
     hints: &Hints,
 ) -> Result<(Made, Parts)> {
@@ -75,7 +75,7 @@ pub(super) fn gather(
     let offers = comm.exchange(Kind::Window, &offer).and_then(|offers| all(operation, offers));
     let (made, offers) = settle(member, made.map(Some), offers)?;
     let made = made.ok_or_else(|| Error::new(Class::System, operation, "this rank has no part"))?;
-    Ok((made, parts_apart(comm, wishes, offers, remotes)))
+    Ok((made, parts_apart(comm, wishes, offers, mapped)))
 }
 
 /// As [`gather`], in the ranks' heaps. `None`, at all ranks, if they have no place for it.
@@ -176,23 +176,26 @@ fn parts(wishes: &[Wish], numbers: Vec<u32>, source: Source) -> Parts {
         numbers: PerRank::of(numbers),
         source,
         device: None,
+        mapped: Box::default(),
     }
 }
 
-fn parts_apart(comm: &Communicator, wishes: &[Wish], offers: Vec<Apart>, remotes: Vec<Remote>) -> Parts {
+fn parts_apart(comm: &Communicator, wishes: &[Wish], offers: Vec<Apart>, mapped: Vec<Span>) -> Parts {
     let routes = &comm.member().engine.routes;
     let key =
         |(rank, (_, keys)): (usize, &Apart)| key_for(keys, routes.to(comm.channel().job_rank(rank)).name());
-    let source = if remotes.is_empty() {
-        Source::Keys(PerRank::of(offers.iter().enumerate().map(key).collect()))
+    let is_near = |rank| rank == comm.rank() || routes.is_near(comm.channel().job_rank(rank));
+    // Where transfers are told to go by a network, they do so in memory that is mapped, too.
+    let source = if !mapped.is_empty() && (0..comm.size()).all(is_near) {
+        Source::Mapped
     } else {
-        Source::Mapped(remotes.into())
+        Source::Keys(PerRank::of(offers.iter().enumerate().map(key).collect()))
     };
     let device = routes
         .device()
         .map(|device| PerRank::of(offers.iter().map(|(_, keys)| key_for(keys, device.name())).collect()));
     let parts = parts(wishes, offers.iter().map(|(number, _)| *number).collect(), source);
-    Parts { device, ..parts }
+    Parts { device, mapped: mapped.into(), ..parts }
 }
 
 fn parts_in_heaps(comm: &Communicator, wishes: &[Wish], offers: &[InHeap], start: usize) -> Parts {

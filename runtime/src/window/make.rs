@@ -45,7 +45,7 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// As [`Communicator::allocate`]; ranks that share no memory ([`Class::RmaShared`]).
+    /// As [`Communicator::allocate`]; ranks of several hosts ([`Class::RmaShared`]).
     pub fn allocate_shared<T: Element>(&self, len: usize) -> Result<Window<T>> {
         self.allocate_shared_with(len, &WindowOptions::default())
     }

@@ -4,7 +4,7 @@
 use std::ops::Index;
 use std::sync::{Arc, OnceLock};
 
-use transom_transport::{RegionKey, Remote, TransportResult};
+use transom_transport::{RegionKey, Remote, Span, TransportResult};
 
 use super::Peer;
 use crate::comm::Channel;
@@ -44,8 +44,8 @@ impl<T: PartialEq> PerRank<T> {
 pub(super) enum Source {
     /// Regions of this window, with their keys on the transports that lead there.
     Keys(PerRank<RegionKey>),
-    /// Memory that is mapped here already.
-    Mapped(Box<[Remote]>),
+    /// [`Parts::mapped`].
+    Mapped,
     /// Pieces of the ranks' heaps, at the same offset; whether their addresses are the same, too.
     Heap { heap: Arc<Heap>, start: usize, same_address: bool },
 }
@@ -62,6 +62,8 @@ pub(super) struct Parts {
     pub source: Source,
     /// Keys for the device that has atomics, where it updates elements.
     pub device: Option<PerRank<RegionKey>>,
+    /// The ranks' memory as mapped here, of windows in one piece of memory that all map.
+    pub mapped: Box<[Span]>,
 }
 
 type Leaf = OnceLock<Box<[OnceLock<Box<Peer>>]>>;
@@ -151,13 +153,18 @@ impl Peers {
             Source::Heap { heap, start, .. } => {
                 heap.address_of(self.world(rank)).map(|address| address + start)
             }
-            Source::Keys(_) | Source::Mapped(_) => None,
+            Source::Keys(_) | Source::Mapped => None,
         }
     }
 
     /// Whether that address is known and the same at all ranks.
     pub fn same_address(&self) -> bool {
         matches!(self.parts.source, Source::Heap { same_address: true, .. })
+    }
+
+    /// The memory of a rank of the window, where all map it as one piece.
+    pub fn mapped(&self, rank: usize) -> Option<&Span> {
+        self.parts.mapped.get(rank)
     }
 
     /// Makes the memory of a rank of the window accessible to this rank's device, for its atomics.
@@ -171,7 +178,10 @@ impl Peers {
         let world = self.world(rank);
         match &self.parts.source {
             Source::Keys(keys) => self.channel.engine.routes.to(world).attach(world, keys.get(rank)),
-            Source::Mapped(remotes) => Ok(remotes[rank].clone()),
+            Source::Mapped => {
+                let memory = self.parts.mapped[rank].clone();
+                Ok(Remote { peer: world, len: memory.len(), direct: Some(memory), base: 0, key: 0 })
+            }
             Source::Heap { heap, start, .. } => {
                 heap.attach(&self.channel.engine.routes, world, *start, self.bytes(rank))
             }

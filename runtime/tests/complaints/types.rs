@@ -68,9 +68,7 @@ pub fn memory_that_is_not_there(job: &Job) -> Result<()> {
         job.allocate::<u8>(len(job.rank())).map(drop),
         job.allocate_with::<u8>(len(job.rank()), &separate).map(drop),
     ];
-    if job.transport(0).is_some_and(|(name, _)| name == "shm") {
-        results.push(job.allocate_shared::<u8>(len(job.rank())).map(drop));
-    }
+    results.push(job.allocate_shared::<u8>(len(job.rank())).map(drop));
     for result in results {
         let error = result.unwrap_err();
         assert_eq!(error.class(), transom::Class::NoMemory, "{error}");

@@ -1,6 +1,6 @@
 //! A program's windows.
 
-use transom::{Element, Integer, Job, Local, MemoryModel, Result, Window, WindowOptions};
+use transom::{Class, Element, Integer, Job, Local, MemoryModel, Result, Window, WindowOptions};
 use zerocopy::IntoBytes;
 
 use super::model::Memory;
@@ -36,10 +36,13 @@ impl<'a, T: Cell> Windows<'a, T> {
         };
         let regions = &program.regions[rank];
         let (len, own) = (regions[0] / size_of::<T>(), options(program.units[rank]));
-        let mapped = (0..job.size()).all(|rank| job.transport(rank).is_some_and(|(name, _)| name == "shm"));
         let first = match program.kind {
-            Kind::Shared if mapped => job.allocate_shared_with(len, &own)?,
-            Kind::Allocate | Kind::Shared => job.allocate_with(len, &own)?,
+            Kind::Shared => match job.allocate_shared_with(len, &own) {
+                // Of several hosts.
+                Err(error) if error.class() == Class::RmaShared => job.allocate_with(len, &own)?,
+                made => made?,
+            },
+            Kind::Allocate => job.allocate_with(len, &own)?,
             Kind::Create => job.create_with(vec![T::new_zeroed(); len], &own)?,
             Kind::Dynamic => job.dynamic_with(&own)?,
         };

@@ -44,6 +44,7 @@ pub const PROGRAMS: &[(&str, Program)] = &[
     ("displacement_units", windows::displacement_units),
     ("windows_of_users_memory", windows::windows_of_users_memory),
     ("many_windows", windows::many_windows),
+    ("memory_is_shared_within_a_host", windows::memory_is_shared_within_a_host),
     ("every_request_in_every_way", requests::every_request_in_every_way),
     ("many_requests_at_once", requests::many_requests_at_once),
     ("addresses_of_peers", windows::addresses_of_peers),

@@ -1,6 +1,6 @@
 //! Windows: sizes, units, memory, and collectives around them.
 
-use transom::{Job, Max, Result, Sum, Window, WindowOptions};
+use transom::{Class, Job, Max, Result, Sum, Window, WindowOptions};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use super::neighbours;
@@ -35,6 +35,32 @@ pub fn displacement_units(job: &Job) -> Result<()> {
     window.fence(|epoch| epoch.put(right, 8 / unit(right), &value))?;
     assert_eq!(window.local().to_vec()?, [0, 0, left as u32 + 1, 0]);
     window.free()
+}
+
+/// Whatever transports there are: over ranks of one host, shared windows can be made, over ranks of several they are refused.
+pub fn memory_is_shared_within_a_host(job: &Job) -> Result<()> {
+    let (left, right) = neighbours(job);
+    // `transom run` tells; other launchers do not.
+    let hosts = std::env::var("TRANSOM_HOST_COUNT").ok().and_then(|count| count.parse::<usize>().ok());
+    match (job.allocate_shared::<u32>(2), hosts) {
+        (Ok(window), None | Some(1)) => {
+            window.local().set(0, job.rank() as u32)?;
+            window.fence(|epoch| epoch.put_value(right, 1, 7 + job.rank() as u32))?;
+            job.barrier()?;
+            window.sync()?;
+            assert_eq!(
+                (window.shared(right)?.get(0)?, window.local().get(1)?),
+                (right as u32, 7 + left as u32)
+            );
+            window.free()
+        }
+        (Err(error), None | Some(2..)) => {
+            assert_eq!(error.class(), Class::RmaShared);
+            assert!(error.message().contains("another host"), "{error}");
+            Ok(())
+        }
+        (made, hosts) => panic!("{:?} on {hosts:?} hosts", made.map(drop)),
+    }
 }
 
 pub fn windows_of_users_memory(job: &Job) -> Result<()> {

@@ -35,26 +35,19 @@ tests! {
     RANKS, attributes::attributes => attributes_over_shm, attributes_over_ofi;
     RANKS, attributes::hints => hints_over_shm, hints_over_ofi;
     RANKS, attributes::errors => errors_say_what_to_do_over_shm, errors_say_what_to_do_over_ofi;
+    RANKS, shared::contiguous => shared_contiguous_over_shm, shared_contiguous_over_ofi;
+    RANKS, shared::noncontiguous => shared_noncontiguous_over_shm, shared_noncontiguous_over_ofi;
+    RANKS, shared::empty => shared_empty_over_shm, shared_empty_over_ofi;
+    RANKS, shared::operations_go_by_the_transport => operations_on_shared_over_shm, operations_on_shared_over_ofi;
     RANKS, shared::refused => shared_where_it_cannot_be_over_shm, shared_where_it_cannot_be_over_ofi;
 }
 
-/// Shared windows: over shared memory.
 #[test]
-fn shared_contiguous() {
-    tests::run("shm", "shared_contiguous", &RANKS, shared::contiguous);
-}
-
-#[test]
-fn shared_noncontiguous() {
-    tests::run("shm", "shared_noncontiguous", &RANKS, shared::noncontiguous);
-}
-
-#[test]
-fn shared_empty() {
-    tests::run("shm", "shared_empty", &RANKS, shared::empty);
-}
-
-#[test]
-fn shared_over_ofi_is_an_error() {
-    tests::run("ofi", "shared_over_ofi_is_an_error", &RANKS, shared::no_memory_is_shared);
+fn allocated_memory_is_not_shared_over_ofi() {
+    tests::run(
+        "ofi",
+        "allocated_memory_is_not_shared_over_ofi",
+        &RANKS,
+        shared::not_where_all_is_told_to_go_by_a_network,
+    );
 }

@@ -1,5 +1,6 @@
 //! Windows in memory that all ranks map.
 
+use transom::explain::{Kind, Path, Reason};
 use transom::{Class, Flavour, Job, LockKind, MemoryModel, Result, Sum, WindowOptions};
 
 /// The parts lie one behind the other, in the order of ranks, also where some are empty.
@@ -84,12 +85,38 @@ pub fn refused(job: &Job) -> Result<()> {
     window.free()
 }
 
-/// Over a transport without shared memory the same error at all ranks, and the job goes on. A rank shares memory with itself.
-pub fn no_memory_is_shared(job: &Job) -> Result<()> {
+/// Memory that all map changes nothing about how operations go to it.
+pub fn operations_go_by_the_transport(job: &Job) -> Result<()> {
+    let (rank, size) = (job.rank(), job.size());
+    let right = (rank + 1) % size;
+    let window =
+        job.allocate_shared_with::<u64>(600, &WindowOptions::default().with("transom_explain", "true"))?;
+    let many = vec![rank as u64 + 1; 500];
+    window.fence(|epoch| {
+        epoch.put(right, 0, &many)?;
+        epoch.accumulate(right, 500, Sum, &[3; 100])
+    })?;
+    window.fence(|epoch| epoch.fetch_add(right, 599, 1).map(drop))?;
+    job.barrier()?;
+    window.sync()?;
+    for peer in 0..size {
+        let mut found = vec![0; 600];
+        window.shared(peer)?.read(0, &mut found)?;
+        let left = (peer + size - 1) % size;
+        let expected = [vec![left as u64 + 1; 500], vec![3; 99], vec![4]].concat();
+        assert_eq!(found, expected, "of rank {peer}");
+    }
+    let explanation = window.explain();
+    let mapped = explanation.by_reason(Kind::Put, Path::Direct, Reason::Mapped).operations;
+    let by_shm = job.transport(right).is_some_and(|(name, _)| name == "shm");
+    assert_eq!(mapped, u64::from(size > 1 && by_shm));
+    job.barrier()?;
+    window.free()
+}
+
+/// A job that is told to use a network shares the memory of windows that ask for it, and no other's.
+pub fn not_where_all_is_told_to_go_by_a_network(job: &Job) -> Result<()> {
     if job.size() > 1 {
-        let error = job.allocate_shared::<u32>(1).unwrap_err();
-        assert_eq!(error.class(), Class::RmaShared);
-        assert!(error.message().contains("TRANSOM_TRANSPORT"), "{error}");
         let window = job.allocate::<u32>(1)?;
         let error = window.shared((job.rank() + 1) % job.size()).unwrap_err();
         assert_eq!(error.class(), Class::RmaShared);

@@ -1,6 +1,9 @@
 //! What ranks tell each other: where a rank's queue and doorbell are, and where a region is.
 
+use transom_transport::{Span, TransportError, TransportResult};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+use crate::file;
 
 /// A rank's address: its host, and the memory file that holds its message queue.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
@@ -34,6 +37,26 @@ pub struct Key {
     pub start: u64,
     /// Length in bytes.
     pub len: u64,
+}
+
+impl Key {
+    /// Maps the part of a memory file.
+    pub fn map(&self, peer: usize) -> TransportResult<Span> {
+        let malformed = TransportError::Malformed { peer, what: "shared-memory region key" };
+        let (Ok(start), Ok(len)) = (usize::try_from(self.start), usize::try_from(self.len)) else {
+            return Err(malformed);
+        };
+        if len == 0 {
+            return Ok(Span::empty());
+        }
+        if self.file == NO_FILE || start.checked_add(len).is_none() {
+            return Err(malformed);
+        }
+        file::open(self.pid, self.file, self.inode, start, len).map_err(|e| TransportError::Peer {
+            peer,
+            reason: format!("mapping its window from /proc/{}: {e}", self.pid),
+        })
+    }
 }
 
 /// [`Key::file`] of memory that is in no file: reached by cross-memory attach.

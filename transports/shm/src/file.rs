@@ -1,7 +1,7 @@
 //! Anonymous memory files: made here, opened by peers.
 
 use std::fs::{File, OpenOptions};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 
 use memmap2::{MmapOptions, MmapRaw};
@@ -54,8 +54,13 @@ pub fn open(pid: u32, fd: u32, inode: u64, start: usize, len: usize) -> std::io:
     Span::from_mapping(map).part(before, len).map_err(std::io::Error::other)
 }
 
+/// The number of a descriptor, for peers to open the same file.
+pub fn descriptor(fd: &BorrowedFd<'_>) -> u32 {
+    fd.as_raw_fd().cast_unsigned()
+}
+
 /// The inode number of a memory file: its identity.
-pub fn inode(file: std::os::fd::BorrowedFd<'_>) -> TransportResult<u64> {
+pub fn inode(file: BorrowedFd<'_>) -> TransportResult<u64> {
     let file = file.try_clone_to_owned().map(File::from).map_err(|e| TransportError::io("dup", &e))?;
     Ok(file.metadata().map_err(|e| TransportError::io("fstat", &e))?.ino())
 }

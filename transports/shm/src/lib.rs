@@ -18,7 +18,9 @@ mod doorbell;
 mod file;
 mod host;
 mod queue;
+mod shared;
 mod shm;
 
 pub use host::host_identity;
+pub use shared::{allocate_shared, map_shared};
 pub use shm::Shm;

@@ -60,7 +60,7 @@ impl Shm {
         let address = Address {
             host: host::host_identity(),
             pid: std::process::id(),
-            queue: descriptor(&fd),
+            queue: file::descriptor(&fd),
             inode: file::inode(fd)?,
             doorbell: doorbell.fd().cast_unsigned(),
             layout: LAYOUT,
@@ -91,11 +91,6 @@ impl Shm {
             .and_then(OnceLock::get)
             .ok_or_else(|| TransportError::Peer { peer, reason: "not connected".into() })
     }
-}
-
-fn descriptor(fd: &std::os::fd::BorrowedFd<'_>) -> u32 {
-    use std::os::fd::AsRawFd;
-    fd.as_raw_fd().cast_unsigned()
 }
 
 /// A registration needs no action here: the kernel checks who may open or attach.
@@ -164,7 +159,7 @@ impl Transport for Shm {
             len: memory.len() as u64,
         };
         if let Some((fd, start)) = memory.file() {
-            key = Key { file: descriptor(&fd), inode: file::inode(fd)?, start: start as u64, ..key };
+            key = Key { file: file::descriptor(&fd), inode: file::inode(fd)?, start: start as u64, ..key };
         }
         Ok(Box::new(ShmRegion { key, _memory: memory.clone() }))
     }
@@ -173,22 +168,7 @@ impl Transport for Shm {
         let malformed = TransportError::Malformed { peer, what: "shared-memory region key" };
         let Ok(key) = Key::read_from_bytes(&key.0) else { return Err(malformed) };
         let Ok(len) = usize::try_from(key.len) else { return Err(malformed) };
-        let direct = if len == 0 {
-            Some(Span::empty())
-        } else if key.file != NO_FILE {
-            let start = key.start as usize;
-            if start.checked_add(len).is_none() {
-                return Err(malformed);
-            }
-            let mapped =
-                file::open(key.pid, key.file, key.inode, start, len).map_err(|e| TransportError::Peer {
-                    peer,
-                    reason: format!("mapping its window from /proc/{}: {e}", key.pid),
-                })?;
-            Some(mapped)
-        } else {
-            None
-        };
+        let direct = if len == 0 || key.file != NO_FILE { Some(key.map(peer)?) } else { None };
         Ok(Remote { peer, len, direct, base: key.start, key: u64::from(key.pid) })
     }
 

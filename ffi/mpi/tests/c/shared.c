@@ -1,10 +1,7 @@
 /* Windows that ranks of one host load from and store to (MPI-4.1 §12.2.3). */
 #include "check.h"
 
-int main(int argc, char **argv) {
-    begin(&argc, &argv);
-    MPI_Comm near;
-    OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &near));
+static void share(MPI_Comm near) {
     int rank, size, unit;
     OK(MPI_Comm_rank(near, &rank));
     OK(MPI_Comm_size(near, &size));
@@ -24,7 +21,28 @@ int main(int argc, char **argv) {
     if (rank > 0) CHECK(own == other + 4 * rank);
     OK(MPI_Win_sync(win));
     OK(MPI_Win_fence(0, win));
+    /* What is put and what is accumulated is what others load, and the other way round. */
+    int right = (rank + 1) % size, left = (rank + size - 1) % size, put = rank + 100, found = 0;
+    OK(MPI_Win_shared_query(win, right, &bytes, &unit, &other));
+    other[3] = -rank;
+    OK(MPI_Win_fence(0, win));
+    OK(MPI_Put(&put, 1, MPI_INT, right, 0, 1, MPI_INT, win));
+    OK(MPI_Accumulate(&put, 1, MPI_INT, right, 1, 1, MPI_INT, MPI_SUM, win));
+    OK(MPI_Get(&found, 1, MPI_INT, left, 3, 1, MPI_INT, win));
+    OK(MPI_Win_fence(0, win));
+    CHECK(found == -((left + size - 1) % size));
+    CHECK(own[0] == left + 100 && own[1] == 10 * rank + 1 + left + 100 && other[0] == put);
+    OK(MPI_Barrier(near));
     OK(MPI_Win_free(&win));
+}
+
+int main(int argc, char **argv) {
+    begin(&argc, &argv);
+    MPI_Comm near;
+    OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &near));
+    share(near);
     OK(MPI_Comm_free(&near));
+    /* All run on one host, whatever transport is between them. */
+    share(MPI_COMM_WORLD);
     return end();
 }
