@@ -54,6 +54,11 @@ pub fn members(group: Group) -> Result<Ranks> {
     Ok(GROUPS.peek(group.0)?.ranks.clone())
 }
 
+/// Calls `work` with the group of a handle, where it is.
+pub fn with_members<R>(group: Group, work: impl FnOnce(&Ranks) -> Result<R>) -> Result<R> {
+    if group == GROUP_EMPTY { work(&members(group)?) } else { work(&GROUPS.peek(group.0)?.ranks) }
+}
+
 /// A rank, or `MPI_UNDEFINED`.
 fn rank(rank: Option<usize>) -> c_int {
     match rank {

@@ -42,7 +42,9 @@ pub(super) struct Access<'w> {
     /// The target of the last access, which is covered.
     pub(super) covered: AtomicUsize,
     /// A bit per rank whose lock [`Covers::Locked`] has taken, or whose post has come.
-    pub(super) taken: Box<[AtomicU64]>,
+    pub(super) taken: AtomicU64,
+    /// The same for ranks from 64 on.
+    pub(super) taken_above: Box<[AtomicU64]>,
     /// The lock that [`Covers::One`] holds.
     pub(super) ticket: Option<Ticket>,
     pub(super) held: Mutex<Held>,
@@ -65,7 +67,7 @@ impl<'w> Access<'w> {
     fn open(core: &'w Core, covers: Covers, assert: Assert) -> Self {
         let bits = match covers {
             Covers::Locked | Covers::Started(_) => core.peers.len().div_ceil(64),
-            Covers::One(_) | Covers::Fenced => 0,
+            Covers::One(_) | Covers::Fenced => 1,
         };
         Self {
             core,
@@ -73,7 +75,12 @@ impl<'w> Access<'w> {
             checked: !assert.has(Assert::NOCHECK),
             shared: false,
             covered: AtomicUsize::new(NOBODY),
-            taken: if bits == 0 { Box::default() } else { (0..bits).map(|_| AtomicU64::new(0)).collect() },
+            taken: AtomicU64::new(0),
+            taken_above: if bits <= 1 {
+                Box::default()
+            } else {
+                (1..bits).map(|_| AtomicU64::new(0)).collect()
+            },
             ticket: None,
             held: Mutex::default(),
             dirty: AtomicBool::new(false),
@@ -129,7 +136,7 @@ impl<'w> Access<'w> {
 
     /// Opens an epoch to all targets between fences.
     pub fn fence(core: &'w Core) -> Result<Self> {
-        core.epochs.with(Epochs::open_fence).map_err(|e| core.name(e))?;
+        core.epochs.open_fence().map_err(|e| core.name(e))?;
         Ok(Self::open(core, Covers::Fenced, Assert::NONE))
     }
 
@@ -137,7 +144,7 @@ impl<'w> Access<'w> {
     pub fn start(core: &'w Core, group: &[usize], assert: Assert) -> Result<Self> {
         assert.check("start").map_err(|e| core.name(e))?;
         let group = active::check_group(core, "start", group)?;
-        core.epochs.with(Epochs::open_start).map_err(|e| core.name(e))?;
+        core.epochs.open_start().map_err(|e| core.name(e))?;
         Ok(Self::open(core, Covers::Started(group), assert))
     }
 

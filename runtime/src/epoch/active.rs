@@ -3,7 +3,6 @@
 //! A post is one signal to each origin, a complete one to each target: a word raised where memory is shared, else a message.
 //! Nothing else is sent, and nothing is kept that grows with the job.
 
-use super::table::Epochs;
 use crate::protocol::pscw::Call;
 use crate::protocol::wire::Kind;
 use crate::window::Core;
@@ -11,9 +10,9 @@ use crate::{Assert, Class, Result};
 
 /// The ranks of a group, if they are ranks of the window, each once.
 pub(super) fn check_group(core: &Core, operation: &'static str, group: &[usize]) -> Result<Box<[usize]>> {
-    let mut ranks = group.to_vec();
+    let mut ranks: Box<[usize]> = group.into();
     ranks.sort_unstable();
-    for rank in &ranks {
+    for rank in &*ranks {
         if *rank >= core.peers.len() {
             let message =
                 format!("the group names rank {rank}, the window has ranks 0 to {}", core.peers.len() - 1);
@@ -24,7 +23,7 @@ pub(super) fn check_group(core: &Core, operation: &'static str, group: &[usize])
         let message = format!("the group names rank {} twice: name each rank once", twice[0]);
         return Err(core.error(Class::Group, operation, message));
     }
-    Ok(ranks.into())
+    Ok(ranks)
 }
 
 /// Tells the ranks of a group: by a word where memory is shared, else by a message, before the first of which `before` is
@@ -68,7 +67,7 @@ fn not_completed(core: &Core, group: &[usize]) -> Option<usize> {
 
 /// Opens an exposure epoch to the ranks of `group`.
 pub(super) fn post(core: &Core, group: &[usize], assert: Assert) -> Result<()> {
-    core.epochs.with(|epochs| epochs.open_post(core.rank())).map_err(|e| core.name(e))?;
+    core.epochs.open_post(core.rank()).map_err(|e| core.name(e))?;
     let posted = (|| {
         if !assert.has(Assert::NOSTORE) {
             core.publish("post")?;
@@ -76,7 +75,7 @@ pub(super) fn post(core: &Core, group: &[usize], assert: Assert) -> Result<()> {
         if assert.has(Assert::NOCHECK) { Ok(()) } else { tell(core, "post", Call::Post, group, || ()) }
     })();
     if posted.is_err() {
-        core.epochs.with(Epochs::close_post);
+        core.epochs.close_post();
     }
     posted
 }
@@ -111,7 +110,7 @@ pub(super) fn test(core: &Core, group: &[usize]) -> Result<bool> {
 /// Closes the exposure epoch; completes that have not come are not awaited any more.
 pub(super) fn close_post(core: &Core, group: &[usize]) {
     group.iter().for_each(|rank| core.pair(*rank).consumed.consume(Call::Complete));
-    core.epochs.with(Epochs::close_post);
+    core.epochs.close_post();
 }
 
 /// Waits until `target` has posted its window to this rank.

@@ -5,7 +5,6 @@ use std::sync::atomic::Ordering;
 use transom_transport::memory::store_load_fence;
 
 use super::access::{Access, Covers, NOBODY};
-use super::table::Epochs;
 use super::{active, lock};
 use crate::operation;
 use crate::{Class, Result};
@@ -135,8 +134,10 @@ impl Access<'_> {
             // Ordered before the signals of the fence that follows.
             Covers::Fenced => {}
             Covers::Started(group) => {
+                // First, since it waits for stores: a signal had better travel with that of a post which follows.
+                self.forget();
                 let order = || self.flush_stores();
-                result = result.and(active::complete(self.core, group, self.checked, order));
+                return result.and(active::complete(self.core, group, self.checked, order));
             }
         }
         self.forget();
@@ -162,7 +163,7 @@ impl Access<'_> {
         match &self.covers {
             Covers::One(target) => self.core.epochs.close_lock(*target),
             Covers::Locked | Covers::Fenced | Covers::Started(_) => {
-                self.core.epochs.with(Epochs::close_access);
+                self.core.epochs.close_access();
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Makes sure that an epoch covers the target of an access: takes a lock, or waits for a post, when it first must.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::access::{Access, Covers};
@@ -27,12 +27,16 @@ impl Access<'_> {
         self.cover(operation, target, peer)
     }
 
+    /// The word with the bit of `target`.
+    #[inline]
+    fn bits(&self, target: usize) -> Option<&AtomicU64> {
+        if target < 64 { Some(&self.taken) } else { self.taken_above.get(target / 64 - 1) }
+    }
+
     /// Whether the lock of `target` has been taken in an epoch to all ranks.
     #[inline]
     pub(super) fn is_taken(&self, target: usize) -> bool {
-        self.taken
-            .get(target / 64)
-            .is_some_and(|bits| bits.load(Ordering::Acquire) & (1 << (target % 64)) != 0)
+        self.bits(target).is_some_and(|bits| bits.load(Ordering::Acquire) & (1 << (target % 64)) != 0)
     }
 
     /// Makes sure that `target` is covered.
@@ -97,6 +101,8 @@ impl Access<'_> {
     }
 
     fn take(&self, target: usize) {
-        self.taken[target / 64].fetch_or(1 << (target % 64), Ordering::AcqRel);
+        if let Some(bits) = self.bits(target) {
+            bits.fetch_or(1 << (target % 64), Ordering::AcqRel);
+        }
     }
 }

@@ -125,11 +125,11 @@ impl<'w, T: Element> Explicit<'w, T> {
             return Err(core.error(Class::Assert, "fence", message));
         }
         let ended = match self.opened.with(|opened| opened.fenced.take()) {
-            Some(access) => access.close(),
+            Some(access) => self.opened.close(access),
             None => Ok(()),
         };
         self.opened.with(|opened| opened.used = false);
-        core.epochs.with(|epochs| epochs.check_none("fence")).map_err(|e| core.name(e))?;
+        core.epochs.check_none("fence").map_err(|e| core.name(e))?;
         // Whatever happened here, the others come to their fence.
         let fenced = fence::synchronise(core, assert);
         ended.and(fenced)?;
@@ -156,7 +156,7 @@ impl<'w, T: Element> Explicit<'w, T> {
     /// No such epoch is open; an operation failed.
     pub fn complete(&self) -> Result<()> {
         match self.opened.with(|opened| opened.started.take()) {
-            Some(access) => access.close(),
+            Some(access) => self.opened.close(access),
             None => {
                 let message = "no access epoch of start is open: call start first";
                 Err(self.core.error(Class::RmaSync, "complete", message))

@@ -7,7 +7,7 @@ use arc_swap::{ArcSwapOption, Guard};
 use parking_lot::Mutex;
 
 use super::access::Access;
-use crate::NULL_RANK;
+use crate::{NULL_RANK, Result};
 
 /// What is open on a window.
 #[derive(Debug, Default)]
@@ -21,6 +21,8 @@ pub(super) struct Epochs<'w> {
     pub used: bool,
     /// The ranks to which the window is posted.
     pub posted: Option<Box<[usize]>>,
+    /// A closed epoch, whose memory the next one takes.
+    spare: Option<Arc<Access<'w>>>,
 }
 
 /// [`Epochs`] of one thread, or of several.
@@ -107,10 +109,31 @@ impl<'w> Opened<'w> {
     }
 
     fn keep(&self, mut access: Access<'w>) -> Arc<Access<'w>> {
-        if matches!(self, Self::Shared(_)) {
-            access.share();
+        match self {
+            Self::Shared(_) => access.share(),
+            Self::Alone(epochs) => {
+                let spare = epochs.borrow_mut().spare.take();
+                if let Some(mut spare) = spare
+                    && let Some(place) = Arc::get_mut(&mut spare)
+                {
+                    *place = access;
+                    return spare;
+                }
+            }
         }
         Arc::new(access)
+    }
+
+    /// Closes an epoch, and keeps its memory for the next.
+    pub fn close(&self, access: Arc<Access<'w>>) -> Result<()> {
+        let closed = access.close();
+        // What has counted passes its counts on when it goes.
+        if let Self::Alone(epochs) = self
+            && access.counting().is_none()
+        {
+            epochs.borrow_mut().spare = Some(access);
+        }
+        closed
     }
 
     /// Keeps the epoch of a lock.

@@ -5,7 +5,7 @@ use crate::{Class, Error, Result};
 
 /// The open access epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Accessing {
+pub(super) enum Accessing {
     #[default]
     Nothing,
     Fence,
@@ -71,6 +71,11 @@ impl Epochs {
         }
         self.locked.push(target);
         Ok(())
+    }
+
+    /// Notes epochs that were opened when nothing was open.
+    pub(super) fn note(&mut self, access: Accessing, exposed: bool) {
+        (self.access, self.exposed) = (access, exposed);
     }
 
     /// Notes a lock epoch that was opened when nothing was open.

@@ -73,6 +73,12 @@ impl<T: Element> Window<T> {
         &self.core.comm
     }
 
+    /// The rank in the window of a rank of the job, if it has one: as [`crate::Group::rank_of`] of the window's group.
+    #[inline]
+    pub fn rank_of(&self, job_rank: usize) -> Option<usize> {
+        self.core.comm.channel().group.rank_of(job_rank)
+    }
+
     /// The hints in effect (`MPI_Win_get_info`).
     pub fn info(&self) -> Info {
         self.core.live.info(&self.core.hints)

@@ -111,7 +111,7 @@ impl<T: Element> Window<T> {
 
     fn finish(&self) -> Result<()> {
         let core = &self.core;
-        core.epochs.with(|epochs| epochs.check_none("free")).map_err(|e| core.name(e))?;
+        core.epochs.check_none("free").map_err(|e| core.name(e))?;
         collective::barrier_as(core.comm.channel(), Kind::Free).map_err(|e| core.name(e))?;
         core.freed.store(true, Ordering::Relaxed);
         core.publish("free")?;

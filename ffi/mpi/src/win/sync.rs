@@ -31,14 +31,33 @@ fn assertions(assert: c_int) -> Result<Assert> {
     Ok(named)
 }
 
-/// Ranks in the window of a group's members.
-fn ranks(win: &WinObject, members: Group) -> Result<Vec<usize>> {
-    let all = win.window().communicator().group();
-    let place = |rank: usize| match all.rank_of(rank) {
-        Some(rank) => Ok(rank),
-        None => fail(ERR_GROUP, "the group has members that the window does not have"),
-    };
-    group::members(members)?.job_ranks().map(place).collect()
+/// Groups of so many ranks need no list of their own.
+const FEW: usize = 16;
+
+/// Calls `work` with the ranks in the window of a group's members.
+fn with_ranks(
+    win: &WinObject,
+    members: Group,
+    work: impl FnOnce(&[usize]) -> transom::Result<()>,
+) -> Result<()> {
+    let window = win.window();
+    group::with_members(members, |members| {
+        let (mut few, mut many) = ([0; FEW], Vec::new());
+        let ranks = match few.get_mut(..members.size()) {
+            Some(few) => few,
+            None => {
+                many.resize(members.size(), 0);
+                &mut many[..]
+            }
+        };
+        for (place, rank) in ranks.iter_mut().zip(members.job_ranks()) {
+            *place = match window.rank_of(rank) {
+                Some(rank) => rank,
+                None => return fail(ERR_GROUP, "the group has members that the window does not have"),
+            };
+        }
+        Ok(work(ranks)?)
+    })
 }
 
 /// `MPI_Win_fence`.
@@ -50,15 +69,13 @@ pub fn win_fence(assert: c_int, win: Win) -> Result<()> {
 /// `MPI_Win_post`.
 pub fn win_post(members: Group, assert: c_int, win: Win) -> Result<()> {
     let (win, assert) = (peek(win)?, assertions(assert)?);
-    let ranks = ranks(win, members)?;
-    Ok(win.epochs().post(&ranks, assert)?)
+    with_ranks(win, members, |ranks| win.epochs().post(ranks, assert))
 }
 
 /// `MPI_Win_start`.
 pub fn win_start(members: Group, assert: c_int, win: Win) -> Result<()> {
     let (win, assert) = (peek(win)?, assertions(assert)?);
-    let ranks = ranks(win, members)?;
-    Ok(win.epochs().start(&ranks, assert)?)
+    with_ranks(win, members, |ranks| win.epochs().start(ranks, assert))
 }
 
 /// `MPI_Win_complete`.
