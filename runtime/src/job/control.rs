@@ -124,9 +124,11 @@ impl Control {
         }
     }
 
-    /// The line in which rank `origin` of a window raises words at this rank.
-    pub fn own_line(&self, window: u32, origin: usize) -> TransportResult<Line> {
-        Line::find(&self.memory, line(window, origin))
+    /// The line in which rank `origin` of a window raises words at this rank; none if none may.
+    pub fn own_line(&self, window: u32, origin: usize) -> TransportResult<Option<Line>> {
+        let slot = (window & 0xffff) as usize;
+        let state = self.memory.word32(slot * CONTROL_SLOT + TABLE_STATE)?.load(Ordering::Acquire);
+        (state != FORSAKEN).then(|| Line::find(&self.memory, line(window, origin))).transpose()
     }
 
     /// The line in which this rank, `own` in the window, raises words at a peer; none where memory is not shared, or another rank
