@@ -143,16 +143,21 @@ impl Access<'_> {
         target: usize,
         ty: DataType,
         offset: usize,
-        update: impl Fn() -> TransportResult<Option<T>>,
+        update: impl FnOnce() -> TransportResult<Option<T>>,
     ) -> Option<T> {
         let core = self.core();
-        // An error goes no further than this: the long way finds it again.
-        let update = || update().ok().flatten();
-        if core.at_hand {
+        let turn = if core.at_hand {
             let updates = core.peers.made(target)?.updates.get()?;
-            return updates.one(&core.member.control.sections, offset as u64, update)?;
-        }
-        if core.is_at_hand(ty) { update() } else { None }
+            Some(updates.turn(&core.member.control.sections, offset as u64)?)
+        } else if core.is_at_hand(ty) {
+            None
+        } else {
+            return None;
+        };
+        // An error goes no further than this: the long way finds it again.
+        let updated = update().ok()?;
+        drop(turn);
+        updated
     }
 
     /// [`Access::accumulate`] of one element: what programs do most.

@@ -48,7 +48,7 @@ fn update_one<R>(
     core: &Core,
     operation: &'static str,
     place: &Place<'_>,
-    mut update: impl FnMut() -> TransportResult<R>,
+    update: impl FnOnce() -> TransportResult<R>,
 ) -> Result<R> {
     let updated = if is_shared(core, place) {
         let updates = core.updates(operation, place.target, place.peer)?;

@@ -24,7 +24,7 @@ pub use sections::Sections;
 pub use span::{Owner, Span};
 pub use sparse::Sparse;
 pub use stripes::Stripes;
-pub use updates::{Reduction, Updates};
+pub use updates::{Reduction, Turn, Updates};
 
 /// Orders every earlier store of this thread before every later load.
 ///

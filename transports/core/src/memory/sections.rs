@@ -49,6 +49,25 @@ thread_local! {
     static ALL: RefCell<All> = RefCell::default();
 }
 
+/// A thread that is inside, until this goes.
+#[derive(Debug)]
+pub(super) struct Section<'a> {
+    word: &'a AtomicU32,
+    /// Whether it is the word of several threads.
+    crowded: bool,
+}
+
+impl Drop for Section<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.crowded {
+            self.word.fetch_sub(1, Ordering::Release);
+        } else {
+            self.word.leave();
+        }
+    }
+}
+
 impl Sections {
     /// Bytes that they take.
     pub const BYTES: usize = (SLOTS + 2) * LINE;
@@ -73,30 +92,30 @@ impl Sections {
         (0..=(used as usize).min(SLOTS)).all(|line| word(CROWD + line * LINE) == Some(0))
     }
 
-    /// Calls `attempt` inside: whoever finds the sections empty afterwards sees what it did, and whoever called [`barrier::everywhere`] before
-    /// has made his earlier stores known to it.
+    /// Enters: whoever finds the sections empty afterwards sees what was done inside, and whoever called [`barrier::everywhere`]
+    /// before has made his earlier stores known to it. None if there is no word to say so.
     #[inline]
-    pub(super) fn inside<R>(&self, attempt: impl FnOnce() -> R) -> R {
+    pub(super) fn enter(&self) -> Option<Section<'_>> {
         let (id, word) = LAST.get();
         if id != self.id {
-            return self.inside_first(attempt);
+            return self.enter_first();
         }
         // SAFETY: the word lies in the memory of the sections with this id, which no other have: `self`.
-        inside(unsafe { &*word }, attempt)
+        let word = unsafe { &*word };
+        word.enter();
+        Some(Section { word, crowded: false })
     }
 
-    /// As [`Sections::inside`], for a thread that was elsewhere before, or has no word of its own.
+    /// As [`Sections::enter`], for a thread that was elsewhere before, or has no word of its own.
     #[cold]
     #[inline(never)]
-    fn inside_first<R>(&self, attempt: impl FnOnce() -> R) -> R {
+    fn enter_first(&self) -> Option<Section<'_>> {
         if self.find() {
-            return self.inside(attempt);
+            return self.enter();
         }
-        let Ok(crowd) = self.memory.word32(CROWD) else { return attempt() };
-        crowd.fetch_add(1, Ordering::SeqCst);
-        let result = attempt();
-        crowd.fetch_sub(1, Ordering::Release);
-        result
+        let word = self.memory.word32(CROWD).ok()?;
+        word.fetch_add(1, Ordering::SeqCst);
+        Some(Section { word, crowded: true })
     }
 
     /// Finds this thread's word, or takes one.
@@ -142,14 +161,6 @@ impl Word for AtomicU32 {
     }
 }
 
-#[inline]
-pub(super) fn inside<R>(word: &impl Word, attempt: impl FnOnce() -> R) -> R {
-    word.enter();
-    let result = attempt();
-    word.leave();
-    result
-}
-
 fn lock(free: &Mutex<Vec<usize>>) -> std::sync::MutexGuard<'_, Vec<usize>> {
     free.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -178,7 +189,9 @@ mod tests {
         let sections = sections();
         assert!(barrier::everywhere() && Sections::are_empty(&sections.memory));
         for _ in 0..2 {
-            sections.inside(|| assert!(!Sections::are_empty(&sections.memory)));
+            let section = sections.enter();
+            assert!(section.is_some() && !Sections::are_empty(&sections.memory));
+            drop(section);
             assert!(Sections::are_empty(&sections.memory));
         }
         // A rank that has none is not known to be outside.
@@ -189,8 +202,10 @@ mod tests {
     fn a_thread_may_go_from_one_to_another() {
         let both = [sections(), sections()];
         for _ in 0..3 {
-            both[0].inside(|| assert!(Sections::are_empty(&both[1].memory)));
-            both[1].inside(|| assert!(Sections::are_empty(&both[0].memory)));
+            for (here, there) in [(0, 1), (1, 0)] {
+                let _section = both[here].enter();
+                assert!(Sections::are_empty(&both[there].memory) && !Sections::are_empty(&both[here].memory));
+            }
         }
         assert_eq!(lock(&both[0].free).len(), SLOTS - 1);
     }
@@ -202,11 +217,11 @@ mod tests {
         std::thread::scope(|scope| {
             for _ in 0..SLOTS + 7 {
                 scope.spawn(|| {
-                    sections.inside(|| {
-                        gate.wait();
-                        assert!(!Sections::are_empty(&sections.memory));
-                        gate.wait();
-                    });
+                    let section = sections.enter();
+                    gate.wait();
+                    assert!(!Sections::are_empty(&sections.memory));
+                    gate.wait();
+                    drop(section);
                     gate.wait();
                 });
             }

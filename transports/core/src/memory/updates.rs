@@ -13,7 +13,8 @@
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use super::sections::Sections;
+use super::sections::{Section, Sections};
+use super::stripes::Held;
 use super::{Span, Stripes};
 use crate::{DataType, ReduceOp, TransportError, TransportResult, barrier, reduce_valid};
 
@@ -47,6 +48,18 @@ pub struct Updates {
     worth: (usize, usize),
     /// Bytes of long accumulates by this process since it last tried to leave.
     long: AtomicUsize,
+}
+
+/// An element may be updated atomically, until this goes.
+#[derive(Debug)]
+pub struct Turn<'a>(#[allow(dead_code, reason = "ends when it goes")] Way<'a>);
+
+#[derive(Debug)]
+enum Way<'a> {
+    /// By an atomic instruction: this thread is inside.
+    Inside(#[allow(dead_code, reason = "says that it has left when it goes")] Section<'a>),
+    /// By an atomic instruction, too, or any other.
+    Locked(#[allow(dead_code, reason = "unlocks when it goes")] Held<'a>),
 }
 
 /// What an accumulate does to elements of a span.
@@ -88,19 +101,34 @@ impl Updates {
     /// Calls `update`, which updates one element at `place` ([`Stripes`]) atomically. None, and nothing is done, if there is no
     /// such lock.
     #[inline]
-    pub fn one<R>(&self, sections: &Sections, place: u64, mut update: impl FnMut() -> R) -> Option<R> {
-        let state = self.state.word32(0).ok()?;
-        match sections.inside(|| (state.load(Ordering::Acquire) == ATOMIC).then(&mut update)) {
-            Some(result) => Some(result),
-            None => self.one_locked(place, update),
+    pub fn one<R>(&self, sections: &Sections, place: u64, update: impl FnOnce() -> R) -> Option<R> {
+        let turn = self.turn(sections, place)?;
+        let result = update();
+        drop(turn);
+        Some(result)
+    }
+
+    /// What [`Updates::one`] holds while it updates.
+    #[inline]
+    pub fn turn<'a>(&'a self, sections: &'a Sections, place: u64) -> Option<Turn<'a>> {
+        match self.section(sections) {
+            Some(section) => Some(Turn(Way::Inside(section))),
+            None => self.lock(place),
         }
+    }
+
+    /// Enters where elements are updated by atomic instructions.
+    #[inline]
+    fn section<'a>(&self, sections: &'a Sections) -> Option<Section<'a>> {
+        let state = self.state.word32(0).ok()?;
+        let section = sections.enter()?;
+        (state.load(Ordering::Acquire) == ATOMIC).then_some(section)
     }
 
     #[cold]
     #[inline(never)]
-    fn one_locked<R>(&self, place: u64, mut update: impl FnMut() -> R) -> Option<R> {
-        let _held = self.granules.lock(place).ok()?;
-        Some(update())
+    fn lock(&self, place: u64) -> Option<Turn<'_>> {
+        Some(Turn(Way::Locked(self.granules.lock(place).ok()?)))
     }
 
     /// As [`Span::update`].
@@ -155,21 +183,15 @@ impl Updates {
         (place, offset): (u64, usize),
         (op, ty): (ReduceOp, DataType),
         operands: &[u8],
-        mut fetched: Option<&mut [u8]>,
+        fetched: Option<&mut [u8]>,
     ) -> TransportResult<()> {
-        let state = self.state.word32(0)?;
-        let mut result = Ok(());
-        let mut atomically = || {
-            result = memory.update(&self.stripes, place, op, ty, offset, operands, fetched.as_deref_mut());
-        };
-        if sections.inside(|| (state.load(Ordering::Acquire) == ATOMIC).then(&mut atomically)).is_some() {
-            return result;
+        if let Some(_inside) = self.section(sections) {
+            return memory.update(&self.stripes, place, op, ty, offset, operands, fetched);
         }
         let last = place + (operands.len() - 1) as u64;
         let _held = self.granules.lock_both(place, last)?;
-        if state.load(Ordering::Acquire) != LOCKED {
-            atomically();
-            return result;
+        if self.state.word32(0)?.load(Ordering::Acquire) != LOCKED {
+            return memory.update(&self.stripes, place, op, ty, offset, operands, fetched);
         }
         if let Some(fetched) = fetched {
             memory.copy_out(offset, fetched)?;

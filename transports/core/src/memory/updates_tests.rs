@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use shuttle::sync::{Arc, Mutex, atomic::AtomicU32 as Modelled};
 
 use super::*;
-use crate::memory::sections::{Word, inside};
+use crate::memory::sections::Word;
 
 impl State for Modelled {
     fn change(&self, from: u32, to: u32) {
@@ -36,11 +36,14 @@ impl Model {
     /// What `Updates::one` does.
     fn one(&self, thread: usize) {
         let add = || self.element.fetch_add(1, Ordering::SeqCst);
-        let try_add = || (self.state.load(Ordering::SeqCst) == ATOMIC).then(add);
-        if inside(&self.words[thread], try_add).is_none() {
-            let _held = self.lock.lock().unwrap();
+        self.words[thread].enter();
+        if self.state.load(Ordering::SeqCst) == ATOMIC {
             add();
+            return self.words[thread].leave();
         }
+        self.words[thread].leave();
+        let _held = self.lock.lock().unwrap();
+        add();
     }
 
     /// What `Updates::some` does after an attempt to leave.
@@ -121,11 +124,11 @@ impl Shared {
 #[test]
 fn whoever_is_inside_holds_nobody_up() {
     let shared = Shared::new(4096, 0);
-    shared.sections[1].1.inside(|| {
-        shared.leave();
-        assert_eq!(shared.state(), LEAVING);
-        shared.add(0, 0, &[1; 512]);
-    });
+    let inside = shared.sections[1].1.enter();
+    shared.leave();
+    assert_eq!(shared.state(), LEAVING);
+    shared.add(0, 0, &[1; 512]);
+    drop(inside);
     shared.leave();
     assert_eq!(shared.state(), LOCKED);
     shared.add(0, 0, &[1; 512]);
