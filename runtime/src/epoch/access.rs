@@ -13,7 +13,7 @@ use super::{active, lock};
 use crate::explain::{self, AtHand};
 use crate::operation::Place;
 use crate::protocol::lock::{LockKind, Ticket};
-use crate::window::Core;
+use crate::window::{Core, Peer};
 use crate::{Assert, Class, Result};
 
 /// Which targets an epoch covers.
@@ -165,13 +165,24 @@ impl<'w> Access<'w> {
         displacement: usize,
         bytes: usize,
     ) -> Option<(&'w Span, usize)> {
+        self.peer_at_hand(target, displacement, bytes).map(|(_, memory, offset)| (memory, offset))
+    }
+
+    /// The same, with the target.
+    #[inline]
+    pub(super) fn peer_at_hand(
+        &self,
+        target: usize,
+        displacement: usize,
+        bytes: usize,
+    ) -> Option<(&'w Peer, &'w Span, usize)> {
         if self.covered.load(Ordering::Acquire) != target && !self.is_taken(target) {
             return None;
         }
         let peer = self.core.peers.made(target)?;
         let memory = peer.remote.get()?.direct.as_ref()?;
         let offset = displacement.checked_mul(peer.unit)?;
-        (offset <= peer.bytes && bytes <= peer.bytes - offset).then_some((memory, offset))
+        (offset <= peer.bytes && bytes <= peer.bytes - offset).then_some((peer, memory, offset))
     }
 
     /// What counts accesses to memory at hand, if they are counted.

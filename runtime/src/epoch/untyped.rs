@@ -6,7 +6,7 @@ use super::access::Access;
 use crate::explain::{Kind, Path};
 use crate::memory::{OriginBuffer, ResultBuffer};
 use crate::operation::{self, Accumulate};
-use crate::window::Domain;
+use crate::window::{Domain, Peer};
 use crate::{Class, Result};
 
 impl Access<'_> {
@@ -116,9 +116,9 @@ impl Access<'_> {
         op: ReduceOp,
         operand: T,
     ) -> Option<T> {
-        let (memory, offset) = self.at_hand(target, displacement, size_of::<T>())?;
+        let (peer, memory, offset) = self.peer_at_hand(target, displacement, size_of::<T>())?;
         let counting = self.counting();
-        let old = self.atomically(target, T::TYPE, offset, || memory.update_one(offset, op, operand))?;
+        let old = self.atomically(peer, T::TYPE, offset, || memory.update_one(offset, op, operand))?;
         if let Some(counting) = counting {
             counting.add(kind, target == self.core().rank(), size_of::<T>());
         }
@@ -128,11 +128,11 @@ impl Access<'_> {
     /// Adds to a word at hand, as [`Access::update_at_hand`], where nobody counts: compiled for it, without an error to return.
     #[inline(always)]
     pub(super) fn add_at_hand(&self, target: usize, displacement: usize, operand: u64) -> Option<u64> {
-        let (memory, offset) = self.at_hand(target, displacement, size_of::<u64>())?;
+        let (peer, memory, offset) = self.peer_at_hand(target, displacement, size_of::<u64>())?;
         if self.counting().is_some() {
             return None;
         }
-        self.atomically(target, u64::TYPE, offset, || memory.update_one(offset, ReduceOp::Sum, operand))
+        self.atomically(peer, u64::TYPE, offset, || memory.update_one(offset, ReduceOp::Sum, operand))
     }
 
     /// Calls `update` on an element of `ty` at hand, `offset` bytes into the target's part, by the rules of its memory. None if
@@ -140,14 +140,14 @@ impl Access<'_> {
     #[inline(always)]
     fn atomically<T>(
         &self,
-        target: usize,
+        peer: &Peer,
         ty: DataType,
         offset: usize,
         update: impl FnOnce() -> TransportResult<Option<T>>,
     ) -> Option<T> {
         let core = self.core();
         let turn = if core.at_hand {
-            let updates = core.peers.made(target)?.updates.get()?;
+            let updates = peer.updates.get()?;
             Some(updates.turn(&core.member.control.sections, offset as u64)?)
         } else if core.is_at_hand(ty) {
             None
@@ -203,11 +203,11 @@ impl Access<'_> {
     /// Updates elements at hand, if that is all there is to do.
     #[inline]
     fn many_at_hand(&self, target: usize, displacement: usize, what: Accumulate<'_>) -> Option<Result<()>> {
-        let (memory, offset) = self.at_hand(target, displacement, what.operands.len())?;
+        let (peer, memory, offset) = self.peer_at_hand(target, displacement, what.operands.len())?;
         if self.counting().is_some() {
             return None;
         }
-        operation::update_known(self.core(), target, memory, offset, what)
+        operation::update_known(self.core(), (target, peer), memory, offset, what)
     }
 
     #[inline(never)]
@@ -285,9 +285,9 @@ impl Access<'_> {
         compare: T,
         value: T,
     ) -> Result<T> {
-        if let Some((memory, offset)) = self.at_hand(target, displacement, size_of::<T>())
+        if let Some((peer, memory, offset)) = self.peer_at_hand(target, displacement, size_of::<T>())
             && let Some(old) =
-                self.atomically(target, T::TYPE, offset, || memory.compare_swap_one(offset, compare, value))
+                self.atomically(peer, T::TYPE, offset, || memory.compare_swap_one(offset, compare, value))
         {
             self.count(Kind::CompareAndSwap, target, size_of::<T>());
             return Ok(old);

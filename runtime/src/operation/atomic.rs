@@ -90,7 +90,7 @@ pub(super) fn update(
 #[inline]
 pub(crate) fn update_known(
     core: &Core,
-    target: usize,
+    (target, peer): (usize, &Peer),
     memory: &Span,
     offset: usize,
     what: Accumulate<'_>,
@@ -98,7 +98,7 @@ pub(crate) fn update_known(
     if !core.at_hand || core.domain != Domain::Cpu {
         return None;
     }
-    let updates = core.peers.made(target)?.updates.get()?;
+    let updates = peer.updates.get()?;
     let updated = update_shared(core, updates, memory, (offset as u64, offset), what, None);
     Some(updated.map_err(|e| core.failed("accumulate", target, &e)))
 }

@@ -1,7 +1,6 @@
 //! How the elements of one window at one rank are updated: each by an atomic instruction, or as many as there are under a lock.
 //!
-//! A single element costs the same either way, as long as nobody else wants it; but then an atomic instruction keeps nobody waiting who
-//! lost his core meanwhile. Long accumulates are vector instructions under a lock, a tenth of the time. So a window begins with
+//! An atomic instruction keeps nobody waiting for one who lost his core meanwhile. Long accumulates are vector instructions under a lock, a tenth of the time. So a window begins with
 //! atomic instructions, and leaves them for locks when it sees long accumulates:
 //!
 //! - `ATOMIC`: by atomic instructions, inside a section ([`Sections`]) in which the state is looked at first.
@@ -52,14 +51,10 @@ pub struct Updates {
 
 /// An element may be updated atomically, until this goes.
 #[derive(Debug)]
-pub struct Turn<'a>(#[allow(dead_code, reason = "ends when it goes")] Way<'a>);
-
-#[derive(Debug)]
-enum Way<'a> {
-    /// By an atomic instruction: this thread is inside.
-    Inside(#[allow(dead_code, reason = "says that it has left when it goes")] Section<'a>),
-    /// By an atomic instruction, too, or any other.
-    Locked(#[allow(dead_code, reason = "unlocks when it goes")] Held<'a>),
+pub struct Turn<'a> {
+    /// One of the two.
+    _inside: Option<Section<'a>>,
+    _held: Option<Held<'a>>,
 }
 
 /// What an accumulate does to elements of a span.
@@ -112,7 +107,7 @@ impl Updates {
     #[inline]
     pub fn turn<'a>(&'a self, sections: &'a Sections, place: u64) -> Option<Turn<'a>> {
         match self.section(sections) {
-            Some(section) => Some(Turn(Way::Inside(section))),
+            Some(section) => Some(Turn { _inside: Some(section), _held: None }),
             None => self.lock(place),
         }
     }
@@ -128,7 +123,7 @@ impl Updates {
     #[cold]
     #[inline(never)]
     fn lock(&self, place: u64) -> Option<Turn<'_>> {
-        Some(Turn(Way::Locked(self.granules.lock(place).ok()?)))
+        Some(Turn { _inside: None, _held: Some(self.granules.lock(place).ok()?) })
     }
 
     /// As [`Span::update`].
