@@ -10,6 +10,7 @@ pub mod futex;
 pub mod latency;
 pub mod memory;
 mod operation;
+pub mod thread;
 mod transport;
 
 pub use elements::{
@@ -17,7 +18,7 @@ pub use elements::{
     I32I32, I64I32, Integer, Located, Logical, LongDouble, Number, Ordered, Swappable, WideChar, reduce_word,
 };
 pub use error::{TransportError, TransportResult};
-pub use memory::{Owner, Reduction, Sections, Span, Stripes, Updates};
+pub use memory::{Mapped, Owner, Reduction, Sections, Span, Stripes, Updates, Words};
 pub use operation::{DataType, ReduceOp, reduce_valid, swap_valid};
 pub use transport::{
     Armed, AtomicScope, Capabilities, Completion, Event, Lists, Moves, NativeAtomic, Part, Posted, Region,

@@ -31,8 +31,8 @@ impl Span {
 ///
 /// # Safety
 /// `from` must be valid for reads and `to` for writes of `len` bytes.
-#[inline]
-unsafe fn copy_small(from: *const u8, to: *mut u8, len: usize) {
+#[inline(always)]
+pub(super) unsafe fn copy_small(from: *const u8, to: *mut u8, len: usize) {
     macro_rules! one {
         ($word:ty, $atomic:ty) => {{
             if (from as usize | to as usize).is_multiple_of(size_of::<$word>()) {

@@ -7,6 +7,7 @@
 //! that overlap in time on the same bytes leave any mixture of the two, as MPI-4.1 §12.7 allows.
 
 mod copy;
+mod mapped;
 mod sections;
 mod span;
 mod sparse;
@@ -15,16 +16,19 @@ mod stripes;
 mod tests;
 mod update;
 mod updates;
+mod word_array;
 mod words;
 
 #[cfg(not(target_arch = "x86_64"))]
 use std::sync::atomic::Ordering;
 
+pub use mapped::Mapped;
 pub use sections::Sections;
 pub use span::{Owner, Span};
 pub use sparse::Sparse;
 pub use stripes::Stripes;
-pub use updates::{Reduction, Turn, Updates};
+pub use updates::{Reduction, Updates};
+pub use word_array::Words;
 
 /// Orders every earlier store of this thread before every later load.
 ///

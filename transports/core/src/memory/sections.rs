@@ -3,50 +3,46 @@
 //! Entering and leaving are plain stores. Somebody who wants to know whether anybody is inside pays for both sides: membarrier(2)
 //! has every thread that runs execute a memory barrier, whatever its process.
 
-use std::cell::{Cell, RefCell};
-use std::ptr;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::cell::RefCell;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering, compiler_fence};
+use std::sync::{Arc, Weak};
 
 use super::Span;
-use crate::{TransportResult, barrier};
+use crate::{TransportResult, barrier, thread};
 
 /// A cache line each, so that threads do not slow each other down.
 const LINE: usize = 64;
-/// Threads that have a word of their own.
-const SLOTS: usize = 63;
+/// Threads that have a word of their own: a power of two.
+const SLOTS: usize = 64;
 /// Where a rank says that its threads execute barriers for others: 1.
 const READY: usize = 0;
-/// Where it says how many slots were ever used.
-const USED: usize = 4;
 /// The line of all threads for which no slot is left. Slot `i` is the line `i + 1` behind it.
-const CROWD: usize = LINE;
+const OVERFLOW: usize = LINE;
+
+/// Which thread has which slot, 0 if none has. A thread's slot is the first that it finds from its number's on.
+type Owners = [AtomicUsize; SLOTS];
 
 /// The sections of one rank's threads, in memory that the ranks of its node map.
 #[derive(Debug)]
 pub struct Sections {
-    memory: Span,
-    /// No two in a process have the same, ever.
-    id: u64,
-    free: Arc<Mutex<Vec<usize>>>,
+    /// [`OVERFLOW`], inside `_memory`.
+    words: NonNull<u8>,
+    owners: Arc<Owners>,
+    _memory: Span,
 }
 
-/// A thread's word, and whom to give it back.
-struct Mine {
-    id: u64,
-    number: usize,
-    word: *const AtomicU32,
-    free: Weak<Mutex<Vec<usize>>>,
-}
+// SAFETY: `words` points into `_memory`, which is Send + Sync, and is used for atomics only.
+unsafe impl Send for Sections {}
+// SAFETY: as above.
+unsafe impl Sync for Sections {}
 
-/// The words of a thread.
+/// The slots of a thread, which become free when it ends.
 #[derive(Default)]
-struct All(Vec<Mine>);
+struct Mine(Vec<(Weak<Owners>, usize)>);
 
 thread_local! {
-    /// The one that was used last.
-    static LAST: Cell<(u64, *const AtomicU32)> = const { Cell::new((0, ptr::null())) };
-    static ALL: RefCell<All> = RefCell::default();
+    static MINE: RefCell<Mine> = RefCell::default();
 }
 
 /// A thread that is inside, until this goes.
@@ -54,18 +50,25 @@ thread_local! {
 pub(super) struct Section<'a> {
     word: &'a AtomicU32,
     /// Whether it is the word of several threads.
-    crowded: bool,
+    counted: bool,
 }
 
 impl Drop for Section<'_> {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
-        if self.crowded {
+        if self.counted {
             self.word.fetch_sub(1, Ordering::Release);
         } else {
             self.word.leave();
         }
     }
+}
+
+/// Where a thread begins to look for its slot.
+#[inline(always)]
+fn first_slot(thread: usize) -> usize {
+    // Thread pointers differ in their middle bits: the product has them at its top (Knuth, TAOCP vol. 3, §6.4).
+    ((thread as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - SLOTS.ilog2())) as usize
 }
 
 impl Sections {
@@ -77,65 +80,81 @@ impl Sections {
     /// # Errors
     /// `memory` is too short, or not aligned.
     pub fn new(memory: &Span) -> TransportResult<Self> {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
         let memory = memory.part(0, Self::BYTES)?;
         let ready = barrier::join();
         memory.word32(READY)?.store(u32::from(ready), Ordering::Release);
-        let free = Arc::new(Mutex::new((0..SLOTS).rev().collect()));
-        Ok(Self { memory, id: NEXT.fetch_add(1, Ordering::Relaxed), free })
+        let words = NonNull::from(memory.word32(OVERFLOW)?).cast();
+        Ok(Self { words, owners: Arc::new([const { AtomicUsize::new(0) }; SLOTS]), _memory: memory })
     }
 
     /// Whether nobody of the rank whose sections are in `memory` is inside who entered before [`barrier::everywhere`] was called.
     pub fn are_empty(memory: &Span) -> bool {
         let word = |at| memory.word32(at).ok().map(|word| word.load(Ordering::Acquire));
-        let (Some(1), Some(used)) = (word(READY), word(USED)) else { return false };
-        (0..=(used as usize).min(SLOTS)).all(|line| word(CROWD + line * LINE) == Some(0))
+        word(READY) == Some(1) && (0..=SLOTS).all(|line| word(OVERFLOW + line * LINE) == Some(0))
     }
 
     /// Enters: whoever finds the sections empty afterwards sees what was done inside, and whoever called [`barrier::everywhere`]
-    /// before has made his earlier stores known to it. None if there is no word to say so.
-    #[inline]
-    pub(super) fn enter(&self) -> Option<Section<'_>> {
-        let (id, word) = LAST.get();
-        if id != self.id {
-            return self.enter_first();
+    /// before has made his earlier stores known to it.
+    #[inline(always)]
+    pub(super) fn enter(&self) -> Section<'_> {
+        let thread = thread::current();
+        let slot = first_slot(thread);
+        if self.owners[slot].load(Ordering::Relaxed) != thread {
+            return self.enter_elsewhere(thread, slot);
         }
-        // SAFETY: the word lies in the memory of the sections with this id, which no other have: `self`.
-        let word = unsafe { &*word };
+        let word = self.word(slot);
         word.enter();
-        Some(Section { word, crowded: false })
+        Section { word, counted: false }
     }
 
-    /// As [`Sections::enter`], for a thread that was elsewhere before, or has no word of its own.
+    /// The word of a slot.
+    #[inline(always)]
+    fn word(&self, slot: usize) -> &AtomicU32 {
+        // SAFETY: `_memory` has a line for each slot behind `words` (Sections::new), aligned as that is; lines are accessed by
+        // atomics only, and live as long as `self`.
+        unsafe { self.words.add((slot % SLOTS + 1) * LINE).cast::<AtomicU32>().as_ref() }
+    }
+
+    /// As [`Sections::enter`], for a thread whose slot is not the first that it looks at, or that has none.
     #[cold]
     #[inline(never)]
-    fn enter_first(&self) -> Option<Section<'_>> {
-        if self.find() {
-            return self.enter();
+    fn enter_elsewhere(&self, thread: usize, first: usize) -> Section<'_> {
+        let mut slots = (0..SLOTS).map(|i| (first + i) % SLOTS);
+        let own = slots.find(|slot| self.owners[*slot].load(Ordering::Relaxed) == thread);
+        if let Some(slot) = own.or_else(|| self.claim(thread, first)) {
+            let word = self.word(slot);
+            word.enter();
+            return Section { word, counted: false };
         }
-        let word = self.memory.word32(CROWD).ok()?;
+        // SAFETY: the word at `words`, as in `word`.
+        let word = unsafe { self.words.cast::<AtomicU32>().as_ref() };
         word.fetch_add(1, Ordering::SeqCst);
-        Some(Section { word, crowded: true })
+        Section { word, counted: true }
     }
 
-    /// Finds this thread's word, or takes one.
-    fn find(&self) -> bool {
-        let found = ALL.try_with(|all| {
-            let all = &mut all.borrow_mut().0;
-            if let Some(mine) = all.iter().find(|mine| mine.id == self.id) {
-                return Some(mine.word);
+    /// Takes a slot that no thread has, if this thread can give it back when it ends: one that is ending cannot.
+    fn claim(&self, thread: usize, first: usize) -> Option<usize> {
+        let mine = |mine: &RefCell<Mine>| {
+            let mine = &mut mine.borrow_mut().0;
+            mine.retain(|(owners, _)| owners.strong_count() > 0);
+            let take = |slot: &usize| {
+                self.owners[*slot].compare_exchange(0, thread, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+            };
+            let slot = (0..SLOTS).map(|i| (first + i) % SLOTS).find(take)?;
+            mine.push((Arc::downgrade(&self.owners), slot));
+            Some(slot)
+        };
+        MINE.try_with(mine).ok().flatten()
+    }
+}
+
+impl Drop for Mine {
+    fn drop(&mut self) {
+        for (owners, slot) in &self.0 {
+            if let Some(owners) = owners.upgrade() {
+                owners[*slot].store(0, Ordering::Release);
             }
-            all.retain(|mine| mine.free.strong_count() > 0);
-            let number = lock(&self.free).pop()?;
-            self.memory.word32(USED).ok()?.fetch_max(number as u32 + 1, Ordering::SeqCst);
-            let word: *const AtomicU32 = self.memory.word32(CROWD + (number + 1) * LINE).ok()?;
-            all.push(Mine { id: self.id, number, word, free: Arc::downgrade(&self.free) });
-            Some(word)
-        });
-        // A thread that ends has given its words back already.
-        let Ok(Some(word)) = found else { return false };
-        LAST.set((self.id, word));
-        true
+        }
     }
 }
 
@@ -148,31 +167,16 @@ pub(super) trait Word {
 }
 
 impl Word for AtomicU32 {
-    #[inline]
+    #[inline(always)]
     fn enter(&self) {
         self.store(1, Ordering::Relaxed);
         // The processor is taken care of by the other's barrier, the compiler is not.
         compiler_fence(Ordering::SeqCst);
     }
 
-    #[inline]
+    #[inline(always)]
     fn leave(&self) {
         self.store(0, Ordering::Release);
-    }
-}
-
-fn lock(free: &Mutex<Vec<usize>>) -> std::sync::MutexGuard<'_, Vec<usize>> {
-    free.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Drop for All {
-    fn drop(&mut self) {
-        LAST.set((0, ptr::null()));
-        for mine in &self.0 {
-            if let Some(free) = mine.free.upgrade() {
-                lock(&free).push(mine.number);
-            }
-        }
     }
 }
 
@@ -184,15 +188,19 @@ mod tests {
         Sections::new(&Span::anonymous(Sections::BYTES).unwrap()).unwrap()
     }
 
+    fn used(sections: &Sections) -> usize {
+        sections.owners.iter().filter(|owner| owner.load(Ordering::Relaxed) != 0).count()
+    }
+
     #[test]
     fn are_seen_while_somebody_is_inside() {
         let sections = sections();
-        assert!(barrier::everywhere() && Sections::are_empty(&sections.memory));
+        assert!(barrier::everywhere() && Sections::are_empty(&sections._memory));
         for _ in 0..2 {
             let section = sections.enter();
-            assert!(section.is_some() && !Sections::are_empty(&sections.memory));
+            assert!(!Sections::are_empty(&sections._memory));
             drop(section);
-            assert!(Sections::are_empty(&sections.memory));
+            assert!(Sections::are_empty(&sections._memory));
         }
         // A rank that has none is not known to be outside.
         assert!(!Sections::are_empty(&Span::anonymous(Sections::BYTES).unwrap()));
@@ -204,36 +212,62 @@ mod tests {
         for _ in 0..3 {
             for (here, there) in [(0, 1), (1, 0)] {
                 let _section = both[here].enter();
-                assert!(Sections::are_empty(&both[there].memory) && !Sections::are_empty(&both[here].memory));
+                assert!(Sections::are_empty(&both[there]._memory) && !Sections::are_empty(&both[here]._memory));
             }
         }
-        assert_eq!(lock(&both[0].free).len(), SLOTS - 1);
+        assert_eq!((used(&both[0]), used(&both[1])), (1, 1));
     }
 
     #[test]
     fn more_threads_than_slots() {
+        const MORE: usize = 7;
         let sections = sections();
-        let gate = std::sync::Barrier::new(SLOTS + 8);
+        let gate = std::sync::Barrier::new(SLOTS + MORE + 1);
         std::thread::scope(|scope| {
-            for _ in 0..SLOTS + 7 {
+            for _ in 0..SLOTS + MORE {
                 scope.spawn(|| {
                     let section = sections.enter();
                     gate.wait();
-                    assert!(!Sections::are_empty(&sections.memory));
+                    assert!(!Sections::are_empty(&sections._memory));
                     gate.wait();
                     drop(section);
                     gate.wait();
                 });
             }
             gate.wait();
-            assert_eq!(sections.memory.word32(CROWD).unwrap().load(Ordering::Relaxed), 7);
+            assert_eq!(sections._memory.word32(OVERFLOW).unwrap().load(Ordering::Relaxed), MORE as u32);
+            assert_eq!(used(&sections), SLOTS);
             gate.wait();
             gate.wait();
-            assert!(Sections::are_empty(&sections.memory));
+            assert!(Sections::are_empty(&sections._memory));
         });
         // Scopes end before the destructors of their threads' locals have run.
-        while lock(&sections.free).len() < SLOTS {
+        while used(&sections) > 0 {
             std::thread::yield_now();
         }
+    }
+
+    /// Every thread that enters has a word for itself while it is inside, however slots come and go.
+    #[test]
+    fn threads_that_come_and_go_share_no_word() {
+        let sections = sections();
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for _ in 0..200 {
+                        std::thread::scope(|scope| {
+                            scope.spawn(|| {
+                                for _ in 0..50 {
+                                    let section = sections.enter();
+                                    assert_eq!(section.word.load(Ordering::Relaxed), 1);
+                                    assert!(!section.counted);
+                                }
+                            });
+                        });
+                    }
+                });
+            }
+        });
+        assert!(Sections::are_empty(&sections._memory));
     }
 }

@@ -127,7 +127,7 @@ impl Span {
 
     /// Address of `bytes` bytes at `offset`, if they are inside.
     #[inline]
-    pub(super) fn at(&self, offset: usize, bytes: usize) -> TransportResult<*mut u8> {
+    pub(crate) fn at(&self, offset: usize, bytes: usize) -> TransportResult<*mut u8> {
         if offset > self.len || bytes > self.len - offset {
             return Err(TransportError::Range { offset, bytes, len: self.len });
         }

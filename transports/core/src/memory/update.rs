@@ -6,6 +6,7 @@
 //! element. Many small ones are updated by the word (`words.rs`).
 
 use std::ptr;
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use super::{Span, Stripes, words};
 use crate::elements::cell::{self, element};
@@ -68,22 +69,9 @@ impl Span {
         compare: T,
         origin: T,
     ) -> TransportResult<Option<T>> {
-        macro_rules! as_word {
-            ($word:ty) => {
-                match self.compare_swap::<$word>(offset, convert(compare), convert(origin)) {
-                    Ok(old) => Ok(Some(convert(old))),
-                    // Not aligned, or outside.
-                    Err(_) => self.at(offset, size_of::<T>()).map(|_| None),
-                }
-            };
-        }
-        match size_of::<T>() {
-            1 => as_word!(u8),
-            2 => as_word!(u16),
-            4 => as_word!(u32),
-            8 => as_word!(u64),
-            _ => Ok(None),
-        }
+        let at = self.at(offset, size_of::<T>())?;
+        // SAFETY: as in `update_one`.
+        Ok(unsafe { compare_swap_at(at, compare, origin) })
     }
 
     /// [`Span::update`] where no locks are at hand: elements that need one are refused.
@@ -219,8 +207,43 @@ impl Span {
     }
 }
 
+/// Stores `origin` if the element at `at` has the bytes of `compare`, as one CPU atomic; returns what was there. None, and nothing is
+/// done, where the CPU has no atomic for it.
+///
+/// # Safety
+/// `at` is valid for an element, and everybody else who writes there meanwhile does so by CPU atomics or raw copies.
+#[inline(always)]
+pub(super) unsafe fn compare_swap_at<T: Swappable>(at: *mut u8, compare: T, origin: T) -> Option<T> {
+    if !cell::has_cell(at, size_of::<T>()) {
+        return None;
+    }
+    macro_rules! as_word {
+        ($word:ty, $atomic:ty) => {{
+            // SAFETY: valid by contract, and aligned as just checked (std::sync::atomic, "Memory model").
+            let cell = unsafe { <$atomic>::from_ptr(at.cast()) };
+            let (compare, origin) = (convert::<T, $word>(compare), convert::<T, $word>(origin));
+            let (Ok(old) | Err(old)) =
+                cell.compare_exchange(compare, origin, Ordering::AcqRel, Ordering::Acquire);
+            Some(convert(old))
+        }};
+    }
+    match size_of::<T>() {
+        1 => as_word!(u8, AtomicU8),
+        2 => as_word!(u16, AtomicU16),
+        4 => as_word!(u32, AtomicU32),
+        8 => as_word!(u64, AtomicU64),
+        _ => None,
+    }
+}
+
+/// The element that begins with the first of some bytes, which are as long.
+#[inline(always)]
+pub(super) fn element_of<T: Basic>(bytes: &[u8]) -> T {
+    element(bytes)
+}
+
 /// The value with the same bytes; both types have the same size.
-#[inline]
+#[inline(always)]
 fn convert<A: Basic, B: Basic>(value: A) -> B {
     element(value.as_bytes())
 }

@@ -13,8 +13,7 @@
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use super::sections::{Section, Sections};
-use super::stripes::Held;
-use super::{Span, Stripes};
+use super::{Span, Stripes, Words};
 use crate::{DataType, ReduceOp, TransportError, TransportResult, barrier, reduce_valid};
 
 const ATOMIC: u32 = 0;
@@ -37,7 +36,7 @@ const WORTH: usize = 16 << 10;
 /// The state of a window's elements at one rank, and the locks that it needs.
 #[derive(Debug)]
 pub struct Updates {
-    state: Span,
+    state: Words<1>,
     granules: Stripes,
     /// Elements that begin in the same so many bytes have one lock: a power of two.
     granule: usize,
@@ -47,14 +46,6 @@ pub struct Updates {
     worth: (usize, usize),
     /// Bytes of long accumulates by this process since it last tried to leave.
     long: AtomicUsize,
-}
-
-/// An element may be updated atomically, until this goes.
-#[derive(Debug)]
-pub struct Turn<'a> {
-    /// One of the two.
-    _inside: Option<Section<'a>>,
-    _held: Option<Held<'a>>,
 }
 
 /// What an accumulate does to elements of a span.
@@ -82,8 +73,7 @@ impl Updates {
         stripes: Stripes,
         granularity: usize,
     ) -> TransportResult<Self> {
-        let state = state.part(0, 4)?;
-        state.word32(0)?;
+        let state = Words::new(state, 0)?;
         let (worth, granule) = match granularity {
             0 => ((LONG, WORTH), GRANULE),
             1..=ELEMENT => ((usize::MAX, usize::MAX), GRANULE),
@@ -97,33 +87,29 @@ impl Updates {
     /// such lock.
     #[inline]
     pub fn one<R>(&self, sections: &Sections, place: u64, update: impl FnOnce() -> R) -> Option<R> {
-        let turn = self.turn(sections, place)?;
-        let result = update();
-        drop(turn);
-        Some(result)
+        if let Some(_inside) = self.section(sections) {
+            return Some(update());
+        }
+        let _held = self.granules.lock(place).ok()?;
+        Some(update())
     }
 
-    /// What [`Updates::one`] holds while it updates.
-    #[inline]
-    pub fn turn<'a>(&'a self, sections: &'a Sections, place: u64) -> Option<Turn<'a>> {
-        match self.section(sections) {
-            Some(section) => Some(Turn { _inside: Some(section), _held: None }),
-            None => self.lock(place),
-        }
+    /// The word that says how.
+    pub(super) fn state(&self) -> &AtomicU32 {
+        &self.state[0]
+    }
+
+    /// Whether the word says that they are updated by atomic instructions.
+    #[inline(always)]
+    pub(super) fn is_atomic(state: &AtomicU32) -> bool {
+        state.load(Ordering::Acquire) == ATOMIC
     }
 
     /// Enters where elements are updated by atomic instructions.
-    #[inline]
+    #[inline(always)]
     fn section<'a>(&self, sections: &'a Sections) -> Option<Section<'a>> {
-        let state = self.state.word32(0).ok()?;
-        let section = sections.enter()?;
-        (state.load(Ordering::Acquire) == ATOMIC).then_some(section)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn lock(&self, place: u64) -> Option<Turn<'_>> {
-        Some(Turn { _inside: None, _held: Some(self.granules.lock(place).ok()?) })
+        let section = sections.enter();
+        Self::is_atomic(&self.state[0]).then_some(section)
     }
 
     /// As [`Span::update`].
@@ -185,7 +171,7 @@ impl Updates {
         }
         let last = place + (operands.len() - 1) as u64;
         let _held = self.granules.lock_both(place, last)?;
-        if self.state.word32(0)?.load(Ordering::Acquire) != LOCKED {
+        if self.state[0].load(Ordering::Acquire) != LOCKED {
             return memory.update(&self.stripes, place, op, ty, offset, operands, fetched);
         }
         if let Some(fetched) = fetched {
@@ -203,8 +189,7 @@ impl Updates {
     fn adds_up(&self, bytes: usize) -> bool {
         // A sum that is lost to another thread is counted later.
         let long = self.long.load(Ordering::Relaxed).saturating_add(bytes);
-        let enough = long >= self.worth.1
-            && self.state.word32(0).is_ok_and(|state| state.load(Ordering::Relaxed) != LOCKED);
+        let enough = long >= self.worth.1 && self.state[0].load(Ordering::Relaxed) != LOCKED;
         self.long.store(if enough { 0 } else { long }, Ordering::Relaxed);
         enough
     }
@@ -212,9 +197,7 @@ impl Updates {
     /// Leaves atomic instructions for locks, as far as that can be without waiting. `are_empty` says whether the sections of all
     /// who update these elements are empty ([`Sections::are_empty`]).
     pub fn leave(&self, are_empty: impl FnOnce() -> bool) {
-        if let Ok(state) = self.state.word32(0) {
-            leave(state, barrier::everywhere, are_empty);
-        }
+        leave(&self.state[0], barrier::everywhere, are_empty);
     }
 }
 

@@ -111,7 +111,7 @@ impl Shared {
     }
 
     fn state(&self) -> u32 {
-        self.updates.state.word32(0).unwrap().load(Ordering::SeqCst)
+        self.updates.state[0].load(Ordering::SeqCst)
     }
 
     fn add(&self, rank: usize, at: usize, operands: &[u64]) {
@@ -193,7 +193,7 @@ fn bad_operands_change_nothing() {
         shared.updates.many(&shared.sections[0].1, &shared.memory, 0, offset, what, fetched)
     };
     for state in [ATOMIC, LEAVING, LOCKED] {
-        shared.updates.state.word32(0).unwrap().store(state, Ordering::SeqCst);
+        shared.updates.state[0].store(state, Ordering::SeqCst);
         assert!(many(DataType::U64, 0, &[1; 12], None).is_err());
         assert!(many(DataType::U64, 60, &[1; 8], None).is_err());
         assert!(many(DataType::U64, usize::MAX, &[1; 8], None).is_err());
@@ -225,7 +225,7 @@ proptest! {
         let fill: Vec<u8> = (0..GRANULE * 2).map(|i| (i * 31 + i / 256) as u8).collect();
         shared.memory.copy_in(0, &fill).unwrap();
         twin.copy_in(0, &fill).unwrap();
-        shared.updates.state.word32(0).unwrap().store(state, Ordering::SeqCst);
+        shared.updates.state[0].store(state, Ordering::SeqCst);
         let (mut seen, mut wanted) = (vec![0; operands.len()], vec![0; operands.len()]);
         let what = Reduction { op, ty, operands };
         let fetched = fetch.then_some(&mut seen[..]);
