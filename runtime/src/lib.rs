@@ -58,6 +58,7 @@ mod message;
 mod operation;
 mod protocol;
 pub mod settings;
+mod shortcut;
 mod window;
 
 pub use collective::raw;
@@ -67,6 +68,8 @@ pub use comm::{
 };
 pub use datatype::Datatype;
 pub use epoch::{Assert, Epoch, Explicit};
+#[doc(hidden)]
+pub use epoch::{NotYet, Transfer, Update};
 pub use error::{Class, Error, Result};
 pub use explain::Explanation;
 pub use job::{Job, init, local, run};
@@ -77,6 +80,10 @@ pub use operation::{
     Replace, Sum,
 };
 pub use protocol::lock::LockKind;
+#[doc(hidden)]
+pub use protocol::lock::Ticket;
+#[doc(hidden)]
+pub use shortcut::ShortCut;
 pub use transom_transport::{
     Arithmetic, Basic, Bitwise, Byte, Char, Complex, ComplexLongDouble, DataType, F32I32, F64I32, F80I32,
     Flag, I16I32, I32I32, I64I32, Integer, Located, Logical, LongDouble, Number, Ordered, ReduceOp,

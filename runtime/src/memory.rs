@@ -9,7 +9,7 @@ use std::any::Any;
 use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::Arc;
 
-use transom_transport::{Part, Posted, Remote, Span, Transport, TransportResult};
+use transom_transport::{Memory, Part, Posted, Remote, Span, Transport, TransportResult};
 use zerocopy::{FromBytes, IntoBytes};
 
 use crate::engine::Routes;
@@ -36,6 +36,30 @@ impl Foreign {
     /// then nobody else writes them but as MPI-4.1 §12.7 lets programs access window memory.
     pub unsafe fn new(start: *mut u8, len: usize) -> Self {
         Self { start, len: if start.is_null() { 0 } else { len } }
+    }
+
+    /// [`Foreign::new`] of an address that is not null, and of a length that need not be of a buffer: the short cut alone finds
+    /// out whether it can be.
+    ///
+    /// # Safety
+    /// As of [`Foreign::new`], if the length is no more than an address space holds.
+    #[inline(always)]
+    pub unsafe fn unchecked(start: *mut u8, len: usize) -> Self {
+        Self { start, len }
+    }
+
+    /// Copies the bytes to mapped memory.
+    #[inline(always)]
+    pub(crate) fn put_to(self, memory: &Memory, displacement: usize) -> bool {
+        // SAFETY: valid for reads of as many bytes, by the promise at `new`; more than an address space holds is in no memory.
+        unsafe { memory.put_from(displacement, self.start, self.len) }
+    }
+
+    /// Copies mapped memory to the bytes.
+    #[inline(always)]
+    pub(crate) fn get_from(self, memory: &Memory, displacement: usize) -> bool {
+        // SAFETY: as in `put_to`, for writes.
+        unsafe { memory.get_to(displacement, self.start, self.len) }
     }
 
     /// Address of the first byte.
@@ -309,6 +333,15 @@ impl<'a> OriginBuffer<'a> {
         }
     }
 
+    /// Some of the bytes, to be put by an operation of their own.
+    pub fn part(&self, range: std::ops::Range<usize>) -> Option<OriginBuffer<'_>> {
+        let bytes = self.bytes().get(range)?;
+        Some(match self {
+            Self::Scope(_) => OriginBuffer::Scope(bytes),
+            Self::Owned(_) | Self::Vector(_) => OriginBuffer::owned(bytes),
+        })
+    }
+
     /// What the operation must keep until it is complete.
     pub fn keep(&self) -> Option<Keep> {
         match self {
@@ -344,6 +377,17 @@ impl<'a> ResultBuffer<'a> {
     /// Length in bytes.
     pub fn len(&self) -> usize {
         self.len
+    }
+
+    /// Some of the bytes, for a get of their own.
+    pub fn part(&mut self, range: std::ops::Range<usize>) -> Option<ResultBuffer<'_>> {
+        let inside = range.start <= range.end && range.end <= self.len;
+        inside.then(|| ResultBuffer {
+            start: self.start.wrapping_add(range.start),
+            len: range.len(),
+            vector: self.vector.clone(),
+            _bytes: std::marker::PhantomData,
+        })
     }
 
     /// The bytes, while no get into them is under way.

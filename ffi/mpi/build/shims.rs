@@ -4,9 +4,26 @@ use std::fmt::Write;
 
 use crate::functions::{Function, Line, State};
 
-/// Functions whose work takes no longer than to prepare for a panic.
-const BRIEF: [&str; 7] =
-    ["Put", "Get", "Accumulate", "Fetch_and_op", "Compare_and_swap", "Win_flush", "Win_flush_local"];
+/// Functions that have a short way, to be tried before all else (`mod short`).
+const SHORT: [&str; 14] = [
+    "Put",
+    "Get",
+    "Rput",
+    "Rget",
+    "Accumulate",
+    "Get_accumulate",
+    "Fetch_and_op",
+    "Compare_and_swap",
+    "Win_flush",
+    "Win_flush_local",
+    "Win_lock",
+    "Win_unlock",
+    "Wait",
+    "Test",
+];
+
+/// Those among them that the long way tries once more, for arguments that are not so short.
+const ANY: [&str; 4] = ["Accumulate", "Get_accumulate", "Fetch_and_op", "Compare_and_swap"];
 
 pub fn rust(lines: &[Line]) -> String {
     let mut text = String::new();
@@ -63,13 +80,36 @@ fn export(text: &mut String, function: &Function, large: bool) {
         State::Value => format!("unsafe {{ calls::{own}({passed}) }}"),
         State::Initialised | State::Always => {
             let when = if function.state == State::Always { "Always" } else { "Initialised" };
-            let call = if BRIEF.contains(&&*function.name) { "call_briefly" } else { "call" };
-            format!("{call}(\"MPI_{full}\", When::{when}, {site}, || unsafe {{ calls::{own}({passed}) }})")
+            format!("call(\"MPI_{full}\", When::{when}, {site}, || unsafe {{ calls::{own}({passed}) }})")
         }
     };
     let lower = full.to_lowercase();
-    // One body each: called from two places, what it does would not be compiled into it.
-    for (prefix, body) in [("PMPI", body), ("MPI", format!("unsafe {{ export_pmpi_{lower}({given}) }}"))] {
+    if SHORT.contains(&&*function.name) {
+        let body = if ANY.contains(&&*function.name) {
+            format!("match unsafe {{ short::any::{own}({passed}) }} {{ Some(code) => code, None => {body} }}")
+        } else {
+            body
+        };
+        // The long way has the same arguments at the same places, so that it is jumped to.
+        let _ = writeln!(
+            text,
+            "#[inline(never)]\nunsafe extern \"C\" fn long_{lower}({arguments}) -> {returns} {{ {body} }}"
+        );
+        let body = format!(
+            "match unsafe {{ short::{own}({passed}) }} {{ Some(code) => code, None => unsafe {{ long_{lower}({given}) }} }}"
+        );
+        exported(text, &full, (&arguments, &returns), [&body, &body]);
+    } else {
+        // One body each: called from two places, what it does would not be compiled into it.
+        let forwards = format!("unsafe {{ export_pmpi_{lower}({given}) }}");
+        exported(text, &full, (&arguments, &returns), [&body, &forwards]);
+    }
+}
+
+/// A function as `PMPI_` and `MPI_`.
+fn exported(text: &mut String, full: &str, (arguments, returns): (&str, &str), bodies: [&str; 2]) {
+    let lower = full.to_lowercase();
+    for (prefix, body) in ["PMPI", "MPI"].into_iter().zip(bodies) {
         let exported = format!("export_{}_{lower}", prefix.to_lowercase());
         let _ = writeln!(
             text,

@@ -10,6 +10,9 @@ use crate::abi::{self, Datatype, ERR_BUFFER, ERR_COUNT, ERR_TRUNCATE};
 use crate::failure::{Result, fail};
 use crate::types::{self, TypeObject};
 
+/// No buffer begins below.
+const LOWEST: usize = 4096;
+
 /// Bytes of the program's memory that a call reads.
 #[inline]
 pub fn bytes<'a>(address: *const c_void, len: usize) -> Result<&'a [u8]> {
@@ -28,6 +31,27 @@ pub fn bytes_mut<'a>(address: *mut c_void, len: usize) -> Result<&'a mut [u8]> {
     Ok(if len == 0 { &mut [] } else { unsafe { std::slice::from_raw_parts_mut(address.cast(), len) } })
 }
 
+/// [`foreign`] of an address that is one, and of any length: for the short cut, which finds out whether there can be so many bytes.
+#[inline(always)]
+pub fn plain(address: *const c_void, len: usize) -> Option<Foreign> {
+    // SAFETY: as in `foreign`.
+    (address as usize >= LOWEST).then(|| unsafe { Foreign::unchecked(address.cast_mut().cast(), len) })
+}
+
+/// The word at an address that is one.
+#[inline(always)]
+pub fn load_word(address: *const c_void) -> Option<u64> {
+    // SAFETY: as in `bytes`, for 8 of them.
+    (address as usize >= LOWEST).then(|| unsafe { address.cast::<u64>().read_unaligned() })
+}
+
+/// The place of a word, at an address that is one.
+#[inline(always)]
+pub fn word_place<'a>(address: *mut c_void) -> Option<&'a mut [u8; size_of::<u64>()]> {
+    // SAFETY: as in `bytes_mut`, for 8 of them.
+    (address as usize >= LOWEST).then(|| unsafe { &mut *address.cast() })
+}
+
 /// Bytes of the program's memory that an operation accesses until it is complete.
 #[inline]
 pub fn foreign(address: *mut c_void, len: usize) -> Result<Foreign> {
@@ -40,7 +64,7 @@ pub fn foreign(address: *mut c_void, len: usize) -> Result<Foreign> {
 #[inline]
 fn check(address: *const c_void, len: usize) -> Result<()> {
     // MPI_BOTTOM is null, and its bytes are elsewhere; MPI_IN_PLACE and its like are no addresses either.
-    if len > 0 && (address as usize) < 4096 {
+    if len > 0 && (address as usize) < LOWEST {
         return fail(ERR_BUFFER, format!("{len} bytes at address {address:p}"));
     }
     if isize::try_from(len).is_err() {

@@ -31,19 +31,6 @@ pub fn call(name: &'static str, when: When, site: Site, work: impl FnOnce() -> R
     }
 }
 
-/// The same for functions whose work takes no longer than to prepare for a panic: one that gets here ends the process, as
-/// any does that meets an `extern "C"` function.
-#[inline(always)]
-pub fn call_briefly(name: &'static str, when: When, site: Site, work: impl FnOnce() -> Result<()>) -> c_int {
-    if when == When::Initialised && !world::is_running() {
-        return outside(name);
-    }
-    match work() {
-        Ok(()) => SUCCESS,
-        Err(failure) => handlers::report(name, site, &failure),
-    }
-}
-
 #[cold]
 fn outside(name: &'static str) -> c_int {
     let message = "called before MPI_Init or after MPI_Finalize";

@@ -91,6 +91,13 @@ mod calls {
     pub use crate::win::sync::*;
 }
 
+/// What exported functions try first, if it is there for them: none of the result is known before the long way has been gone.
+mod short {
+    pub use crate::request::calls::short::*;
+    pub use crate::win::short::any;
+    pub use crate::win::short::*;
+}
+
 /// The exported functions.
 #[allow(
     unused_variables,
@@ -104,10 +111,10 @@ mod exports {
     use std::ffi::{c_char, c_double, c_int, c_void};
 
     use crate::abi::*;
-    use crate::call::{When, call, call_briefly, unsupported};
-    use crate::calls;
+    use crate::call::{When, call, unsupported};
     use crate::handlers::Site;
     use crate::place::{Counts, Place, Text};
+    use crate::{calls, short};
 
     include!(concat!(env!("OUT_DIR"), "/shims.rs"));
 }

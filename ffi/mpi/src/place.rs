@@ -52,6 +52,22 @@ impl<T: Copy> Place<T> {
         self.set_at(0, value)
     }
 
+    /// Stores a value if there is a place.
+    #[inline(always)]
+    pub fn replace(self, value: T) {
+        if !self.0.is_null() {
+            // SAFETY: valid for writes, by the promise at `new`.
+            unsafe { self.0.write_unaligned(value) };
+        }
+    }
+
+    /// What is there, if there is a place.
+    #[inline(always)]
+    pub fn peek(self) -> Option<T> {
+        // SAFETY: valid for reads, by the promise at `new`.
+        (!self.0.is_null()).then(|| unsafe { self.0.read_unaligned() })
+    }
+
     /// What is at `index`.
     pub fn at(self, index: usize) -> Result<T> {
         self.check()?;

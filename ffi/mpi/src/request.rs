@@ -6,7 +6,7 @@ mod many;
 pub mod some;
 pub mod status;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use parking_lot::Mutex;
 use transom::Class;
@@ -71,9 +71,18 @@ pub fn running(pending: Pending, site: Site) -> Result<Request> {
     add(State::Running(Arc::new(pending)), None, site)
 }
 
+/// The request of whatever is complete when its call returns, without a message: one for all, which is never freed. A number that is
+/// neither predefined nor a table's.
+pub const COMPLETE: Request = Request(COMPLETE_KIND << 27 | 1);
+const COMPLETE_KIND: usize = 15;
+
+/// The object of [`COMPLETE`].
+static COMPLETE_OBJECT: LazyLock<Arc<RequestObject>> =
+    LazyLock::new(|| Arc::new(RequestObject::new(State::Ended(Ok(Status::EMPTY)), None, Site::None)));
+
 /// A handle of something that is complete, without a message.
 pub fn done() -> Result<Request> {
-    done_with(Status::EMPTY)
+    Ok(COMPLETE)
 }
 
 /// A handle of something that is complete.
@@ -95,7 +104,7 @@ pub fn partitioned(start: Start, end: Arc<Partitioned>, site: Site) -> Result<Re
 
 /// Does something with a partitioned message, which it tells whether the request is active.
 pub fn with_partitions<R>(request: Request, work: impl FnOnce(&Partitioned, bool) -> Result<R>) -> Result<R> {
-    let object = REQUESTS.peek(request.0)?;
+    let object = get(request)?;
     match &object.partitioned {
         Some(end) => work(end, object.is_active()).map_err(|failure| failure.at(object.site)),
         None => fail(ERR_REQUEST, "the request is not of a partitioned message"),
@@ -116,7 +125,12 @@ fn adopt(pending: Arc<Pending>) {
 
 /// The object of a handle.
 fn get(request: Request) -> Result<Arc<RequestObject>> {
-    REQUESTS.get(request.0)
+    if request == COMPLETE { Ok(COMPLETE_OBJECT.clone()) } else { REQUESTS.get(request.0) }
+}
+
+/// Takes a request out of the table, unless it is in none.
+fn remove(request: Request) -> Result<()> {
+    if request == COMPLETE { Ok(()) } else { REQUESTS.remove(request.0).map(drop) }
 }
 
 /// What a runtime's request came to: one that was taken back is no error (§3.8.4).
@@ -135,6 +149,11 @@ pub fn outcome(result: transom::Result<Outcome>) -> Outcome {
 impl RequestObject {
     fn new(state: State, start: Option<Start>, site: Site) -> Self {
         Self { state: Mutex::new(state), start, general: None, partitioned: None, site }
+    }
+
+    /// Whether it is that of [`COMPLETE`].
+    fn is_complete_for_good(&self) -> bool {
+        std::ptr::eq(self, Arc::as_ptr(&COMPLETE_OBJECT))
     }
 
     fn handle(self) -> Result<Request> {
@@ -181,6 +200,9 @@ impl RequestObject {
 
     /// The outcome, once: a persistent request is inactive then.
     fn take(&self) -> Outcome {
+        if self.is_complete_for_good() {
+            return Ok(Status::EMPTY);
+        }
         self.wait();
         let state = std::mem::replace(&mut *self.state.lock(), State::Inactive);
         let outcome = match (state, &self.general) {
@@ -230,6 +252,9 @@ impl RequestObject {
 
     /// Lets it go on by itself.
     fn abandon(&self) {
+        if self.is_complete_for_good() {
+            return;
+        }
         if let State::Running(pending) = std::mem::replace(&mut *self.state.lock(), State::Inactive) {
             adopt(pending);
         }

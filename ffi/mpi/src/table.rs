@@ -1,7 +1,7 @@
 //! Handles of a program's own objects: numbers that lead to table entries, checked by generation.
 //!
 //! A handle is `kind (4 bits) | generation (6) | index (21)`: an `int` as well, so that the forms for Fortran are the
-//! same number, and never one of the ABI's predefined ones, which are below 4096. A look-up is three loads and two
+//! same number, and never one of the ABI's predefined ones, which are below 4096. A look-up is two loads and two
 //! comparisons without a lock or a counter; what is stale, null or of another kind is found out and never followed.
 //! Boxes behind tagged addresses would save a load, but a stale address has to be looked up in a registry before it is
 //! followed, which costs more; and they are no `int`.
@@ -11,9 +11,11 @@
 
 use std::collections::VecDeque;
 use std::ffi::c_int;
+use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
+use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
@@ -22,21 +24,31 @@ use crate::failure::{Result, fail};
 const INDEX_BITS: u32 = 21;
 const GENERATION_BITS: u32 = 6;
 const KIND_SHIFT: u32 = INDEX_BITS + GENERATION_BITS;
-const GENERATIONS: u32 = (1 << GENERATION_BITS) - 1;
-/// Entries of the first chunk; each chunk has twice as many as the one before, and none ever moves.
-const FIRST: usize = 64;
-const CHUNKS: usize = (INDEX_BITS - FIRST.ilog2()) as usize;
+const GENERATIONS: u8 = (1 << GENERATION_BITS) - 1;
+/// Entries that are there from the beginning: a power of two. Chunks follow, each with twice as many as the one before; none ever moves.
+const FIRST: usize = 256;
+const CHUNKS: usize = (INDEX_BITS - FIRST.ilog2()) as usize - 1;
 /// Entries that rest before the first of them is used again, so that stale handles stay stale for longer.
 const RESTING: usize = 64;
 
 struct Slot<T> {
+    /// The handle that leads to the object; of a slot without one a number that leads to its neighbour.
+    handle: AtomicUsize,
     object: AtomicPtr<T>,
-    generation: AtomicU32,
+}
+
+impl<T> Slot<T> {
+    /// The slot at `index`, without an object.
+    const fn vacant(index: usize) -> Self {
+        Self { handle: AtomicUsize::new(index ^ 1), object: AtomicPtr::new(std::ptr::null_mut()) }
+    }
 }
 
 struct Places {
     used: usize,
     free: VecDeque<usize>,
+    /// By index: the next object's, or this one's.
+    generations: Vec<u8>,
 }
 
 /// The objects of one kind.
@@ -45,6 +57,8 @@ pub struct Table<T> {
     what: &'static str,
     /// The error class of handles that lead nowhere.
     class: c_int,
+    first: [Slot<T>; FIRST],
+    /// Behind the first.
     chunks: [AtomicPtr<Slot<T>>; CHUNKS],
     places: Mutex<Places>,
 }
@@ -55,11 +69,34 @@ pub struct Reserved<'t, T> {
     handle: usize,
 }
 
+/// An object that was found. A pointer, which is compared with nothing once more, as a reference would be in an `Option`.
+pub struct Found<'t, T> {
+    object: *const T,
+    table: PhantomData<&'t Table<T>>,
+}
+
+impl<T> Deref for Found<'_, T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        // SAFETY: as in `Table::peek`.
+        unsafe { &*self.object }
+    }
+}
+
 impl<T> Table<T> {
     /// An empty table. Every kind (1 to 15) has its own.
     pub const fn new(kind: usize, what: &'static str, class: c_int) -> Self {
         let chunks = [const { AtomicPtr::new(std::ptr::null_mut()) }; CHUNKS];
-        Self { kind, what, class, chunks, places: Mutex::new(Places { used: 0, free: VecDeque::new() }) }
+        let mut first = [const { Slot::vacant(0) }; FIRST];
+        let mut index = 0;
+        while index < FIRST {
+            first[index].handle = AtomicUsize::new(index ^ 1);
+            index += 1;
+        }
+        let places = Places { used: 0, free: VecDeque::new(), generations: Vec::new() };
+        Self { kind, what, class, first, chunks, places: Mutex::new(places) }
     }
 
     /// A handle of a new object.
@@ -71,8 +108,9 @@ impl<T> Table<T> {
     pub fn reserve(&self) -> Result<Reserved<'_, T>> {
         let mut places = self.places.lock();
         let index = match places.free.len() {
-            0..RESTING if places.used < FIRST << (CHUNKS - 1) => {
+            0..RESTING if places.used < FIRST << CHUNKS => {
                 places.used += 1;
+                places.generations.push(0);
                 places.used - 1
             }
             _ => match places.free.pop_front() {
@@ -80,26 +118,28 @@ impl<T> Table<T> {
                 None => return fail(crate::abi::ERR_NO_MEM, format!("there are too many {}s", self.what)),
             },
         };
-        let generation = self.make_slot(index).generation.load(Ordering::Relaxed);
-        let handle = self.kind << KIND_SHIFT | (generation as usize) << INDEX_BITS | index;
+        self.make_slot(index);
+        let handle = self.kind << KIND_SHIFT | usize::from(places.generations[index]) << INDEX_BITS | index;
         Ok(Reserved { table: self, handle })
     }
 
     /// The entry of a handle may be used again, by another handle.
-    fn vacate(&self, places: &mut Places, handle: usize) {
-        let generation = &self.make_slot(index(handle)).generation;
-        generation.store((generation.load(Ordering::Relaxed) + 1) & GENERATIONS, Ordering::Release);
+    fn vacate(places: &mut Places, handle: usize) {
+        if let Some(generation) = places.generations.get_mut(index(handle)) {
+            *generation = (*generation + 1) & GENERATIONS;
+        }
         places.free.push_back(index(handle));
     }
 
     /// Takes an object out; its handle is stale from now on.
     pub fn remove(&self, handle: usize) -> Result<Arc<T>> {
         let mut places = self.places.lock();
-        let Some((slot, _)) = self.slot(handle) else { return self.stale(handle) };
+        let Some(slot) = self.slot(handle) else { return self.stale(handle) };
+        slot.handle.store(index(handle) ^ 1, Ordering::Release);
         let object = slot.object.swap(std::ptr::null_mut(), Ordering::AcqRel);
-        self.vacate(&mut places, handle);
+        Self::vacate(&mut places, handle);
         drop(places);
-        // SAFETY: made by Arc::into_raw in `insert`, and taken out once, under the lock.
+        // SAFETY: made by Arc::into_raw in `fill`, and taken out once, under the lock.
         Ok(unsafe { Arc::from_raw(object) })
     }
 
@@ -117,44 +157,51 @@ impl<T> Table<T> {
     #[inline]
     pub fn peek(&self, handle: usize) -> Result<&T> {
         match self.slot(handle) {
-            // SAFETY: not null (see `slot`), and kept by the table's count, which nobody gives up during the call: an
-            // object that another thread's call is using must not be freed (MPI-4.1 §11.6.2).
-            Some((_, object)) => Ok(unsafe { &*object }),
+            // SAFETY: it is there while the slot has its handle, kept by the table's count, which nobody gives up during the call:
+            // an object that another thread's call is using must not be freed (MPI-4.1 §11.6.2).
+            Some(slot) => Ok(unsafe { &*slot.object.load(Ordering::Acquire) }),
             None => self.stale(handle),
         }
     }
 
-    /// The entry of a handle that leads to an object, and that.
-    #[inline]
-    fn slot(&self, handle: usize) -> Option<(&Slot<T>, *const T)> {
-        if handle >> KIND_SHIFT != self.kind {
-            return None;
-        }
-        let (chunk, place) = place(index(handle));
-        let start = self.chunks.get(chunk)?.load(Ordering::Acquire);
-        if start.is_null() {
-            return None;
-        }
-        // SAFETY: a chunk has as many entries as `place` counts, and is never freed.
-        let slot = unsafe { &*start.add(place) };
-        let generation = (handle >> INDEX_BITS) as u32 & GENERATIONS;
-        let object = slot.object.load(Ordering::Acquire).cast_const();
-        let there = !object.is_null() && slot.generation.load(Ordering::Relaxed) == generation;
-        there.then_some((slot, object))
+    /// The same without an error, and only of the first slots.
+    #[inline(always)]
+    pub fn find(&self, handle: usize) -> Option<Found<'_, T>> {
+        let slot = &self.first[handle % FIRST];
+        // Both before the comparison: it takes an instruction less.
+        let object = slot.object.load(Ordering::Acquire);
+        (slot.handle.load(Ordering::Acquire) == handle).then_some(Found { object, table: PhantomData })
     }
 
-    /// The entry at `index`, whose chunk is made if need be. Under the lock.
+    /// The slot of a handle that leads to an object.
+    fn slot(&self, handle: usize) -> Option<&Slot<T>> {
+        let slot = self.first.get(index(handle)).or_else(|| self.slot_behind(index(handle)))?;
+        (slot.handle.load(Ordering::Acquire) == handle).then_some(slot)
+    }
+
+    /// The slot at an index behind the first ones, if its chunk is there.
+    #[inline(never)]
+    fn slot_behind(&self, index: usize) -> Option<&Slot<T>> {
+        let (chunk, place) = place(index);
+        let start = self.chunks.get(chunk)?.load(Ordering::Acquire);
+        // SAFETY: a chunk has as many slots as `place` counts, and is never freed.
+        (!start.is_null()).then(|| unsafe { &*start.add(place) })
+    }
+
+    /// The slot at `index`, whose chunk is made if need be. Under the lock.
     fn make_slot(&self, index: usize) -> &Slot<T> {
+        if let Some(slot) = self.first.get(index) {
+            return slot;
+        }
         let (chunk, place) = place(index);
         let mut start = self.chunks[chunk].load(Ordering::Acquire);
         if start.is_null() {
-            let vacant =
-                || Slot { object: AtomicPtr::new(std::ptr::null_mut()), generation: AtomicU32::new(0) };
-            let slots: Box<[Slot<T>]> = (0..FIRST << chunk).map(|_| vacant()).collect();
+            let begin = index - place;
+            let slots: Box<[Slot<T>]> = (0..FIRST << (chunk + 1)).map(|i| Slot::vacant(begin + i)).collect();
             start = Box::into_raw(slots).cast();
             self.chunks[chunk].store(start, Ordering::Release);
         }
-        // SAFETY: as in `slot`.
+        // SAFETY: as in `slot_behind`.
         unsafe { &*start.add(place) }
     }
 
@@ -175,13 +222,14 @@ impl<T> Reserved<'_, T> {
         let this = ManuallyDrop::new(self);
         let slot = this.table.make_slot(index(this.handle));
         slot.object.store(Arc::into_raw(object).cast_mut(), Ordering::Release);
+        slot.handle.store(this.handle, Ordering::Release);
         this.handle
     }
 }
 
 impl<T> Drop for Reserved<'_, T> {
     fn drop(&mut self) {
-        self.table.vacate(&mut self.table.places.lock(), self.handle);
+        Table::<T>::vacate(&mut self.table.places.lock(), self.handle);
     }
 }
 
@@ -190,11 +238,10 @@ fn index(handle: usize) -> usize {
     handle & ((1 << INDEX_BITS) - 1)
 }
 
-/// Chunk of an index, and place in it.
-#[inline]
+/// Chunk of an index behind the first ones, and place in it.
 fn place(index: usize) -> (usize, usize) {
     let chunk = (index / FIRST + 1).ilog2();
-    (chunk as usize, index - FIRST * ((1 << chunk) - 1))
+    (chunk as usize - 1, index - FIRST * ((1 << chunk) - 1))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::RwLock;
-pub use predefined::{basic, plain_size};
+pub use predefined::{basic, is_word, plain_size, size_or_zero};
 
 use crate::abi::{Datatype, ERR_TYPE};
 use crate::attributes::Attributes;

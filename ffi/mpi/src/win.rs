@@ -5,6 +5,7 @@ pub mod create;
 pub mod query;
 pub mod requested;
 mod scope;
+pub mod short;
 pub mod sync;
 
 use std::ffi::c_int;
@@ -40,7 +41,7 @@ struct Facts {
     model: c_int,
 }
 
-// SAFETY: the window is Send + Sync; the epochs are used by one thread at a time, or are for several (see `new`).
+// SAFETY: the window and its epochs are Send + Sync; the pointer is to the window, which lives as long.
 unsafe impl Send for WinObject {}
 // SAFETY: as above.
 unsafe impl Sync for WinObject {}
@@ -79,7 +80,8 @@ impl WinObject {
         // SAFETY: just made; it goes in `free` or `drop` only, after the epochs that borrow it.
         let made = unsafe { &*window };
         // Below MPI_THREAD_MULTIPLE the program promises that one thread at a time makes calls (MPI-4.1 §11.6.2).
-        let epochs = if world::is_multiple() { made.explicit_shared() } else { made.explicit() };
+        made.promise_threads(!world::is_multiple());
+        let epochs = made.explicit();
         Self {
             epochs: ManuallyDrop::new(epochs),
             window,
@@ -97,7 +99,7 @@ impl WinObject {
     }
 
     /// The window's epochs.
-    #[inline]
+    #[inline(always)]
     fn epochs(&self) -> &Explicit<'static, u8> {
         &self.epochs
     }

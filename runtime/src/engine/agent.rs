@@ -5,7 +5,7 @@
 
 use std::sync::atomic::Ordering;
 
-use transom_transport::{Basic, DataType, ReduceOp, RegionKey, TransportResult, reduce_valid};
+use transom_transport::{DataType, ReduceOp, RegionKey, reduce_valid};
 
 use super::exposure::Waiter;
 use super::pull::Pull;
@@ -223,15 +223,15 @@ fn pull(engine: &Engine, header: &Header, key: &[u8]) -> Option<()> {
 }
 
 /// An element of up to 8 bytes as a number of the header: its bytes first, then zeros.
-pub(crate) fn pack<T: Basic>(element: T) -> u64 {
+pub(crate) fn pack_bytes(element: &[u8]) -> u64 {
     let mut bytes = [0; 8];
-    bytes.iter_mut().zip(element.as_bytes()).for_each(|(to, from)| *to = *from);
+    bytes.iter_mut().zip(element).for_each(|(to, from)| *to = *from);
     u64::from_ne_bytes(bytes)
 }
 
-/// The element that [`pack`] made a number of.
-pub(crate) fn unpack<T: Basic>(value: u64) -> T {
-    T::read_from_prefix(&value.to_ne_bytes()).map_or_else(|_| T::new_zeroed(), |(element, _)| element)
+/// The element that [`pack_bytes`] made a number of.
+pub(crate) fn unpack_bytes(value: u64, element: &mut [u8]) {
+    element.iter_mut().zip(value.to_ne_bytes()).for_each(|(to, from)| *to = from);
 }
 
 fn lock(engine: &Engine, header: &Header, kind: Kind) {
@@ -241,7 +241,7 @@ fn lock(engine: &Engine, header: &Header, kind: Kind) {
         Kind::Abandon => abandon(engine, header.window, &exposure, ticket),
         _ => release(engine, header, &exposure, ticket),
     });
-    if !matches!(done, Some(Ok(()))) {
+    if done.is_none() {
         tracing::warn!(origin = header.origin, window = header.window, "dropped a malformed lock message");
         if kind == Kind::Lock {
             reply(engine, header, None);
@@ -250,24 +250,24 @@ fn lock(engine: &Engine, header: &Header, kind: Kind) {
 }
 
 /// Joins the lock's queue for a rank of another node.
-fn queue(engine: &Engine, header: &Header, exposure: &Exposure, kind: LockKind) -> TransportResult<()> {
-    let turns = exposure.lock.turns()?;
+fn queue(engine: &Engine, header: &Header, exposure: &Exposure, kind: LockKind) {
+    let turns = exposure.lock.turns();
     let waiter = Waiter { origin: header.origin as usize, request: header.request };
     turns.represent(&mut exposure.represented.lock(), turns.lock.draw(kind), Some(waiter));
-    recheck(engine, header.window, exposure)
+    recheck(engine, header.window, exposure);
 }
 
 /// Holds the ticket of a rank that has given up, so that its turn passes.
-fn abandon(engine: &Engine, window: u32, exposure: &Exposure, ticket: Ticket) -> TransportResult<()> {
-    exposure.lock.turns()?.represent(&mut exposure.represented.lock(), ticket, None);
-    recheck(engine, window, exposure)
+fn abandon(engine: &Engine, window: u32, exposure: &Exposure, ticket: Ticket) {
+    exposure.lock.turns().represent(&mut exposure.represented.lock(), ticket, None);
+    recheck(engine, window, exposure);
 }
 
-fn release(engine: &Engine, header: &Header, exposure: &Exposure, ticket: Ticket) -> TransportResult<()> {
-    let turns = exposure.lock.turns()?;
+fn release(engine: &Engine, header: &Header, exposure: &Exposure, ticket: Ticket) {
+    let turns = exposure.lock.turns();
     turns.lock.release(ticket);
     turns.changed();
-    recheck(engine, header.window, exposure)
+    recheck(engine, header.window, exposure);
 }
 
 /// The lock of a window has changed: lets in those whose turn it is.
@@ -280,13 +280,13 @@ pub(crate) fn agent_abandon(engine: &Engine, window: u32, ticket: Ticket) {
     on_lock(engine, window, |exposure| abandon(engine, window, exposure, ticket));
 }
 
-fn on_lock(engine: &Engine, window: u32, act: impl FnOnce(&Exposure) -> TransportResult<()>) {
-    if let Some(Err(error)) = engine.exposures.get(window).map(|exposure| act(&exposure)) {
-        tracing::error!(window, %error, "a lock's words cannot be read");
+fn on_lock(engine: &Engine, window: u32, act: impl FnOnce(&Exposure)) {
+    if let Some(exposure) = engine.exposures.get(window) {
+        act(&exposure);
     }
 }
 
-fn recheck(engine: &Engine, window: u32, exposure: &Exposure) -> TransportResult<()> {
+fn recheck(engine: &Engine, window: u32, exposure: &Exposure) {
     let granted = |ticket: Ticket, waiter: Waiter| {
         let mut header = engine.header(Kind::Reply);
         header.request = waiter.request;
@@ -295,8 +295,7 @@ fn recheck(engine: &Engine, window: u32, exposure: &Exposure) -> TransportResult
         header.value = u64::from(ticket.number);
         engine.send_later(waiter.origin, &header, &[]);
     };
-    exposure.lock.turns()?.let_in(|| exposure.represented.lock(), granted);
-    Ok(())
+    exposure.lock.turns().let_in(|| exposure.represented.lock(), granted);
 }
 
 /// A reply has come. A lock that nobody waits for any more is given back.

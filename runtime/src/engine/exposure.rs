@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use parking_lot::{Mutex, RwLock};
-use transom_transport::{DataType, ReduceOp, Reduction, Sections, Span, Stripes, TransportResult, Updates};
+use transom_transport::{
+    DataType, ReduceOp, Reduction, Sections, Span, Stripes, TransportResult, Updates, Words,
+};
 
 use super::regions::Regions;
 use crate::protocol::lock::TicketLock;
@@ -19,26 +21,24 @@ pub(crate) const UPDATES_WORD: usize = 32;
 
 /// A window's lock at one rank, in memory that all ranks of that rank's node see.
 #[derive(Debug, Clone)]
-pub(crate) struct LockWords(Span);
+pub(crate) struct LockWords(Words<{ CONTROL_SLOT / size_of::<u32>() }>);
 
 impl LockWords {
     /// The lock in a control slot.
-    pub fn new(slot: Span) -> TransportResult<Self> {
-        slot.word32(0)?;
-        slot.word32(CONTROL_SLOT - 4)?;
-        Ok(Self(slot))
+    pub fn new(slot: &Span) -> TransportResult<Self> {
+        Words::new(slot, 0).map(Self)
     }
 
     /// The lock's words.
-    #[inline]
-    pub fn lock(&self) -> TransportResult<TicketLock<'_, AtomicU32>> {
-        Ok(TicketLock { next: self.0.word32(0)?, read: self.0.word32(4)?, write: self.0.word32(8)? })
+    #[inline(always)]
+    pub fn lock(&self) -> TicketLock<'_, AtomicU32> {
+        TicketLock { next: &self.0[0], read: &self.0[1], write: &self.0[2] }
     }
 
     /// The lock, and who waits for it.
-    #[inline]
-    pub fn turns(&self) -> TransportResult<Turns<'_, AtomicU32>> {
-        Ok(Turns { lock: self.lock()?, sleepers: self.0.word32(12)?, represented: self.0.word32(16)? })
+    #[inline(always)]
+    pub fn turns(&self) -> Turns<'_, AtomicU32> {
+        Turns { lock: self.lock(), sleepers: &self.0[3], represented: &self.0[4] }
     }
 }
 

@@ -33,7 +33,7 @@ use parking_lot::Mutex;
 use transom_transport::{Event, Posted, Transport};
 use zerocopy::IntoBytes;
 
-pub(crate) use agent::{agent_abandon, agent_recheck, pack, unpack};
+pub(crate) use agent::{agent_abandon, agent_recheck, pack_bytes, unpack_bytes};
 pub(crate) use exposure::{
     CONTROL_SLOT, Exposed, Exposure, Exposures, LockWords, SharedUpdates, UPDATES_WORD,
 };

@@ -1,245 +1,185 @@
-//! An access epoch without element type or scope: checks that the target is covered, remembers what must be completed.
-//! The operations in it are in `untyped.rs` and `shaped.rs`, its end is in `completing.rs`.
+//! The operations of an open access epoch on bytes: by the short cut where that does all there is to do, else as a description that
+//! goes its way in `operation`. Scopes and calls translate their arguments to these.
 
-use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use transom_transport::{Basic, ReduceOp, Swappable};
 
-use parking_lot::Mutex;
-use transom_transport::Span;
+use crate::memory::{OriginBuffer, ResultBuffer};
+use crate::operation::{self, Accumulate, Completion, Description};
+use crate::window::Core;
+use crate::{Class, Layout, NULL_RANK, Result};
 
-use super::covering::Held;
-use super::table::Epochs;
-use super::{active, lock};
-use crate::explain::{self, AtHand};
-use crate::operation::Place;
-use crate::protocol::lock::{LockKind, Ticket};
-use crate::window::{Core, Peer};
-use crate::{Assert, Class, Result};
-
-/// Which targets an epoch covers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Covers {
-    /// The one whose lock is held (or the null rank).
-    One(usize),
-    /// All. Each target's shared lock is taken when it is first accessed, so that the epoch costs nothing for targets
-    /// that it does not touch.
-    Locked,
-    /// All, between fences.
-    Fenced,
-    /// Those of a group, each once it has posted its window.
-    Started(Box<[usize]>),
-}
-
-/// An open access epoch. Several threads may use it at once; one closes it, when no other does.
-#[derive(Debug)]
+/// Access to a window in whatever epochs are open.
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Access<'w> {
-    pub(super) core: &'w Core,
-    pub(super) covers: Covers,
-    /// Whether the matching calls or locks of others are awaited ([`Assert::NOCHECK`] is not given).
-    pub(super) checked: bool,
-    /// Whether several threads use it.
-    pub(super) shared: bool,
-    /// The target of the last access, which is covered.
-    pub(super) covered: AtomicUsize,
-    /// A bit per rank whose lock [`Covers::Locked`] has taken, or whose post has come.
-    pub(super) taken: AtomicU64,
-    /// The same for ranks from 64 on.
-    pub(super) taken_above: Box<[AtomicU64]>,
-    /// The lock that [`Covers::One`] holds.
-    pub(super) ticket: Option<Ticket>,
-    pub(super) held: Mutex<Held>,
-    /// Stores to mapped memory were made since the last flush. Not kept where several threads would write it.
-    pub(super) dirty: AtomicBool,
-    /// Targets reached by a transport or messages since the epoch began.
-    pub(super) touched: Mutex<BTreeSet<usize>>,
-    /// The last of them to be touched: [`NOBODY`] if there is none.
-    pub(super) last_touched: AtomicUsize,
-    pub(super) closed: AtomicBool,
-    /// Counts accesses to memory at hand, if the window counts.
-    counting: Option<AtHand<'w>>,
+    pub core: &'w Core,
+    /// The only target, in the scope of a lock.
+    pub only: Option<usize>,
 }
 
-/// A target that no rank has: nothing is covered yet.
-pub(super) const NOBODY: usize = usize::MAX - 1;
+impl Access<'_> {
+    /// Carries out what is described.
+    #[inline(never)]
+    pub fn perform(self, description: Description<'_>, completion: Completion<'_>) -> Result<()> {
+        self.check_only(description.name, description.target)?;
+        operation::perform(self.core, description, completion)
+    }
 
-impl<'w> Access<'w> {
+    /// Whether this is an access to the target whose lock is held.
+    pub fn check_only(self, name: &'static str, target: usize) -> Result<()> {
+        let Some(locked) = self.only else { return Ok(()) };
+        if target == locked || target == NULL_RANK {
+            return Ok(());
+        }
+        self.core.target(name, target)?;
+        let message = format!("the epoch covers rank {locked} only: lock rank {target}, or use lock_all");
+        Err(self.core.error(Class::RmaSync, name, message).with_target(target))
+    }
+
+    /// `MPI_Put`. The bytes are read by the call if it `copies` them, else until the operation is complete.
     #[inline(always)]
-    fn open(core: &'w Core, covers: Covers, assert: Assert) -> Self {
-        let bits = match covers {
-            Covers::Locked | Covers::Started(_) => core.peers.len().div_ceil(64),
-            Covers::One(_) | Covers::Fenced => 1,
-        };
-        Self {
-            core,
-            covers,
-            checked: !assert.has(Assert::NOCHECK),
-            shared: false,
-            covered: AtomicUsize::new(NOBODY),
-            taken: AtomicU64::new(0),
-            taken_above: if bits <= 1 {
-                Box::default()
-            } else {
-                (1..bits).map(|_| AtomicU64::new(0)).collect()
-            },
-            ticket: None,
-            held: Mutex::default(),
-            dirty: AtomicBool::new(false),
-            touched: Mutex::default(),
-            last_touched: AtomicUsize::new(NOBODY),
-            closed: AtomicBool::new(false),
-            counting: core.counters.as_ref().map(|counters| counters.open()),
+    pub fn put(self, target: usize, displacement: usize, bytes: &[u8], copies: bool) -> Result<()> {
+        if self.core.shortcut.put(target, displacement, bytes) {
+            return Ok(());
         }
+        self.put_described(target, displacement, bytes, copies)
     }
 
-    /// Locks `target` and opens an epoch to it.
-    #[inline]
-    pub fn lock(core: &'w Core, kind: LockKind, target: usize, assert: Assert) -> Result<Self> {
-        let peer = core.target("lock", target)?;
-        if core.live.no_locks() || assert != Assert::NONE {
-            check_locks(core, "lock", assert)?;
-        }
-        core.epochs.open_lock(target, core.rank()).map_err(|e| core.name(e).with_target(target))?;
-        let ticket = match peer {
-            Some(peer) if !assert.has(Assert::NOCHECK) => match lock::acquire(core, target, peer, kind) {
-                Ok(ticket) => Some(ticket),
-                Err(error) => {
-                    core.epochs.close_lock(target);
-                    return Err(error);
-                }
-            },
-            _ => None,
-        };
-        if let Err(error) = core.refresh("lock") {
-            drop(Self::locked(core, target, assert, ticket));
-            return Err(error);
-        }
-        Ok(Self::locked(core, target, assert, ticket))
+    #[inline(never)]
+    fn put_described(self, target: usize, displacement: usize, bytes: &[u8], copies: bool) -> Result<()> {
+        // Mapped memory is written by the call.
+        let copies = copies && !self.core.is_mapped(target);
+        let origin = if copies { OriginBuffer::owned(bytes) } else { OriginBuffer::of_scope(bytes) };
+        self.perform(Description::put(target, displacement, origin), Completion::Flush)
     }
 
-    /// The epoch of a lock that is held. Made last, where the caller wants it: it is some 200 bytes.
+    /// `MPI_Get`, complete when `completion` says.
     #[inline(always)]
-    fn locked(core: &'w Core, target: usize, assert: Assert, ticket: Option<Ticket>) -> Self {
-        let mut access = Self::open(core, Covers::One(target), assert);
-        access.ticket = ticket;
-        access.covered = AtomicUsize::new(target);
-        access
-    }
-
-    /// Opens an epoch to all targets, with shared locks.
-    pub fn lock_all(core: &'w Core, assert: Assert) -> Result<Self> {
-        check_locks(core, "lock_all", assert)?;
-        core.epochs.with(Epochs::open_all).map_err(|e| core.name(e))?;
-        let access = Self::open(core, Covers::Locked, assert);
-        core.refresh("lock_all")?;
-        Ok(access)
-    }
-
-    /// Opens an epoch to all targets between fences.
-    pub fn fence(core: &'w Core) -> Result<Self> {
-        core.epochs.open_fence().map_err(|e| core.name(e))?;
-        Ok(Self::open(core, Covers::Fenced, Assert::NONE))
-    }
-
-    /// Opens an epoch to the ranks of `group`, which post their windows to this rank.
-    pub fn start(core: &'w Core, group: &[usize], assert: Assert) -> Result<Self> {
-        assert.check("start").map_err(|e| core.name(e))?;
-        let group = active::check_group(core, "start", group)?;
-        core.epochs.open_start().map_err(|e| core.name(e))?;
-        Ok(Self::open(core, Covers::Started(group), assert))
-    }
-
-    /// Says that several threads will use it.
-    pub fn share(&mut self) {
-        self.shared = true;
-        if let Some(counting) = &mut self.counting {
-            counting.share();
-        }
-    }
-
-    /// Memory and offset of an access to a target that has been accessed before in this epoch, if its part of the window is
-    /// mapped and holds the access. Everything else, errors above all, is [`Access::place`]'s.
-    #[inline]
-    pub(super) fn at_hand(
-        &self,
+    pub fn get(
+        self,
         target: usize,
         displacement: usize,
-        bytes: usize,
-    ) -> Option<(&'w Span, usize)> {
-        self.peer_at_hand(target, displacement, bytes).map(|(_, memory, offset)| (memory, offset))
+        bytes: &mut [u8],
+        completion: Completion<'_>,
+    ) -> Result<()> {
+        if self.core.shortcut.get(target, displacement, bytes) {
+            return Ok(());
+        }
+        self.perform(Description::get(target, displacement, ResultBuffer::of_scope(bytes)), completion)
     }
 
-    /// The same, with the target.
-    #[inline]
-    pub(super) fn peer_at_hand(
-        &self,
+    /// `MPI_Put` and `MPI_Get` between layouts.
+    pub fn transfer(
+        self,
+        description: Description<'_>,
+        (here, there): (Layout<'_>, Layout<'_>),
+        completion: Completion<'_>,
+    ) -> Result<()> {
+        self.perform(description.with_layouts(here, there), completion)
+    }
+
+    /// `MPI_Accumulate`, or with `fetched` `MPI_Get_accumulate`, of elements one behind the other.
+    #[inline(always)]
+    pub fn accumulate(
+        self,
         target: usize,
         displacement: usize,
-        bytes: usize,
-    ) -> Option<(&'w Peer, &'w Span, usize)> {
-        if self.covered.load(Ordering::Acquire) != target && !self.is_taken(target) {
-            return None;
+        what: Accumulate<'_>,
+        mut fetched: Option<&mut [u8]>,
+    ) -> Result<()> {
+        let Accumulate { op, ty, operands } = what;
+        let as_long = fetched.as_ref().is_none_or(|fetched| fetched.len() == operands.len());
+        let result = fetched.as_deref_mut();
+        if as_long && self.core.shortcut.update(target, displacement, (op, ty), operands, result) {
+            return Ok(());
         }
-        let peer = self.core.peers.made(target)?;
-        let memory = peer.remote.get()?.direct.as_ref()?;
-        let offset = displacement.checked_mul(peer.unit)?;
-        (offset <= peer.bytes && bytes <= peer.bytes - offset).then_some((peer, memory, offset))
+        self.perform(Description::accumulate(target, displacement, what, fetched), Completion::Flush)
     }
 
-    /// What counts accesses to memory at hand, if they are counted.
-    #[inline]
-    pub(super) fn counting(&self) -> Option<&AtHand<'w>> {
-        self.counting.as_ref()
-    }
-
-    /// One more access to memory at hand.
-    #[inline]
-    pub(super) fn count(&self, kind: explain::Kind, target: usize, bytes: usize) {
-        if let Some(counting) = &self.counting {
-            counting.add(kind, target == self.core.rank(), bytes);
-        }
-    }
-
-    /// The place of an access, if the epoch covers the target and the window holds it. `None` for the null rank.
-    pub fn place(
-        &self,
-        operation: &'static str,
+    /// The same between layouts; what was there goes to where a layout says.
+    pub fn accumulate_as(
+        self,
         target: usize,
         displacement: usize,
-        bytes: usize,
-    ) -> Result<Option<Place<'w>>> {
+        op: ReduceOp,
+        (data, from): (&[u8], Layout<'_>),
+        to: Layout<'_>,
+        fetch: Option<(&mut [u8], Layout<'_>)>,
+    ) -> Result<()> {
         let core = self.core;
-        let Some(peer) = core.target(operation, target)? else { return Ok(None) };
-        self.check_covered(operation, target, peer)?;
-        let (remote, offset) = core.reach(operation, target, peer, displacement, bytes)?;
-        Ok(Some(Place { operation, target, peer, remote, offset }))
-    }
-
-    /// Whether this is an epoch of locks.
-    pub(super) fn is_passive(&self) -> bool {
-        matches!(self.covers, Covers::One(_) | Covers::Locked)
-    }
-
-    /// The window.
-    #[inline]
-    pub(super) fn core(&self) -> &'w Core {
-        self.core
-    }
-
-    /// Stores were made to mapped memory.
-    #[inline]
-    pub(super) fn stored(&self) {
-        if !self.shared {
-            self.dirty.store(true, Ordering::Relaxed);
+        let name = if fetch.is_some() { "get_accumulate" } else { "accumulate" };
+        let (ty, operands) = operation::operands(core, name, op, (data, &from), &to)?;
+        let what = Accumulate { op, ty, operands: &operands };
+        let perform = |fetched: Option<&mut [u8]>| {
+            let description = Description::accumulate(target, displacement, what, fetched);
+            self.perform(Description { layout: Some(to), ..description }, Completion::Flush)
+        };
+        let Some((result, layout)) = fetch else { return perform(None) };
+        operation::check_result(core, name, op, (result.len(), &layout), &to)?;
+        let named = |e| operation::rename(core, name, &e);
+        if let Some(room) =
+            operation::dense(&layout, ty).map_err(named)?.and_then(|range| result.get_mut(range))
+        {
+            return perform(Some(room));
         }
+        let mut stream = vec![0; operands.len()];
+        perform(Some(&mut stream))?;
+        if target == NULL_RANK {
+            return Ok(());
+        }
+        operation::scatter(&stream, result, &layout, ty).map_err(named)
     }
-}
 
-#[cold]
-fn check_locks(core: &Core, operation: &'static str, assert: Assert) -> Result<()> {
-    assert.check(operation).map_err(|e| core.name(e))?;
-    if core.live.no_locks() {
-        let message = "the window was made with the hint no_locks: make it without, or use fence or start";
-        return Err(core.error(Class::RmaSync, operation, message));
+    /// `MPI_Accumulate` of one element.
+    #[inline(always)]
+    pub fn accumulate_one<T: Basic>(
+        self,
+        target: usize,
+        displacement: usize,
+        op: ReduceOp,
+        operand: T,
+    ) -> Result<()> {
+        if self.core.shortcut.update_one(target, displacement, op, operand).is_some() {
+            return Ok(());
+        }
+        let what = Accumulate { op, ty: T::TYPE, operands: operand.as_bytes() };
+        self.perform(Description::accumulate(target, displacement, what, None), Completion::Flush)
     }
-    Ok(())
+
+    /// `MPI_Fetch_and_op`. Zero from the null rank.
+    #[inline(always)]
+    pub fn fetch_op<T: Basic>(
+        self,
+        target: usize,
+        displacement: usize,
+        op: ReduceOp,
+        operand: T,
+    ) -> Result<T> {
+        if let Some(old) = self.core.shortcut.update_one(target, displacement, op, operand) {
+            return Ok(old);
+        }
+        let mut old = T::new_zeroed();
+        let what = Accumulate { op, ty: T::TYPE, operands: operand.as_bytes() };
+        let description = Description::fetch_op(target, displacement, what, old.as_mut_bytes());
+        self.perform(description, Completion::Flush)?;
+        Ok(old)
+    }
+
+    /// `MPI_Compare_and_swap`. Zero from the null rank.
+    #[inline(always)]
+    pub fn compare_swap<T: Swappable>(
+        self,
+        target: usize,
+        displacement: usize,
+        compare: T,
+        value: T,
+    ) -> Result<T> {
+        if let Some(old) = self.core.shortcut.compare_swap_one(target, displacement, compare, value) {
+            return Ok(old);
+        }
+        let mut old = T::new_zeroed();
+        let bytes = (compare.as_bytes(), value.as_bytes());
+        let description = Description::compare_swap(target, displacement, T::TYPE, bytes, old.as_mut_bytes());
+        self.perform(description, Completion::Flush)?;
+        Ok(old)
+    }
 }

@@ -1,30 +1,15 @@
-//! Epochs: when which target may be accessed. Scoped ([`Epoch`]) for Rust programs, as calls ([`Explicit`]) for programs
-//! translated from MPI; both stand on [`access::Access`].
+//! Epochs: when which target may be accessed. Synchronisation (`sync`), access in the open epochs (`access.rs`,
+//! `requests.rs`), and two interfaces to both: scopes ([`Epoch`]) for Rust programs, and calls ([`Explicit`]) for programs
+//! translated from MPI and for doors to other languages.
 
 mod access;
-mod active;
 mod assert;
 mod calls;
-mod completing;
-mod covering;
-mod explicit;
-mod fence;
-mod foreign;
-mod layouts;
-mod lock;
-mod meeting;
-mod open;
-mod opened;
-mod raw;
-mod requested;
-mod scattered;
+mod requests;
 mod scoped;
-mod scopes;
-mod shaped;
-mod table;
-mod untyped;
+mod sync;
 
 pub use assert::Assert;
-pub use explicit::Explicit;
-pub(crate) use open::OpenEpochs;
+pub use calls::{Explicit, NotYet, Transfer, Update};
 pub use scoped::Epoch;
+pub(crate) use sync::{AccessState, Coverage, HeldLock};

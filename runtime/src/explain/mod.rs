@@ -1,5 +1,5 @@
 //! What a window's operations came to: how many of each kind took which path, and why. Nothing here decides a path; whoever
-//! does says so by one call (`operation/took.rs`).
+//! does says so by one call (`operation/path.rs`).
 //!
 //! Counting is off unless `TRANSOM_EXPLAIN` is set or a window is made with the hint `transom_explain`. With the setting,
 //! each rank also reports what its windows came to:
@@ -15,7 +15,7 @@ mod explanation;
 mod report;
 mod words;
 
-pub(crate) use counters::{AtHand, Counters};
+pub(crate) use counters::Counters;
 pub use explanation::{Count, Entry, Explanation};
 pub(crate) use report::{Reporter, Wanted};
 pub use words::{Kind, Path, Reason};

@@ -107,7 +107,7 @@ impl Control {
     }
 
     fn slot(&self, memory: &Span, slot: u16) -> TransportResult<LockWords> {
-        LockWords::new(memory.part(usize::from(slot) * CONTROL_SLOT, CONTROL_SLOT)?)
+        LockWords::new(&memory.part(usize::from(slot) * CONTROL_SLOT, CONTROL_SLOT)?)
     }
 
     /// Clears a slot's table of lines, and says what it is like then.

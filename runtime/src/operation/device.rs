@@ -8,15 +8,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use transom_transport::{
-    DataType, NativeAtomic, Posted, ReduceOp, Remote, Swappable, Transport, TransportError, reduce_valid,
-    reduce_word,
+    DataType, NativeAtomic, Posted, ReduceOp, Remote, Transport, TransportError, reduce_valid, reduce_word,
 };
 
-use super::Accumulate;
-use super::transfer::{Place, over};
+use super::description::Accumulate;
+use super::place::Place;
+use super::transfer::over;
 use crate::Result;
-use crate::engine::{Countdown, Pending, pack, unpack};
-use crate::explain::{Path, Reason};
+use crate::engine::{Countdown, Pending, pack_bytes};
+use crate::explain::Path;
 use crate::window::{Core, Domain, WORD, Wanted, device_path, is_devices};
 
 /// Elements under way at once.
@@ -35,12 +35,6 @@ impl Core {
     /// Whether the device updates aligned elements of `ty`.
     pub(crate) fn is_devices(&self, ty: DataType) -> bool {
         self.domain != Domain::Cpu && is_devices(ty, self.hints.atomics == Wanted::Nic)
-    }
-
-    /// Whether mapped elements of `ty` are updated by CPU atomics, with nobody to be kept away.
-    #[inline]
-    pub(crate) fn is_at_hand(&self, ty: DataType) -> bool {
-        self.at_hand || (!self.private && !self.is_devices(ty))
     }
 
     /// The elements of `ty`, `ahead` bytes behind a place, if the device updates them.
@@ -83,7 +77,6 @@ pub(super) fn accumulate(
     if !is_sum(what.op, what.ty) {
         return update(core, place, words, what, None);
     }
-    core.took(place, Path::Hardware, Reason::Provider, what.operands.len());
     for (i, operand) in elements(what.operands).enumerate() {
         words.post(core, place, i, NativeAtomic::FetchAdd(operand), None)?;
     }
@@ -100,7 +93,17 @@ pub(super) fn update(
 ) -> Result<()> {
     let Accumulate { op, ty, operands } = what;
     check(core, place, op, ty, operands.len())?;
-    core.took(place, path(op, ty), Reason::Provider, operands.len());
+    if let Ok(operand) = operands.try_into() {
+        let operand = u64::from_ne_bytes(operand);
+        let old = match single(op, ty) {
+            Some(atomic) => words.one(core, place, atomic(operand))?,
+            None => words.exchange(core, place, 0, (op, ty), &[operand])?.first().copied().unwrap_or(0),
+        };
+        if let Some(result) = result {
+            result.copy_from_slice(&old.to_ne_bytes());
+        }
+        return Ok(());
+    }
     let mut results = result.map(|result| result.chunks_exact_mut(WORD));
     for (i, some) in operands.chunks(AT_ONCE * WORD).enumerate() {
         let operands: Vec<u64> = elements(some).collect();
@@ -119,17 +122,18 @@ pub(super) fn update(
     Ok(())
 }
 
-/// Replaces one element if it equals `compare`; returns what was there.
-pub(super) fn compare_swap<T: Swappable>(
+/// Replaces one element if it has the bytes of `compare`; what was there goes to `old`.
+pub(super) fn compare_swap(
     core: &Core,
     place: &Place<'_>,
     words: Words<'_>,
-    compare: T,
-    value: T,
-) -> Result<T> {
-    core.took(place, Path::Hardware, Reason::Provider, WORD);
-    let swap = NativeAtomic::CompareSwap { compare: pack(compare), swap: pack(value) };
-    words.one(core, place, swap).map(unpack)
+    (compare, value): (&[u8], &[u8]),
+    old: &mut [u8],
+) -> Result<()> {
+    let swap = NativeAtomic::CompareSwap { compare: pack_bytes(compare), swap: pack_bytes(value) };
+    let found = words.one(core, place, swap)?;
+    old.copy_from_slice(&found.to_ne_bytes());
+    Ok(())
 }
 
 fn check(core: &Core, place: &Place<'_>, op: ReduceOp, ty: DataType, bytes: usize) -> Result<()> {
@@ -151,12 +155,12 @@ fn single(op: ReduceOp, ty: DataType) -> Option<fn(u64) -> NativeAtomic> {
 
 /// Whether an addition of the device is this operation.
 fn is_sum(op: ReduceOp, ty: DataType) -> bool {
-    op == ReduceOp::Sum && path(op, ty) == Path::Hardware
+    op == ReduceOp::Sum && path(Some(op), ty) == Path::Hardware
 }
 
 /// How the device does it.
-fn path(op: ReduceOp, ty: DataType) -> Path {
-    device_path(Some(op), ty, true)
+pub(super) fn path(op: Option<ReduceOp>, ty: DataType) -> Path {
+    device_path(op, ty, true)
 }
 
 fn elements(operands: &[u8]) -> impl Iterator<Item = u64> {
@@ -282,22 +286,4 @@ impl Words<'_> {
         }
         posted.map(drop)
     }
-}
-
-/// One element, with the result.
-pub(super) fn fetch_op<T: transom_transport::Basic>(
-    core: &Core,
-    place: &Place<'_>,
-    words: Words<'_>,
-    op: ReduceOp,
-    operand: T,
-) -> Result<T> {
-    check(core, place, op, T::TYPE, size_of::<T>())?;
-    core.took(place, path(op, T::TYPE), Reason::Provider, WORD);
-    let operand = pack(operand);
-    let old = match single(op, T::TYPE) {
-        Some(atomic) => words.one(core, place, atomic(operand))?,
-        None => words.exchange(core, place, 0, (op, T::TYPE), &[operand])?.first().copied().unwrap_or(0),
-    };
-    Ok(unpack(old))
 }

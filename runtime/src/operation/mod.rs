@@ -1,28 +1,31 @@
-//! Operations: what is asked of a target, and which way it goes. Knows windows' ranges and the engine; whether the
-//! target may be accessed at all has been checked by the epoch.
+//! Operations: what is asked of a target (`description.rs`), and the one way that all of them go (`pipeline.rs`). Knows windows'
+//! ranges and the engine; which epochs are open is `epoch/sync`'s matter.
 
-mod atomic;
-mod complete;
+mod agent;
+mod completion;
+mod description;
 mod device;
-mod kinds;
-mod later;
-mod lists;
-mod notify;
-mod requested;
-mod shape;
-mod shaped;
-mod took;
+mod elements;
+mod layout;
+mod list;
+mod mapped;
+mod message;
+mod packed;
+mod path;
+mod pipeline;
+mod place;
+mod regions;
+mod request;
 mod transfer;
 
-pub(crate) use atomic::{Accumulate, accumulate, compare_swap, fetch_op, get_accumulate, update_known};
-pub(crate) use complete::{abandon, complete, start_complete};
-pub use kinds::{
+pub(crate) use completion::{abandon, complete, start_complete};
+pub(crate) use description::{Accumulate, Completion, Description};
+pub use elements::{
     Band, Bor, Bxor, Element, Land, Lor, Lxor, Max, MaxLoc, Min, MinLoc, NoOp, Operation, Prod, Replace, Sum,
 };
-pub(crate) use later::{Later, Sink, later};
-pub(crate) use notify::notify;
-pub(crate) use requested::{fetch_accumulate, rget, rget_accumulate, rput};
-pub use shape::Layout;
-pub(crate) use shape::{check_accumulate, check_local, check_signatures, dense, gather, rename, scatter};
-pub(crate) use shaped::{Shaped, accumulate as accumulate_shaped, get as get_shaped, put as put_shaped};
-pub(crate) use transfer::{Place, get, get_now, put};
+pub use layout::Layout;
+use layout::{check_local, check_signatures};
+pub(crate) use layout::{check_result, dense, operands, rename, scatter};
+pub(crate) use pipeline::perform;
+pub(crate) use regions::check_range;
+pub(crate) use request::{Sink, request};

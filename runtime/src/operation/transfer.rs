@@ -1,4 +1,4 @@
-//! Put and get: by load and store where the target's memory is mapped, else by the transport, else by messages.
+//! Put and get by the transport's transfers.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -6,49 +6,15 @@ use std::time::Duration;
 
 use transom_transport::{Posted, TransportResult};
 
+use super::Layout;
+use super::mapped::{Layouts, index};
+use super::place::Place;
+use super::request::Later;
+use crate::datatype::zip_runs;
 use crate::engine::{Countdown, Engine, Pending, Route};
-use crate::explain::{Path, Reason};
 use crate::memory::{self, Keep, OriginBuffer, ResultBuffer};
-use crate::protocol::wire::{HEADER_BYTES, Kind};
-use crate::window::{Core, Peer, Reach};
+use crate::window::{Core, Reach};
 use crate::{Class, Error, Result};
-
-/// Where an operation goes: a rank, its part of the window, a byte offset there.
-#[derive(Debug, Clone)]
-pub(crate) struct Place<'a> {
-    /// The operation, by its name in errors.
-    pub operation: &'static str,
-    pub target: usize,
-    pub peer: &'a Peer,
-    pub remote: Reach<'a>,
-    pub offset: usize,
-}
-
-impl Place<'_> {
-    /// The offset as the target's agent counts it: in its window, or an address in what it has attached.
-    pub fn agent_offset(&self) -> u64 {
-        let start = match &self.remote {
-            Reach::Fixed(_) => 0,
-            Reach::Attached(region) => region.address,
-        };
-        (start + self.offset) as u64
-    }
-}
-
-/// Starts a put of all of `origin` to memory that is not mapped. Its parts are added to `count`, if it is given.
-pub(crate) fn put(
-    core: &Core,
-    place: &Place<'_>,
-    origin: &OriginBuffer<'_>,
-    count: Option<&Arc<Countdown>>,
-) -> Result<()> {
-    if !core.member.engine.routes.route(place.peer.world).capabilities.rma {
-        core.took(place, Path::Message, Reason::Provider, origin.bytes().len());
-        return put_by_messages(core, place, origin.bytes());
-    }
-    core.took_transfer(place, true, origin.bytes().len());
-    put_piece(core, place, origin, (0, 0, origin.bytes().len()), count)
-}
 
 /// Starts a put of some bytes of `origin`: from where, to how far behind the place, how many.
 #[inline]
@@ -57,31 +23,15 @@ pub(super) fn put_piece(
     place: &Place<'_>,
     origin: &OriginBuffer<'_>,
     (start, ahead, bytes): (usize, usize, usize),
-    count: Option<&Arc<Countdown>>,
+    later: Option<&Later>,
 ) -> Result<()> {
     let route = core.member.engine.routes.route(place.peer.world);
     pieces(route.capabilities.max_transfer, bytes, |from, len| {
-        post(core, "put", place, route, (origin.keep(), count), |context| {
+        post(core, place, route, (origin.keep(), later), |context| {
             let offset = place.offset + ahead + from;
             memory::put(route.transport, &place.remote, offset, origin, start + from, len, context)
         })
     })
-}
-
-/// Starts a get to all of `result` from memory that is not mapped. Its parts are added to `count`, if it is given.
-pub(crate) fn get(
-    core: &Core,
-    place: &Place<'_>,
-    result: &mut ResultBuffer<'_>,
-    count: Option<&Arc<Countdown>>,
-) -> Result<()> {
-    if !core.member.engine.routes.route(place.peer.world).capabilities.rma {
-        // Also with a count: such a get is over when the call returns.
-        core.took(place, Path::Message, Reason::Provider, result.len());
-        return get_by_messages(core, place, result.bytes_mut());
-    }
-    core.took_transfer(place, false, result.len());
-    get_piece(core, place, result, (0, 0, result.len()), count)
 }
 
 /// Starts a get to some bytes of `result`: to where, from how far behind the place, how many.
@@ -91,34 +41,77 @@ pub(super) fn get_piece(
     place: &Place<'_>,
     result: &ResultBuffer<'_>,
     (start, ahead, bytes): (usize, usize, usize),
-    count: Option<&Arc<Countdown>>,
+    later: Option<&Later>,
 ) -> Result<()> {
     let route = core.member.engine.routes.route(place.peer.world);
     pieces(route.capabilities.max_transfer, bytes, |from, len| {
-        post(core, "get", place, route, (result.keep(), count), |context| {
+        post(core, place, route, (result.keep(), later), |context| {
             let offset = place.offset + ahead + from;
             memory::get(route.transport, &place.remote, offset, result, start + from, len, context)
         })
     })
 }
 
-/// A get that is complete when the call returns.
-pub(crate) fn get_now(core: &Core, place: &Place<'_>, bytes: &mut [u8]) -> Result<()> {
-    let mut result = ResultBuffer::of_scope(bytes);
+/// Pieces of at least this many bytes on average are transfers of their own.
+const LARGE_PIECE: usize = 1024;
+
+/// Whether pieces are worth a transfer each: the first few stand for the rest.
+pub(super) fn are_large(here: &Layout<'_>, there: &Layout<'_>) -> bool {
+    const LOOK: usize = 16;
+    let Ok(pieces) = zip_runs(here.count, here.datatype, there.count, there.datatype) else { return false };
+    let (count, bytes) =
+        pieces.take(LOOK).fold((0, 0), |(count, sum), (_, _, bytes)| (count + 1, sum + bytes));
+    bytes >= count * LARGE_PIECE
+}
+
+/// Starts a put for each piece.
+pub(super) fn put_pieces(
+    core: &Core,
+    place: &Place<'_>,
+    origin: &OriginBuffer<'_>,
+    (here, there): Layouts<'_>,
+    later: Option<&Later>,
+) -> Result<()> {
+    let mut pieces = zip_runs(here.count, here.datatype, there.count, there.datatype)?;
+    pieces.try_for_each(|(at, to, bytes)| {
+        put_piece(core, place, origin, (index(at), place.ahead(to), bytes), later)
+    })
+}
+
+/// Starts a get for each piece.
+pub(super) fn get_pieces(
+    core: &Core,
+    place: &Place<'_>,
+    result: &ResultBuffer<'_>,
+    (here, there): Layouts<'_>,
+    later: Option<&Later>,
+) -> Result<()> {
+    let mut pieces = zip_runs(here.count, here.datatype, there.count, there.datatype)?;
+    pieces.try_for_each(|(at, from, bytes)| {
+        get_piece(core, place, result, (index(at), place.ahead(from), bytes), later)
+    })
+}
+
+/// Starts gets by `start`, and waits until all of them have ended.
+pub(super) fn awaited(
+    core: &Core,
+    place: &Place<'_>,
+    start: impl FnOnce(&Later) -> Result<()>,
+) -> Result<()> {
     let engine = &core.member.engine;
-    let count = Countdown::brief();
-    let posted = get(core, place, &mut result, Some(&count));
-    over(engine, &count);
+    let later = Later::brief();
+    let posted = start(&later);
+    over(engine, &later.count);
     let what = || format!("a get from rank {}", place.target);
     // Even after an error the buffer must not go before what was posted has ended.
-    let awaited = engine.wait_until("get", &what, None, || count.is_over().then_some(Ok(())));
+    let awaited = engine.wait_until(place.operation, &what, None, || later.count.is_over().then_some(Ok(())));
     if awaited.is_err() {
         super::abandon(core);
     }
-    Countdown::give_back(count);
+    later.give_back();
     posted.and(awaited)?;
     match place.peer.state.take_error() {
-        Some(error) => Err(core.failed("get", place.target, &error)),
+        Some(error) => Err(core.failed(place.operation, place.target, &error)),
         None => Ok(()),
     }
 }
@@ -132,7 +125,11 @@ pub(super) fn over(engine: &Engine, count: &Countdown) {
 
 /// Calls `each` with start and length of every piece of at most `most` bytes.
 #[inline]
-fn pieces(most: usize, len: usize, mut each: impl FnMut(usize, usize) -> Result<()>) -> Result<()> {
+pub(super) fn pieces(
+    most: usize,
+    len: usize,
+    mut each: impl FnMut(usize, usize) -> Result<()>,
+) -> Result<()> {
     if (1..=most).contains(&len) {
         return each(0, len);
     }
@@ -148,26 +145,24 @@ fn pieces(most: usize, len: usize, mut each: impl FnMut(usize, usize) -> Result<
 /// Starts one transfer between a place and a list of parts here: `request`, given the way and the context.
 pub(super) fn list(
     core: &Core,
-    operation: &'static str,
     place: &Place<'_>,
-    kept: (Option<Keep>, Option<&Arc<Countdown>>),
+    kept: (Option<Keep>, Option<&Later>),
     request: impl Fn(Route<'_>, u64) -> TransportResult<Posted>,
 ) -> Result<()> {
     let route = core.member.engine.routes.route(place.peer.world);
-    post(core, operation, place, route, kept, |context| request(route, context))
+    post(core, place, route, kept, |context| request(route, context))
 }
 
 /// Posts one work request, making room for it by progress.
 #[inline]
 fn post(
     core: &Core,
-    operation: &'static str,
     place: &Place<'_>,
     route: Route<'_>,
-    (buffer, count): (Option<Keep>, Option<&Arc<Countdown>>),
+    (buffer, later): (Option<Keep>, Option<&Later>),
     request: impl Fn(u64) -> TransportResult<Posted>,
 ) -> Result<()> {
-    let pendings = &core.member.engine.pendings;
+    let (pendings, count) = (&core.member.engine.pendings, later.map(|later| &later.count));
     // Held while the memory of a peer that may take it away is accessed at once.
     let revoked = route.capabilities.immediate.then(|| core.exposure.revoked.read());
     let detached = match &place.remote {
@@ -175,7 +170,7 @@ fn post(
         Reach::Attached(region) => region.gone.load(Ordering::Acquire),
     };
     if detached || revoked.as_ref().is_some_and(|revoked| revoked.contains(&place.peer.world)) {
-        return Err(gone(core, operation, place.target));
+        return Err(gone(core, place.operation, place.target));
     }
     let context = if buffer.is_none() && count.is_none() {
         pendings.begin_plain(&place.peer.state)
@@ -194,7 +189,7 @@ fn post(
                 drop(revoked);
             }
             let posted = if again { None } else { Some(posted) };
-            posted_otherwise(core, (operation, place.target), (context, count), posted, &request)
+            posted_otherwise(core, (place.operation, place.target), (context, count), posted, &request)
         }
     }
 }
@@ -230,40 +225,4 @@ fn posted_otherwise(
 fn gone(core: &Core, operation: &'static str, target: usize) -> Error {
     let message = "the target has freed this window, or detached this memory: free windows with Window::free, which waits for all ranks";
     core.error(Class::RmaRange, operation, message).with_target(target)
-}
-
-/// Bytes of payload that a message to `target` takes.
-pub(super) fn message_room(core: &Core, peer: &Peer) -> usize {
-    core.member.engine.routes.route(peer.world).capabilities.max_message - HEADER_BYTES
-}
-
-fn put_by_messages(core: &Core, place: &Place<'_>, bytes: &[u8]) -> Result<()> {
-    let engine = &core.member.engine;
-    pieces(message_room(core, place.peer), bytes.len(), |start, len| {
-        let mut header = engine.header(Kind::Put);
-        header.window = place.peer.number;
-        header.offset = place.agent_offset() + start as u64;
-        engine.send("put", place.peer.world, &header, &bytes[start..start + len])?;
-        place.peer.state.sent();
-        Ok(())
-    })
-}
-
-fn get_by_messages(core: &Core, place: &Place<'_>, bytes: &mut [u8]) -> Result<()> {
-    let engine = &core.member.engine;
-    let len = bytes.len();
-    pieces(message_room(core, place.peer), len, |start, len| {
-        let mut header = engine.header(Kind::Get);
-        header.window = place.peer.number;
-        header.offset = place.agent_offset() + start as u64;
-        header.count = len as u64;
-        let request = engine.request("get", place.peer.world, header, &[])?;
-        engine.await_reply("get", place.target, &request)?;
-        let data = request.take_data();
-        if data.len() != len {
-            return Err(core.error(Class::Count, "get", "the target's reply is of another length"));
-        }
-        bytes[start..start + len].copy_from_slice(&data);
-        Ok(())
-    })
 }

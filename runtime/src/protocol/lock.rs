@@ -17,6 +17,10 @@ pub trait Word {
     fn read(&self) -> u32;
     /// Writes; everything later in this thread comes after it.
     fn write(&self, value: u32);
+    /// Writes; this thread executes an atomic instruction before anything that has to come after it.
+    fn write_before_atomic(&self, value: u32) {
+        self.write(value);
+    }
 }
 
 impl Word for AtomicU32 {
@@ -33,6 +37,13 @@ impl Word for AtomicU32 {
     #[inline]
     fn write(&self, value: u32) {
         self.store(value, Ordering::SeqCst);
+    }
+
+    #[inline]
+    fn write_before_atomic(&self, value: u32) {
+        // On x86 an atomic instruction makes all earlier stores of its thread visible (Intel SDM vol. 3, §9.2.3.9).
+        let order = if cfg!(target_arch = "x86_64") { Ordering::Release } else { Ordering::SeqCst };
+        self.store(value, order);
     }
 }
 
@@ -98,7 +109,7 @@ impl<W: Word> TicketLock<'_, W> {
     #[inline]
     pub fn release(&self, ticket: Ticket) {
         if ticket.kind == LockKind::Exclusive {
-            self.read.write(ticket.number.wrapping_add(1));
+            self.read.write_before_atomic(ticket.number.wrapping_add(1));
         }
         self.write.add_one();
     }

@@ -61,13 +61,24 @@ pub struct Turns<'a, W> {
 
 impl<W: Sleep> Turns<'_, W> {
     /// The lock has changed: wakes sleepers. Returns whether the target's agent must look, too.
-    #[inline]
+    #[inline(always)]
     pub fn changed(&self) -> bool {
         if self.sleepers.read() > 0 {
-            self.lock.read.wake_all();
-            self.lock.write.wake_all();
+            self.wake();
         }
         self.represented.read() > 0
+    }
+
+    /// Whether somebody may have to be told of a change that was made: then [`Turns::changed`] tells.
+    #[inline(always)]
+    pub fn somebody_waits(&self) -> bool {
+        self.sleepers.read() > 0 || self.represented.read() > 0
+    }
+
+    #[inline(never)]
+    fn wake(&self) {
+        self.lock.read.wake_all();
+        self.lock.write.wake_all();
     }
 
     /// Sleeps until it is the ticket's turn, and enters; or until `give_up` says why not to wait any longer. Then the ticket

@@ -15,11 +15,12 @@ use super::options::{Flavour, Hints, LiveHints, MemoryModel};
 use super::peer::Peer;
 use super::table::Peers;
 use crate::engine::{Exposure, LockWords};
-use crate::epoch::OpenEpochs;
+use crate::epoch::AccessState;
 use crate::explain::Counters;
 use crate::heap::Piece;
 use crate::job::Member;
 use crate::protocol::wire::Kind;
+use crate::shortcut::ShortCut;
 use crate::{Class, Communicator, Error, NULL_RANK, Result};
 
 /// How long memory that goes waits for the agents of its peers: they sleep in the kernel and answer in microseconds.
@@ -39,7 +40,10 @@ pub(crate) struct Core {
     pub number: u32,
     pub exposure: Arc<Exposure>,
     pub peers: Peers,
-    pub epochs: OpenEpochs,
+    /// The epochs that are open.
+    pub access: AccessState,
+    /// What stands ready for operations on mapped memory.
+    pub shortcut: ShortCut,
     pub flavour: Flavour,
     pub hints: Hints,
     /// What of them can change.
@@ -57,8 +61,6 @@ pub(crate) struct Core {
     pub registrations: Mutex<Vec<Box<dyn Region>>>,
     /// [`Exposure::private`], where every atomic finds it.
     pub private: bool,
-    /// Whether mapped elements are updated by CPU atomics, and nobody has to be kept away.
-    pub at_hand: bool,
     /// Who updates elements of 8 bytes.
     pub domain: Domain,
     /// Whether what peers access is the user's, which goes when the window goes.

@@ -15,11 +15,12 @@ use super::table::{Parts, Peers};
 use super::{Core, WindowOptions, shared};
 use crate::collective::Kind;
 use crate::engine::Registered;
-use crate::epoch::OpenEpochs;
+use crate::epoch::AccessState;
 use crate::explain::Counters;
 use crate::heap::Piece;
 use crate::job::Member;
 use crate::settings::Fault;
+use crate::shortcut::ShortCut;
 use crate::{Communicator, Element, Error, Result};
 
 /// Where a window's memory comes from.
@@ -82,6 +83,10 @@ impl Core {
         of_user: bool,
     ) -> Self {
         let own = comm.with_context(context);
+        let routes = &comm.member().engine.routes;
+        let is_near = |rank: &usize| *rank == comm.rank() || routes.is_near(comm.channel().job_rank(*rank));
+        let near = if flavour == Flavour::Dynamic { 0 } else { (0..comm.size()).filter(is_near).count() };
+        let plain_locks = made.copies.is_none() && flavour != Flavour::Dynamic;
         Self {
             member: comm.member().clone(),
             rank: comm.rank(),
@@ -90,10 +95,10 @@ impl Core {
             comm: own,
             number: made.number,
             private: made.exposure.private,
-            at_hand: !made.exposure.private && domain != Domain::Device,
             domain,
             exposure: made.exposure,
-            epochs: OpenEpochs::default(),
+            access: AccessState::default(),
+            shortcut: ShortCut::new(near, comm.member().control.sections.clone(), plain_locks),
             flavour,
             counters: Counters::new(hints.explain || comm.member().engine.settings.explain.is_some()),
             live: LiveHints::new(&hints),

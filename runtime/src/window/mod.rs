@@ -62,12 +62,16 @@ impl<T: Element> Window<T> {
         Explicit::new(&self.core)
     }
 
-    /// The same for several threads at once: no call keeps others waiting while it waits for a peer. For doors to other
-    /// languages, which say that the value is `Sync`. Each call costs some 5 ns more, however many threads make them
-    /// in an epoch of lock_all.
+    /// How many threads of the program make calls on the window, for doors to other languages whose programs promise that: then opening and
+    /// closing epochs costs less (`one_at_a_time`), or operations of several threads write nothing that they share. To be said
+    /// before the first epoch.
     #[doc(hidden)]
-    pub fn explicit_shared(&self) -> Explicit<'_, T> {
-        Explicit::shared(&self.core)
+    pub fn promise_threads(&self, one_at_a_time: bool) {
+        if one_at_a_time {
+            self.core.access.open.promise_one_thread();
+        } else {
+            self.core.shortcut.share();
+        }
     }
 
     /// Orders this rank's loads and stores of window memory before and after it, and reconciles the copies of the separate
@@ -111,7 +115,7 @@ impl<T: Element> Window<T> {
 
     fn finish(&self) -> Result<()> {
         let core = &self.core;
-        core.epochs.check_none("free").map_err(|e| core.name(e))?;
+        core.access.open.check_none("free").map_err(|e| core.name(e))?;
         collective::barrier_as(core.comm.channel(), Kind::Free).map_err(|e| core.name(e))?;
         core.freed.store(true, Ordering::Relaxed);
         core.publish("free")?;

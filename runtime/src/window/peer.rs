@@ -1,13 +1,14 @@
 //! A peer's part of a window, as this rank sees it. What costs a system call is found out on first use.
 
 use std::ops::Deref;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use transom_transport::{RegionKey, Remote, Span, Stripes, Updates};
 
 use super::{Core, Pair};
 use crate::engine::{Exposed, Known, LockWords, RegionCard, Regions, Target};
+use crate::epoch::{Coverage, HeldLock};
 use crate::job::Member;
 use crate::protocol::wire::Kind;
 use crate::{Class, Error, Result};
@@ -31,9 +32,13 @@ pub(crate) struct Peer {
     pub lock: OnceLock<Option<LockWords>>,
     pub stripes: OnceLock<Stripes>,
     /// How its elements are updated, if others map its memory.
-    pub updates: OnceLock<Updates>,
+    pub updates: OnceLock<Arc<Updates>>,
     /// Signals to and from the peer, in epochs that want them.
     pub pair: OnceLock<Box<Pair>>,
+    /// Whether an epoch of this process covers it.
+    covered: AtomicU8,
+    /// Its lock, if this process holds it.
+    pub held: HeldLock,
 }
 
 impl Peer {
@@ -51,7 +56,25 @@ impl Peer {
             stripes: OnceLock::new(),
             updates: OnceLock::new(),
             pair: OnceLock::new(),
+            covered: AtomicU8::new(Coverage::None as u8),
+            held: HeldLock::default(),
         }
+    }
+
+    /// Whether and how an epoch of this process covers it.
+    #[inline(always)]
+    pub fn coverage(&self) -> Coverage {
+        match self.covered.load(Ordering::Acquire) {
+            active if active == Coverage::Active as u8 => Coverage::Active,
+            passive if passive == Coverage::Passive as u8 => Coverage::Passive,
+            _ => Coverage::None,
+        }
+    }
+
+    /// An epoch covers it from now on, or none does any more.
+    #[inline(always)]
+    pub fn cover(&self, coverage: Coverage) {
+        self.covered.store(coverage as u8, Ordering::Release);
     }
 }
 
@@ -124,6 +147,14 @@ impl Core {
             Some(remote) => Ok(remote),
             None => self.attach_peer(operation, target, peer),
         }
+    }
+
+    /// Whether a target's part is known to be mapped here: operations on it are complete when their calls return.
+    pub fn is_mapped(&self, target: usize) -> bool {
+        let remote = |peer: &Peer| self.remote("window", target, peer).is_ok_and(|r| r.direct.is_some());
+        self.exposure.regions().is_none()
+            && (0..self.peers.len()).contains(&target)
+            && self.peers.get(target).is_some_and(remote)
     }
 
     #[cold]
@@ -245,7 +276,12 @@ impl Core {
 
     /// How elements of a peer are updated whose memory others map.
     #[inline]
-    pub fn updates<'a>(&self, operation: &'static str, target: usize, peer: &'a Peer) -> Result<&'a Updates> {
+    pub fn updates<'a>(
+        &self,
+        operation: &'static str,
+        target: usize,
+        peer: &'a Peer,
+    ) -> Result<&'a Arc<Updates>> {
         match peer.updates.get() {
             Some(updates) => Ok(updates),
             None => self.find_updates(operation, target, peer),
@@ -258,7 +294,7 @@ impl Core {
         operation: &'static str,
         target: usize,
         peer: &'a Peer,
-    ) -> Result<&'a Updates> {
+    ) -> Result<&'a Arc<Updates>> {
         let stripes = self.stripes(operation, target, peer)?.clone();
         let (control, granularity) = (&self.member.control, self.hints.granularity);
         let found = if target == self.rank() {
@@ -271,7 +307,7 @@ impl Core {
             let message = "its memory is mapped here, but not the words that say how it is updated";
             self.error(Class::System, operation, message).with_target(target)
         })?;
-        Ok(peer.updates.get_or_init(|| updates))
+        Ok(peer.updates.get_or_init(|| Arc::new(updates)))
     }
 
     /// Whether nobody who maps memory of this window is in the middle of an update.

@@ -66,7 +66,7 @@ pub(super) struct Parts {
     pub mapped: Box<[Span]>,
 }
 
-type Leaf = OnceLock<Box<[OnceLock<Box<Peer>>]>>;
+type Leaf = OnceLock<Box<[OnceLock<Arc<Peer>>]>>;
 
 /// The ranks of a window.
 #[derive(Debug)]
@@ -107,6 +107,11 @@ impl Peers {
         }
     }
 
+    /// The peer, if this rank has dealt with it, to be kept.
+    pub fn share(&self, rank: usize) -> Option<Arc<Peer>> {
+        self.leaf(rank)?.get()?.get(rank % LEAF)?.get().cloned()
+    }
+
     #[inline]
     fn leaf(&self, rank: usize) -> Option<&Leaf> {
         if rank < LEAF { Some(&self.first) } else { self.rest.get(rank / LEAF - 1) }
@@ -122,7 +127,7 @@ impl Peers {
         let leaf = self.leaf(rank)?.get_or_init(|| (0..ranks).map(|_| OnceLock::new()).collect());
         let peer = || {
             let state = self.channel.engine.pendings.target();
-            Box::new(Peer::new(state, self.world(rank), self.bytes(rank), self.unit(rank), self.number(rank)))
+            Arc::new(Peer::new(state, self.world(rank), self.bytes(rank), self.unit(rank), self.number(rank)))
         };
         Some(leaf[rank % LEAF].get_or_init(peer))
     }

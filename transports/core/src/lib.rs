@@ -10,6 +10,7 @@ pub mod futex;
 pub mod latency;
 pub mod memory;
 mod operation;
+mod table;
 pub mod thread;
 mod transport;
 
@@ -18,8 +19,9 @@ pub use elements::{
     I32I32, I64I32, Integer, Located, Logical, LongDouble, Number, Ordered, Swappable, WideChar, reduce_word,
 };
 pub use error::{TransportError, TransportResult};
-pub use memory::{Mapped, Owner, Reduction, Sections, Span, Stripes, Updates, Words};
+pub use memory::{Mapped, Memory, Owner, Reduction, Sections, Span, Stripes, Updates, Words};
 pub use operation::{DataType, ReduceOp, reduce_valid, swap_valid};
+pub use table::BitTable;
 pub use transport::{
     Armed, AtomicScope, Capabilities, Completion, Event, Lists, Moves, NativeAtomic, Part, Posted, Region,
     RegionKey, Remote, Transport, WaitFd,

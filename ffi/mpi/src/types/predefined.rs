@@ -22,15 +22,15 @@ static BASICS: [Option<DataType>; COUNT] = {
     all
 };
 
-/// Bytes of each predefined datatype that has no padding; 0 of others.
-static SIZES: [u8; COUNT] = {
-    let mut all = [0; COUNT];
+/// Bytes of each predefined datatype that has no padding, by its number; 0 of others.
+static SIZES: [u8; FIRST + COUNT] = {
+    let mut all = [0; FIRST + COUNT];
     let mut place = 0;
     while place < COUNT {
         if let Some(ty) = element(Datatype(FIRST + place))
             && ty.size() == ty.packed_size()
         {
-            all[place] = ty.size() as u8;
+            all[FIRST + place] = ty.size() as u8;
         }
         place += 1;
     }
@@ -43,10 +43,33 @@ pub fn basic(handle: Datatype) -> Option<DataType> {
     *BASICS.get(handle.0.wrapping_sub(FIRST))?
 }
 
+/// Whether each predefined datatype, by its number, is an integer of 8 bytes.
+static WORDS: [bool; FIRST + COUNT] = {
+    let mut all = [false; FIRST + COUNT];
+    let mut place = 0;
+    while place < COUNT {
+        all[FIRST + place] = matches!(BASICS[place], Some(DataType::I64 | DataType::U64));
+        place += 1;
+    }
+    all
+};
+
+/// Whether a predefined datatype is an integer of 8 bytes, with a sign or without.
+#[inline(always)]
+pub fn is_word(handle: Datatype) -> bool {
+    WORDS.get(handle.0).is_some_and(|word| *word)
+}
+
+/// [`plain_size`], or 0 of a number among which the predefined datatypes are.
+#[inline(always)]
+pub fn size_or_zero(handle: Datatype) -> Option<u8> {
+    SIZES.get(handle.0).copied()
+}
+
 /// Bytes of a predefined datatype without padding, which is most of them.
 #[inline]
 pub fn plain_size(handle: Datatype) -> Option<usize> {
-    match SIZES.get(handle.0.wrapping_sub(FIRST)) {
+    match SIZES.get(handle.0) {
         None | Some(0) => None,
         Some(size) => Some(usize::from(*size)),
     }

@@ -1,11 +1,11 @@
-//! Put, get and accumulates (MPI-4.1 §12.3). The first lines of each are the way of predefined datatypes; others go
-//! through layouts.
+//! Put, get and accumulates (MPI-4.1 §12.3): arguments become descriptions of operations. What is short has been tried before
+//! (`short.rs`).
 
 use std::ffi::{c_int, c_void};
 
-use transom::{DataType, Explicit, Foreign, Layout, ReduceOp};
+use transom::{DataType, Layout, ReduceOp, Transfer, Update};
 
-use super::scope::{displacement, moved, plain, target};
+use super::scope::{displacement, moved, target};
 use super::{WinObject, peek};
 use crate::abi::{Aint, Datatype, ERR_TYPE, Op, Win};
 use crate::buffer::{Shaped, bytes, bytes_mut, count, foreign};
@@ -32,73 +32,65 @@ pub(super) type Here = (*const c_void, i64, Datatype);
 /// The other side: rank, displacement, count, datatype.
 pub(super) type There = (c_int, Aint, i64, Datatype);
 
-/// A put or get: `plain` of bytes, `shaped` between layouts.
-#[inline(always)]
-pub(super) fn transfer<R>(
+/// What is left of an operation with a request.
+pub(super) type Started = Option<transom::Request<()>>;
+
+/// A put or get, with a request or without.
+pub(super) fn transfer(
     win: Win,
     (address, n, ty): Here,
     (rank, displacement, target_n, target_ty): There,
-    plain: impl FnOnce(&Explicit<'_, u8>, usize, usize, Foreign) -> transom::Result<R>,
-    shaped: impl FnOnce(&Explicit<'_, u8>, usize, usize, (Foreign, Layout<'_>), Layout<'_>) -> transom::Result<R>,
-) -> Result<R> {
-    let object = peek(win)?;
-    let at = At::new(object, rank, displacement)?;
+    (puts, requested): (bool, bool),
+) -> Result<Started> {
+    let win = peek(win)?;
+    let At { rank: target, displacement } = At::new(win, rank, displacement)?;
     if let Some(len) = moved((n, ty), (target_n, target_ty)) {
         let memory = foreign(address.cast_mut(), len)?;
-        return Ok(plain(object.epochs(), at.rank, at.displacement, memory)?);
+        let transfer = Transfer { target, displacement, memory, layouts: None, puts, requested };
+        return Ok(win.epochs().transfer(transfer)?);
     }
-    transfer_shaped(object, at, (address, n, ty), (target_n, target_ty), shaped)
-}
-
-#[inline(never)]
-fn transfer_shaped<R>(
-    win: &WinObject,
-    at: At,
-    (address, n, ty): Here,
-    (target_n, target_ty): (i64, Datatype),
-    shaped: impl FnOnce(&Explicit<'_, u8>, usize, usize, (Foreign, Layout<'_>), Layout<'_>) -> transom::Result<R>,
-) -> Result<R> {
     let (here, there) = (committed(ty)?, committed(target_ty)?);
     let here = Shaped::new(address, count(n)?, &here.datatype)?;
-    let there = Layout::new(count(target_n)?, &there.datatype);
+    let layouts = Some((here.layout(), Layout::new(count(target_n)?, &there.datatype)));
     let memory = foreign(here.address, here.len)?;
-    Ok(shaped(win.epochs(), at.rank, at.displacement, (memory, here.layout()), there)?)
+    Ok(win.epochs().transfer(Transfer { target, displacement, memory, layouts, puts, requested })?)
 }
 
-/// What an accumulate that fetches is given: operation, operands, where what was there goes, where it is.
-pub(super) type Fetch<'a> = (ReduceOp, (&'a [u8], Layout<'a>), (Foreign, Layout<'a>), Layout<'a>);
-
-/// An accumulate that fetches.
-pub(super) fn fetch<R>(
+/// An accumulate, fetching to `result` or not, with a request or without.
+pub(super) fn update(
     win: Win,
     (origin, n, ty): Here,
-    (result, result_n, result_ty): Here,
+    result: Option<Here>,
     (rank, displacement, target_n, target_ty): There,
-    op: Op,
-    work: impl FnOnce(&Explicit<'_, u8>, usize, usize, Fetch<'_>) -> transom::Result<R>,
-) -> Result<R> {
+    (op, requested): (Op, bool),
+) -> Result<Started> {
     let win = peek(win)?;
-    let at = At::new(win, rank, displacement)?;
+    let At { rank: target, displacement } = At::new(win, rank, displacement)?;
     // Nothing is computed of nothing.
-    let op = if target_n == 0 { ReduceOp::NoOp } else { op::of_accumulates(op)? };
-    let into = committed(result_ty)?;
+    let op = if target_n == 0 && result.is_some() { ReduceOp::NoOp } else { op::of_accumulates(op)? };
     let to = committed(target_ty)?;
     // An operation that changes nothing has no operands: what is said of them means nothing (§12.3.4).
-    let from = if op == ReduceOp::NoOp { None } else { Some(committed(ty)?) };
+    let from = if op == ReduceOp::NoOp && result.is_some() { None } else { Some(committed(ty)?) };
     let from = match &from {
         Some(from) => Shaped::new(origin, count(n)?, &from.datatype)?,
         None => Shaped::new(std::ptr::null(), 0, &to.datatype)?,
     };
-    let into = Shaped::new(result, count(result_n)?, &into.datatype)?;
-    let to = Layout::new(count(target_n)?, &to.datatype);
-    let (data, room) = (bytes(from.address, from.len)?, foreign(into.address, into.len)?);
-    let what = (op, (data, from.layout()), (room, into.layout()), to);
-    Ok(work(win.epochs(), at.rank, at.displacement, what)?)
+    let into_ty = result.map(|(_, _, ty)| committed(ty)).transpose()?;
+    let into = match (result, &into_ty) {
+        (Some((address, n, _)), Some(ty)) => Some(Shaped::new(address, count(n)?, &ty.datatype)?),
+        _ => None,
+    };
+    let operands = (bytes(from.address, from.len)?, from.layout());
+    let result = match &into {
+        Some(into) => Some((foreign(into.address, into.len)?, into.layout())),
+        None => None,
+    };
+    let layout = Layout::new(count(target_n)?, &to.datatype);
+    Ok(win.epochs().update(Update { target, displacement, op, operands, result, layout, requested })?)
 }
 
 /// `MPI_Put`.
 #[expect(clippy::too_many_arguments, reason = "the standard's")]
-#[inline(always)]
 pub fn put(
     origin: *const c_void,
     n: i64,
@@ -109,18 +101,12 @@ pub fn put(
     target_ty: Datatype,
     win: Win,
 ) -> Result<()> {
-    transfer(
-        win,
-        (origin, n, ty),
-        (rank, displacement, target_n, target_ty),
-        |epochs, rank, at, data| epochs.put_foreign(rank, at, data),
-        |epochs, rank, at, (data, from), to| epochs.put_foreign_as(rank, at, data, from, to),
-    )
+    let there = (rank, displacement, target_n, target_ty);
+    transfer(win, (origin, n, ty), there, (true, false)).map(drop)
 }
 
 /// `MPI_Get`.
 #[expect(clippy::too_many_arguments, reason = "the standard's")]
-#[inline(always)]
 pub fn get(
     origin: *mut c_void,
     n: i64,
@@ -131,18 +117,12 @@ pub fn get(
     target_ty: Datatype,
     win: Win,
 ) -> Result<()> {
-    transfer(
-        win,
-        (origin, n, ty),
-        (rank, displacement, target_n, target_ty),
-        |epochs, rank, at, room| epochs.get_foreign(rank, at, room),
-        |epochs, rank, at, (room, to), from| epochs.get_foreign_as(rank, at, room, to, from),
-    )
+    let there = (rank, displacement, target_n, target_ty);
+    transfer(win, (origin, n, ty), there, (false, false)).map(drop)
 }
 
 /// `MPI_Accumulate`.
 #[expect(clippy::too_many_arguments, reason = "the standard's")]
-#[inline(always)]
 pub fn accumulate(
     origin: *const c_void,
     n: i64,
@@ -154,29 +134,8 @@ pub fn accumulate(
     op: Op,
     win: Win,
 ) -> Result<()> {
-    let win = peek(win)?;
-    let at = At::new(win, rank, displacement)?;
-    let op = op::of_accumulates(op)?;
-    if let (Some(len), Some(basic)) = (plain((n, ty), (target_n, target_ty)), types::basic(ty)) {
-        let data = bytes(origin, len)?;
-        return Ok(win.epochs().accumulate_raw(at.rank, at.displacement, op, basic, data)?);
-    }
-    accumulate_shaped(win, at, op, (origin, n, ty), (target_n, target_ty))
-}
-
-#[inline(never)]
-fn accumulate_shaped(
-    win: &WinObject,
-    at: At,
-    op: ReduceOp,
-    (origin, n, ty): Here,
-    (target_n, target_ty): (i64, Datatype),
-) -> Result<()> {
-    let (from, to) = (committed(ty)?, committed(target_ty)?);
-    let from = Shaped::new(origin, count(n)?, &from.datatype)?;
-    let to = Layout::new(count(target_n)?, &to.datatype);
-    let data = bytes(from.address, from.len)?;
-    Ok(win.epochs().accumulate_as(at.rank, at.displacement, op, data, from.layout(), to)?)
+    let there = (rank, displacement, target_n, target_ty);
+    update(win, (origin, n, ty), None, there, (op, false)).map(drop)
 }
 
 /// `MPI_Get_accumulate`.
@@ -195,20 +154,12 @@ pub fn get_accumulate(
     op: Op,
     win: Win,
 ) -> Result<()> {
-    fetch(
-        win,
-        (origin, n, ty),
-        (result, result_n, result_ty),
-        (rank, displacement, target_n, target_ty),
-        op,
-        |epochs, rank, at, (op, operands, result, to)| {
-            epochs.get_accumulate_foreign_as(rank, at, op, operands, result, to)
-        },
-    )
+    let (there, result) =
+        ((rank, displacement, target_n, target_ty), (result.cast_const(), result_n, result_ty));
+    update(win, (origin, n, ty), Some(result), there, (op, false)).map(drop)
 }
 
 /// The element of an operation on one: a predefined datatype.
-#[inline]
 fn element(ty: Datatype) -> Result<DataType> {
     match types::basic(ty) {
         Some(ty) => Ok(ty),
@@ -225,7 +176,6 @@ fn not_predefined(ty: Datatype) -> Failure {
 }
 
 /// `MPI_Fetch_and_op`.
-#[inline(always)]
 pub fn fetch_and_op(
     origin: *const c_void,
     result: *mut c_void,
@@ -242,11 +192,10 @@ pub fn fetch_and_op(
     let room = bytes_mut(result, ty.size())?;
     // MPI_NO_OP has no operand.
     let value = if op == ReduceOp::NoOp { &[0; MOST] } else { bytes(origin, ty.size())? };
-    Ok(win.epochs().fetch_op_raw(at.rank, at.displacement, op, ty, value, room)?)
+    Ok(win.epochs().fetch_op_raw(at.rank, at.displacement, (op, ty), value, room)?)
 }
 
 /// `MPI_Compare_and_swap`.
-#[inline(always)]
 pub fn compare_and_swap(
     origin: *const c_void,
     compare: *const c_void,
@@ -261,5 +210,5 @@ pub fn compare_and_swap(
     let ty = element(ty)?;
     let (value, compare) = (bytes(origin, ty.size())?, bytes(compare, ty.size())?);
     let room = bytes_mut(result, ty.size())?;
-    Ok(win.epochs().compare_and_swap_raw(at.rank, at.displacement, ty, compare, value, room)?)
+    Ok(win.epochs().compare_and_swap_raw(at.rank, at.displacement, ty, (compare, value), room)?)
 }

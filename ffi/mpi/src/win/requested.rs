@@ -3,7 +3,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::access::{self, fetch, transfer};
+use super::access::{self, Started, transfer, update};
 use super::peek;
 use super::scope::target;
 use crate::abi::{Aint, Datatype, Op, Request, Status, Win};
@@ -13,7 +13,7 @@ use crate::place::Place;
 use crate::request;
 
 /// Gives the program a request for what is left of an operation.
-fn give(started: Option<transom::Request<()>>, win: Win, request: Place<Request>) -> Result<()> {
+fn give(started: Started, win: Win, request: Place<Request>) -> Result<()> {
     request.set(match started {
         Some(started) => request::running(request::filled(started, |()| Ok(Status::EMPTY)), Site::Win(win))?,
         None => request::done()?,
@@ -34,13 +34,8 @@ pub fn rput(
     request: Place<Request>,
 ) -> Result<()> {
     request.check()?;
-    let started = transfer(
-        win,
-        (origin, n, ty),
-        (rank, displacement, target_n, target_ty),
-        |epochs, rank, at, data| epochs.rput_foreign(rank, at, data),
-        |epochs, rank, at, data, to| epochs.rput_foreign_as(rank, at, data, to),
-    )?;
+    let there = (rank, displacement, target_n, target_ty);
+    let started = transfer(win, (origin, n, ty), there, (true, true))?;
     give(started, win, request)
 }
 
@@ -58,13 +53,8 @@ pub fn rget(
     request: Place<Request>,
 ) -> Result<()> {
     request.check()?;
-    let started = transfer(
-        win,
-        (origin, n, ty),
-        (rank, displacement, target_n, target_ty),
-        |epochs, rank, at, room| epochs.rget_foreign(rank, at, room),
-        |epochs, rank, at, room, from| epochs.rget_foreign_as(rank, at, room, from),
-    )?;
+    let there = (rank, displacement, target_n, target_ty);
+    let started = transfer(win, (origin, n, ty), there, (false, true))?;
     give(started, win, request)
 }
 
@@ -106,15 +96,8 @@ pub fn rget_accumulate(
     request: Place<Request>,
 ) -> Result<()> {
     request.check()?;
-    let started = fetch(
-        win,
-        (origin, n, ty),
-        (result, result_n, result_ty),
-        (rank, displacement, target_n, target_ty),
-        op,
-        |epochs, rank, at, (op, operands, result, to)| {
-            epochs.rget_accumulate_foreign_as(rank, at, op, operands, result, to)
-        },
-    )?;
+    let (there, result) =
+        ((rank, displacement, target_n, target_ty), (result.cast_const(), result_n, result_ty));
+    let started = update(win, (origin, n, ty), Some(result), there, (op, true))?;
     give(started, win, request)
 }

@@ -22,7 +22,7 @@ mod words;
 #[cfg(not(target_arch = "x86_64"))]
 use std::sync::atomic::Ordering;
 
-pub use mapped::Mapped;
+pub use mapped::{Mapped, Memory};
 pub use sections::Sections;
 pub use span::{Owner, Span};
 pub use sparse::Sparse;

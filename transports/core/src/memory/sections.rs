@@ -97,14 +97,23 @@ impl Sections {
     /// before has made his earlier stores known to it.
     #[inline(always)]
     pub(super) fn enter(&self) -> Section<'_> {
+        match self.enter_first() {
+            Some(section) => section,
+            None => self.enter_elsewhere(thread::current(), first_slot(thread::current())),
+        }
+    }
+
+    /// The same for a thread that has entered before, and whose slot is the first that it looks at.
+    #[inline(always)]
+    pub(super) fn enter_first(&self) -> Option<Section<'_>> {
         let thread = thread::current();
         let slot = first_slot(thread);
         if self.owners[slot].load(Ordering::Relaxed) != thread {
-            return self.enter_elsewhere(thread, slot);
+            return None;
         }
         let word = self.word(slot);
         word.enter();
-        Section { word, counted: false }
+        Some(Section { word, counted: false })
     }
 
     /// The word of a slot.
@@ -212,7 +221,9 @@ mod tests {
         for _ in 0..3 {
             for (here, there) in [(0, 1), (1, 0)] {
                 let _section = both[here].enter();
-                assert!(Sections::are_empty(&both[there]._memory) && !Sections::are_empty(&both[here]._memory));
+                assert!(
+                    Sections::are_empty(&both[there]._memory) && !Sections::are_empty(&both[here]._memory)
+                );
             }
         }
         assert_eq!((used(&both[0]), used(&both[1])), (1, 1));

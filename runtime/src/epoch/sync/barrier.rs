@@ -1,0 +1,93 @@
+//! The barrier in a fence: rounds of signals, by flags between ranks of one node and by messages between others.
+
+use std::cell::OnceCell;
+
+use transom_transport::memory::store_load_fence;
+
+use crate::Result;
+use crate::collective::{Exchange, Kind};
+use crate::protocol::dissemination::rounds;
+use crate::protocol::matching::Mismatch;
+use crate::protocol::wire::Kind as Message;
+use crate::window::Core;
+
+/// Every rank of the window has come to this call, and what each did before is visible.
+pub(super) fn pass(core: &Core, kind: Kind) -> Result<()> {
+    let channel = core.comm.channel();
+    let barrier = FenceBarrier { core, kind, sequence: channel.next_sequence(), exchange: OnceCell::new() };
+    for (to, from, round) in rounds((core.rank, channel.size)) {
+        barrier.tell(to, round)?;
+        barrier.await_signal(from, round)?;
+    }
+    channel.engine.forget_waiting(channel.context, barrier.sequence);
+    Ok(())
+}
+
+/// One barrier of one rank.
+struct FenceBarrier<'a> {
+    core: &'a Core,
+    kind: Kind,
+    sequence: u64,
+    /// Its messages, if there are any.
+    exchange: OnceCell<Exchange<'a>>,
+}
+
+impl<'a> FenceBarrier<'a> {
+    fn messages(&self) -> &Exchange<'a> {
+        self.exchange.get_or_init(|| Exchange::numbered(self.core.comm.channel(), self.kind, self.sequence))
+    }
+
+    fn tell(&self, to: usize, round: usize) -> Result<()> {
+        if self.core.raise_flag(Kind::name(self.kind as u8), to, self.sequence, self.kind as u8)? {
+            return Ok(());
+        }
+        store_load_fence();
+        let messages = self.messages();
+        messages.block(messages.send(to, round, &[]))
+    }
+
+    fn await_signal(&self, from: usize, round: usize) -> Result<()> {
+        if !self.core.pair(from).is_near() {
+            let messages = self.messages();
+            return messages.block(messages.receive(from, round)).map(drop);
+        }
+        match self.core.flagged(from, self.sequence) {
+            Some(Some(kind)) if kind == self.kind as u8 => Ok(()),
+            _ => self.wait(from, round),
+        }
+    }
+
+    #[inline(never)]
+    fn wait(&self, from: usize, round: usize) -> Result<()> {
+        let engine = &self.core.member.engine;
+        let what = || self.messages().awaited();
+        let come = |messages| match self.core.flagged(from, self.sequence) {
+            Some(Some(kind)) if kind != self.kind as u8 => {
+                let source = self.core.peers.world(from);
+                Some(Err(self.messages().mismatch(Mismatch { source, collective: kind })))
+            }
+            Some(_) => Some(Ok(())),
+            // The line may not be its own, or it may be in a collective that sends messages.
+            None if messages => self.messages().take(from, round).map(|taken| taken.map(drop)),
+            None => None,
+        };
+        let operation = Kind::name(self.kind as u8);
+        let waited = engine.wait_raised(operation, &what, || self.say_where(), come);
+        if waited.is_err() {
+            // Who waits elsewhere for a message of this rank is to learn why none comes.
+            self.say_where();
+        }
+        waited
+    }
+
+    /// Says by messages where this rank waits, as it would have by those of a collective.
+    fn say_where(&self) {
+        let channel = self.core.comm.channel();
+        let mut header = channel.engine.header(Message::Waiting).in_context(channel.context);
+        header.op = self.kind as u8;
+        header.offset = self.sequence;
+        for (to, _, _) in rounds((self.core.rank, channel.size)) {
+            channel.engine.send_later(channel.job_rank(to), &header, &[]);
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Makes sure that an open epoch covers the target of an operation: takes a lock, or waits for a post, when it first must.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::table::Accessing;
+use super::{Coverage, ticket};
+use crate::protocol::lock::LockKind;
+use crate::window::{Core, Domain, Peer};
+use crate::{Class, Error, Result};
+
+impl Core {
+    /// Makes sure that the open epoch covers `target`.
+    #[inline]
+    pub(crate) fn check_covered(&self, operation: &'static str, target: usize, peer: &Peer) -> Result<()> {
+        if peer.coverage() != Coverage::None {
+            return Ok(());
+        }
+        self.cover_first(operation, target, peer)
+    }
+
+    /// The first operation to `target` since the epoch was opened.
+    #[inline(never)]
+    fn cover_first(&self, operation: &'static str, target: usize, peer: &Peer) -> Result<()> {
+        let access = &self.access;
+        let coverage = match access.open.accessing() {
+            Accessing::Nothing | Accessing::Locks => return Err(self.not_covered(operation, target)),
+            Accessing::Fence => Coverage::Active,
+            Accessing::Start => {
+                self.await_start(operation, target)?;
+                Coverage::Active
+            }
+            Accessing::LockAll => {
+                if !self.take_lock_once(operation, target, peer)? {
+                    return Ok(());
+                }
+                Coverage::Passive
+            }
+        };
+        access.whole.lock().covered.push(target);
+        peer.cover(coverage);
+        Ok(())
+    }
+
+    /// An operation has found its place: it begins the epoch of a fence, and others may take the short cut if the target is `mapped`.
+    #[inline]
+    pub(crate) fn begin(&self, target: usize, peer: &Peer, mapped: bool) {
+        if self.access.open.accessing() == Accessing::Fence {
+            self.access.fence_used.store(true, Ordering::Release);
+        }
+        if mapped && self.counters.is_none() {
+            if !self.shortcut.is_ready(target) {
+                self.make_ready(target, peer);
+            }
+            self.shortcut.cover(target, peer.coverage());
+        }
+    }
+
+    /// An operation to the null rank, which does nothing, but begins the epoch of a fence.
+    pub(crate) fn check_null(&self, operation: &'static str) -> Result<()> {
+        match self.access.open.coverage(crate::NULL_RANK) {
+            Coverage::None => {
+                let message = "no epoch is open: an operation to the null rank needs one, too";
+                Err(self.error(Class::RmaSync, operation, message))
+            }
+            _ => {
+                if self.access.open.accessing() == Accessing::Fence {
+                    self.access.fence_used.store(true, Ordering::Release);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether an operation with a request may be started: in epochs of lock and lock_all (MPI-4.1 §12.3.5).
+    pub(crate) fn check_requests(&self, operation: &'static str, target: usize) -> Result<()> {
+        self.target(operation, target)?;
+        match self.access.open.coverage(target) {
+            Coverage::Passive => Ok(()),
+            Coverage::None => Err(self.not_covered(operation, target)),
+            Coverage::Active => {
+                let message = "operations with requests are for epochs of lock and lock_all";
+                Err(self.error(Class::RmaSync, operation, message).with_target(target))
+            }
+        }
+    }
+
+    #[cold]
+    fn not_covered(&self, operation: &'static str, target: usize) -> Error {
+        let message = "no access epoch to this rank is open: call lock, lock_all, start or fence first";
+        self.error(Class::RmaSync, operation, message).with_target(target)
+    }
+
+    /// Waits for the post of a rank that the epoch of start names.
+    fn await_start(&self, operation: &'static str, target: usize) -> Result<()> {
+        let (named, checked) = {
+            let whole = self.access.whole.lock();
+            (whole.group.binary_search(&target).is_ok(), whole.checked)
+        };
+        if !named {
+            let group = self.access.whole.lock().group.clone();
+            let message = format!("the epoch covers ranks {group:?} only: name this one to start");
+            return Err(self.error(Class::RmaSync, operation, message).with_target(target));
+        }
+        if checked { self.await_post(operation, target) } else { Ok(()) }
+    }
+
+    /// Takes the shared lock of `target` in an epoch to all ranks, unless another thread has (false); waits for one that is at it. A
+    /// second lock would queue behind an exclusive one that waits for the first.
+    fn take_lock_once(&self, operation: &'static str, target: usize, peer: &Peer) -> Result<bool> {
+        let whole = &self.access.whole;
+        loop {
+            let mut state = whole.lock();
+            if peer.coverage() != Coverage::None {
+                return Ok(false);
+            }
+            if !state.awaited.contains(&target) {
+                if !state.checked {
+                    peer.cover(Coverage::Passive);
+                    return Ok(true);
+                }
+                state.awaited.push(target);
+                break;
+            }
+            drop(state);
+            let over = || (!whole.lock().awaited.contains(&target)).then_some(Ok(()));
+            let what = || format!("the shared lock of rank {target}");
+            let nap = Some(Duration::from_micros(100));
+            let waited = self.member.engine.wait_until(operation, &what, nap, over);
+            waited.map_err(|e| self.name(e).with_target(target))?;
+        }
+        let acquired = ticket::acquire(self, target, peer, LockKind::Shared);
+        let mut state = whole.lock();
+        state.awaited.retain(|other| *other != target);
+        peer.held.set(Some(acquired?), state.by);
+        peer.cover(Coverage::Passive);
+        Ok(true)
+    }
+
+    /// An epoch covers `target` from now on.
+    pub(super) fn cover_by(&self, target: usize, peer: &Peer, coverage: Coverage) {
+        peer.cover(coverage);
+        self.shortcut.cover(target, coverage);
+    }
+
+    /// No epoch covers `target` any more.
+    pub(super) fn uncover(&self, target: usize, peer: &Peer) {
+        peer.cover(Coverage::None);
+        self.shortcut.uncover(target);
+    }
+
+    /// Has the memory of a target stand ready for the short cut.
+    #[inline(never)]
+    fn make_ready(&self, target: usize, peer: &Peer) {
+        let mapped = peer.remote.get().and_then(|remote| remote.direct.clone());
+        let (Some(memory), Some(shared)) = (mapped, self.peers.share(target)) else { return };
+        // What a device updates, or only this rank and its agent, has rules of its own.
+        let updates = if self.domain == Domain::Cpu && !self.private {
+            self.updates("window", target, peer).ok().cloned()
+        } else {
+            None
+        };
+        // Found now, for locks later.
+        let _ = self.lock_words("window", target, peer);
+        self.shortcut
+            .prepare(target, shared, |line| line.fill(target, memory, (peer.bytes, peer.unit), updates));
+    }
+}

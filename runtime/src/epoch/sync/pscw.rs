@@ -1,0 +1,161 @@
+//! Post, start, complete, wait: synchronisation of some ranks with some others (MPI-4.1 §12.5.2).
+//!
+//! A post is one signal to each origin, a complete one to each target: a word raised where memory is shared, else a message.
+//! Nothing else is sent, and nothing is kept that grows with the job.
+
+use super::By;
+use super::table::Accessing;
+use crate::protocol::pscw::Call;
+use crate::protocol::wire::Kind;
+use crate::window::Core;
+use crate::{Assert, Class, Result};
+
+/// The ranks of a group, if they are ranks of the window, each once.
+pub(crate) fn check_group(core: &Core, operation: &'static str, group: &[usize]) -> Result<Box<[usize]>> {
+    let mut ranks: Box<[usize]> = group.into();
+    ranks.sort_unstable();
+    for rank in &*ranks {
+        if *rank >= core.peers.len() {
+            let message =
+                format!("the group names rank {rank}, the window has ranks 0 to {}", core.peers.len() - 1);
+            return Err(core.error(Class::Rank, operation, message));
+        }
+    }
+    if let Some(twice) = ranks.windows(2).find(|pair| pair[0] == pair[1]) {
+        let message = format!("the group names rank {} twice: name each rank once", twice[0]);
+        return Err(core.error(Class::Group, operation, message));
+    }
+    Ok(ranks)
+}
+
+/// Tells the ranks of a group: by a word where memory is shared, else by a message, before the first of which `before` is
+/// called.
+fn tell(core: &Core, operation: &'static str, call: Call, group: &[usize], before: impl Fn()) -> Result<()> {
+    let mut result = Ok(());
+    let mut sent = false;
+    for rank in group {
+        // All are told, whatever happens to one.
+        let told = core.raise_call(operation, *rank, call).and_then(|raised| {
+            if raised {
+                return Ok(());
+            }
+            if !std::mem::replace(&mut sent, true) {
+                before();
+            }
+            send(core, operation, call, *rank)
+        });
+        result = result.and(told);
+    }
+    result
+}
+
+#[inline(never)]
+fn send(core: &Core, operation: &'static str, call: Call, rank: usize) -> Result<()> {
+    let (engine, peer) = (&core.member.engine, &core.peers[rank]);
+    if rank == core.rank() {
+        core.exposure.count_call(call, peer.world);
+        return Ok(());
+    }
+    let mut header = engine.header(if call == Call::Post { Kind::Post } else { Kind::Complete });
+    header.window = peer.number;
+    engine.send(operation, peer.world, &header, &[]).map_err(|e| core.name(e))
+}
+
+/// The first rank of a group that has not completed its accesses.
+#[inline]
+fn not_completed(core: &Core, group: &[usize]) -> Option<usize> {
+    group.iter().copied().find(|rank| !core.has_called(*rank, Call::Complete))
+}
+
+impl Core {
+    /// Opens an access epoch to the ranks of `group`, each from its post on.
+    pub(crate) fn start(&self, group: &[usize], assert: Assert, by: By) -> Result<()> {
+        assert.check("start").map_err(|e| self.name(e))?;
+        let group = check_group(self, "start", group)?;
+        self.access.open.open_start().map_err(|e| self.name(e))?;
+        self.begin_whole(group, assert, by);
+        Ok(())
+    }
+
+    /// Completes the operations of the epoch, and tells its targets that it has ended.
+    pub(crate) fn complete_start(&self, by: By) -> Result<()> {
+        if !self.is_open(Accessing::Start, by) {
+            let message = "no access epoch of start is open: call start first";
+            return Err(self.error(Class::RmaSync, "complete", message));
+        }
+        let result = self.complete_touched("complete");
+        self.end_whole();
+        let (group, checked) = {
+            let mut whole = self.access.whole.lock();
+            (std::mem::take(&mut whole.group), whole.checked)
+        };
+        self.access.open.close_access();
+        if checked {
+            group.iter().for_each(|target| self.pair(*target).consumed.consume(Call::Post));
+        }
+        result.and(tell(self, "complete", Call::Complete, &group, || self.order_stores()))
+    }
+
+    /// Waits until `target` has posted its window to this rank.
+    #[inline(never)]
+    pub(super) fn await_post(&self, operation: &'static str, target: usize) -> Result<()> {
+        let what = || format!("rank {target} to post its window to this rank");
+        let posted = |_| self.has_called(target, Call::Post).then_some(Ok(()));
+        let waited = self.member.engine.wait_raised(operation, &what, || (), posted);
+        waited.map_err(|e| self.name(e).with_target(target))
+    }
+
+    /// Opens an exposure epoch to the ranks of `group`.
+    pub(crate) fn post(&self, group: &[usize], assert: Assert) -> Result<()> {
+        self.access.open.open_post(self.rank()).map_err(|e| self.name(e))?;
+        let published = if assert.has(Assert::NOSTORE) { Ok(()) } else { self.publish("post") };
+        let posted = published.and_then(|()| {
+            if assert.has(Assert::NOCHECK) {
+                return Ok(());
+            }
+            tell(self, "post", Call::Post, group, || ())
+        });
+        posted.inspect_err(|_| self.access.open.close_post())
+    }
+
+    /// Waits until every rank of `group` has completed its accesses, and closes the exposure epoch.
+    pub(crate) fn wait(&self, group: &[usize]) -> Result<()> {
+        let what = || match not_completed(self, group) {
+            Some(rank) => format!("rank {} to call complete", self.peers.world(rank)),
+            None => "nobody".into(),
+        };
+        let completed = |_| not_completed(self, group).is_none().then_some(Ok(()));
+        let waited = self.member.engine.wait_raised("wait", &what, || (), completed);
+        self.close_post(group);
+        waited.map_err(|e| self.name(e))?;
+        self.refresh("wait")
+    }
+
+    /// [`Core::wait`] if it would not block; whether it did.
+    pub(crate) fn test(&self, group: &[usize]) -> Result<bool> {
+        self.member.engine.look()?;
+        if not_completed(self, group).is_some() {
+            return Ok(false);
+        }
+        self.close_post(group);
+        self.refresh("test").map(|()| true)
+    }
+
+    /// Closes the exposure epoch; completes that have not come are not awaited any more.
+    pub(crate) fn close_post(&self, group: &[usize]) {
+        group.iter().for_each(|rank| self.pair(*rank).consumed.consume(Call::Complete));
+        self.access.open.close_post();
+    }
+
+    /// The group of the exposure epoch that calls opened, which ends or goes on.
+    pub(crate) fn take_posted(&self, operation: &'static str) -> Result<Box<[usize]>> {
+        let message = "no exposure epoch is open: call post first";
+        let posted = self.access.whole.lock().posted.take();
+        posted.ok_or_else(|| self.error(Class::RmaSync, operation, message))
+    }
+
+    /// Calls opened an exposure epoch to `group`.
+    pub(crate) fn keep_posted(&self, group: Box<[usize]>) {
+        self.access.whole.lock().posted = Some(group);
+    }
+}

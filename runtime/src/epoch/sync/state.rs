@@ -1,0 +1,144 @@
+//! What this process has open on a window: one access epoch, or locks of several targets, and one exposure epoch.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+
+use super::OpenEpochs;
+use crate::protocol::lock::{LockKind, Ticket};
+
+/// How an epoch is opened and closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum By {
+    /// By the beginning and the end of a scope.
+    #[default]
+    Scope,
+    /// By calls.
+    Calls,
+}
+
+/// Whether and how a target is covered by an access epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Coverage {
+    /// It is not.
+    None = 0,
+    /// By an epoch of fence or start.
+    Active = 1,
+    /// By an epoch of lock or lock_all.
+    Passive = 2,
+}
+
+/// A target that no rank has.
+pub(super) const NOBODY: usize = usize::MAX - 1;
+
+/// The open epochs of one window, and what they have to complete.
+#[derive(Debug)]
+pub(crate) struct AccessState {
+    pub open: OpenEpochs,
+    /// Of the epoch of lock_all, start or fence.
+    pub(super) whole: Mutex<Whole>,
+    /// Operations were started in the epoch of a fence: only then it has begun (MPI-4.1 §12.5.1).
+    pub(super) fence_used: AtomicBool,
+    /// Whether a lock of the null rank is held, and how it was opened.
+    pub(super) null_lock: Mutex<Option<By>>,
+    /// Targets reached by a transport or messages since their epoch began.
+    pub(super) touched: Mutex<BTreeSet<usize>>,
+    /// The last of them to be touched: [`NOBODY`] if there is none.
+    pub(super) last_touched: AtomicUsize,
+}
+
+impl Default for AccessState {
+    fn default() -> Self {
+        Self {
+            open: OpenEpochs::default(),
+            whole: Mutex::default(),
+            fence_used: AtomicBool::new(false),
+            null_lock: Mutex::default(),
+            touched: Mutex::default(),
+            last_touched: AtomicUsize::new(NOBODY),
+        }
+    }
+}
+
+/// An access epoch to all ranks, or to a group.
+#[derive(Debug, Default)]
+pub(super) struct Whole {
+    pub by: By,
+    /// Whether the matching calls or locks of others are awaited ([`crate::Assert::NOCHECK`] is not given).
+    pub checked: bool,
+    /// The ranks of an epoch of start, ascending.
+    pub group: Box<[usize]>,
+    /// Targets that the epoch covers so far: each when it is first accessed.
+    pub covered: Vec<usize>,
+    /// Targets whose locks threads wait for: one lock for each, however many threads there are.
+    pub awaited: Vec<usize>,
+    /// The ranks of the exposure epoch that calls have opened.
+    pub posted: Option<Box<[usize]>>,
+}
+
+/// The lock of a target that this process holds, if it holds one.
+#[derive(Debug, Default)]
+pub(crate) struct HeldLock(AtomicU64);
+
+/// Some lock is held.
+const HELD: u64 = 1 << 32;
+/// It was opened by calls.
+const BY_CALLS: u64 = 1 << 33;
+/// There is a ticket.
+const TICKET: u64 = 1 << 34;
+/// It is exclusive.
+const EXCLUSIVE: u64 = 1 << 35;
+
+impl HeldLock {
+    /// A lock is held: with a ticket, unless the program says that none is needed.
+    #[inline(always)]
+    pub fn set(&self, ticket: Option<Ticket>, by: By) {
+        let ticket = ticket.map_or(0, |Ticket { number, kind }| {
+            u64::from(number) | TICKET | if kind == LockKind::Exclusive { EXCLUSIVE } else { 0 }
+        });
+        let by = if by == By::Calls { BY_CALLS } else { 0 };
+        self.0.store(HELD | by | ticket, Ordering::Release);
+    }
+
+    /// Whether a lock is held that was opened so.
+    #[inline(always)]
+    pub fn is_held(&self, by: By) -> bool {
+        let held = self.0.load(Ordering::Acquire);
+        held & HELD != 0 && (held & BY_CALLS != 0) == (by == By::Calls)
+    }
+
+    /// It is held no more; its ticket.
+    #[inline(always)]
+    pub fn take(&self) -> Option<Ticket> {
+        let held = self.0.load(Ordering::Acquire);
+        self.0.store(0, Ordering::Release);
+        let kind = if held & EXCLUSIVE != 0 { LockKind::Exclusive } else { LockKind::Shared };
+        (held & TICKET != 0).then_some(Ticket { number: held as u32, kind })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_is_held_as_it_was_taken() {
+        let held = HeldLock::default();
+        assert!(!held.is_held(By::Scope) && !held.is_held(By::Calls) && held.take().is_none());
+        for by in [By::Scope, By::Calls] {
+            for kind in [LockKind::Shared, LockKind::Exclusive] {
+                let ticket = Ticket { number: u32::MAX, kind };
+                held.set(Some(ticket), by);
+                assert!(
+                    held.is_held(by) && !held.is_held(if by == By::Calls { By::Scope } else { By::Calls })
+                );
+                assert_eq!(held.take(), Some(ticket));
+                assert!(!held.is_held(by));
+            }
+            held.set(None, by);
+            assert!(held.is_held(by) && held.take().is_none() && !held.is_held(by));
+        }
+    }
+}

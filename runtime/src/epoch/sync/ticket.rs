@@ -1,0 +1,146 @@
+//! Taking and releasing a target's lock: on its words where they are in sight, else by its agent.
+
+use std::sync::atomic::AtomicU32;
+use std::time::Instant;
+
+use crate::Result;
+use crate::engine::{Idle, LockWords, Step, agent_abandon, agent_recheck};
+use crate::protocol::lock::{LockKind, Ticket};
+use crate::protocol::turns::Turns;
+use crate::protocol::wire::{Header, Kind};
+use crate::window::{Core, Peer};
+
+/// Polls of the lock between two looks at the clock.
+const POLLS_PER_LOOK: u32 = 64;
+
+/// Takes the lock of `target`; waits in a fair queue.
+pub(super) fn acquire(core: &Core, target: usize, peer: &Peer, kind: LockKind) -> Result<Ticket> {
+    match core.lock_words("lock", target, peer)? {
+        Some(words) => enter(core, target, peer, words, words.lock().draw(kind)),
+        None => request(core, target, peer, kind),
+    }
+}
+
+/// Waits for a ticket's turn. A reader who enters lets in the next.
+#[inline(never)]
+pub(super) fn enter(
+    core: &Core,
+    target: usize,
+    peer: &Peer,
+    words: &LockWords,
+    ticket: Ticket,
+) -> Result<Ticket> {
+    let turns = words.turns();
+    if !turns.lock.try_enter(ticket) {
+        wait_turn(core, target, peer, &turns, ticket)?;
+    }
+    if ticket.kind == LockKind::Shared
+        && let Err(error) = changed(core, "lock", target, peer, &turns)
+    {
+        turns.lock.release(ticket);
+        turns.changed();
+        return Err(error);
+    }
+    Ok(ticket)
+}
+
+/// Releases the lock of `target`. Everything before it is visible to whoever takes the lock next.
+pub(super) fn release(core: &Core, target: usize, peer: &Peer, ticket: Ticket) -> Result<()> {
+    if let Some(words) = core.lock_words("unlock", target, peer)? {
+        let turns = words.turns();
+        turns.lock.release(ticket);
+        return changed(core, "unlock", target, peer, &turns);
+    }
+    let engine = &core.member.engine;
+    engine.send("unlock", peer.world, &about(core, peer, Kind::Unlock, ticket), &[])
+}
+
+/// A message about a ticket.
+fn about(core: &Core, peer: &Peer, kind: Kind, ticket: Ticket) -> Header {
+    let mut header = core.member.engine.header(kind);
+    header.window = peer.number;
+    header.op = ticket.code();
+    header.value = u64::from(ticket.number);
+    header
+}
+
+/// Tells whoever waits that the lock has changed.
+pub(super) fn changed(
+    core: &Core,
+    operation: &'static str,
+    target: usize,
+    peer: &Peer,
+    turns: &Turns<'_, AtomicU32>,
+) -> Result<()> {
+    if turns.changed() { tell_agent(core, operation, target, peer) } else { Ok(()) }
+}
+
+/// Has the target's agent look at the lock: it waits for somebody.
+#[inline(never)]
+fn tell_agent(core: &Core, operation: &'static str, target: usize, peer: &Peer) -> Result<()> {
+    let engine = &core.member.engine;
+    if target == core.rank() {
+        agent_recheck(engine, core.number);
+        return Ok(());
+    }
+    let mut header = engine.header(Kind::Wake);
+    header.window = peer.number;
+    engine.send(operation, peer.world, &header, &[])
+}
+
+/// Waits for a ticket's turn: polls for a while, then sleeps on the word that will change. Whoever holds the lock may be waiting
+/// for this core.
+fn wait_turn(
+    core: &Core,
+    target: usize,
+    peer: &Peer,
+    turns: &Turns<'_, AtomicU32>,
+    ticket: Ticket,
+) -> Result<()> {
+    let engine = &core.member.engine;
+    let start = Instant::now();
+    let mut idle = Idle::default();
+    loop {
+        for _ in 0..POLLS_PER_LOOK {
+            if turns.lock.try_enter(ticket) {
+                return Ok(());
+            }
+            std::hint::spin_loop();
+        }
+        if engine.idle(&mut idle) == Step::Sleep {
+            break;
+        }
+    }
+    let what = || format!("the {:?} lock of rank {target}", ticket.kind);
+    let waited = turns.sleep_until(ticket, || engine.check_wait("lock", &what, start.elapsed()));
+    waited.map_err(|error| {
+        abandon(core, target, peer, ticket);
+        core.name(error).with_target(target)
+    })
+}
+
+/// Has the target's agent hold the ticket until its turn has passed: others wait behind it.
+#[cold]
+fn abandon(core: &Core, target: usize, peer: &Peer, ticket: Ticket) {
+    let engine = &core.member.engine;
+    if target == core.rank() {
+        agent_abandon(engine, core.number, ticket);
+    } else {
+        // Without waiting for room: this rank has waited long enough.
+        engine.send_later(peer.world, &about(core, peer, Kind::Abandon, ticket), &[]);
+    }
+}
+
+/// Asks the target's agent for the lock.
+fn request(core: &Core, target: usize, peer: &Peer, kind: LockKind) -> Result<Ticket> {
+    let engine = &core.member.engine;
+    let header = about(core, peer, Kind::Lock, Ticket { number: 0, kind });
+    let request = engine.request("lock", peer.world, header, &[])?;
+    if let Err(error) = engine.await_reply("lock", target, &request)
+        // Unless the lock has come meanwhile, it is given back when it comes.
+        && (request.give_up() || request.outcome() == Some(false))
+    {
+        return Err(core.name(error));
+    }
+    Ok(Ticket { number: request.value() as u32, kind })
+}

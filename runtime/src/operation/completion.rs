@@ -1,0 +1,98 @@
+//! Completion: waits until what was started is done at the target, and drives the transports while it waits.
+
+use std::sync::Arc;
+
+use super::place::Place;
+use super::transfer::get_piece;
+use crate::Result;
+use crate::engine::Request;
+use crate::memory::ExposedVec;
+use crate::protocol::wire::Kind;
+use crate::settings::Flush;
+use crate::window::{Core, Peer, Reach};
+
+/// A confirmation that was asked for.
+#[derive(Debug)]
+pub(crate) struct Confirmation {
+    request: Arc<Request>,
+    /// How many messages it confirms.
+    sent: u64,
+}
+
+/// Asks the target to confirm what was sent to it as messages, if anything was; and all that was put, if the completions of
+/// this network do not mean that it has arrived.
+#[inline]
+pub(crate) fn start_complete(
+    core: &Core,
+    operation: &'static str,
+    target: usize,
+    peer: &Peer,
+) -> Result<Option<Confirmation>> {
+    let sent = match core.member.engine.settings.flush {
+        Flush::Delivery => peer.state.unconfirmed(),
+        Flush::Read | Flush::Message => start_arrival(core, operation, target, peer)?,
+    };
+    let Some(sent) = sent else { return Ok(None) };
+    let engine = &core.member.engine;
+    let mut header = engine.header(Kind::Flush);
+    header.window = peer.number;
+    engine.request(operation, peer.world, header, &[]).map(|request| Some(Confirmation { request, sent }))
+}
+
+/// Starts what tells that puts have arrived: a get behind them, or, where there is no memory to get from, a message. Returns
+/// how many messages the target is to confirm, if it is to be asked.
+#[cold]
+fn start_arrival(core: &Core, operation: &'static str, target: usize, peer: &Peer) -> Result<Option<u64>> {
+    let capabilities = core.member.engine.routes.route(peer.world).capabilities;
+    if capabilities.immediate || !capabilities.rma {
+        return Ok(peer.state.unconfirmed());
+    }
+    match peer.remote.get() {
+        Some(remote) if core.member.engine.settings.flush == Flush::Read && remote.len > 0 => {
+            tracing::trace!(target: "transom::flush", target, "a get asks whether puts have arrived");
+            let bytes = remote.len.min(size_of::<u64>());
+            let place = Place { operation, target, peer, remote: Reach::Fixed(remote), offset: 0, low: 0 };
+            let buffer = Arc::new(ExposedVec::new(vec![0u8; bytes]).0);
+            get_piece(core, &place, &buffer.result(), (0, 0, bytes), None)?;
+            Ok(peer.state.unconfirmed())
+        }
+        _ => {
+            tracing::trace!(target: "transom::flush", target, "a message asks whether puts have arrived");
+            Ok(Some(peer.state.all_sent()))
+        }
+    }
+}
+
+/// Waits until all operations to `target` are complete there; `confirmation` is of [`start_complete`].
+pub(crate) fn complete(
+    core: &Core,
+    operation: &'static str,
+    target: usize,
+    peer: &Peer,
+    confirmation: Option<&Confirmation>,
+) -> Result<()> {
+    let engine = &core.member.engine;
+    let state = &peer.state;
+    if !state.is_idle() {
+        let what = || format!("operations to rank {target} to complete");
+        engine.wait_until(operation, &what, None, || state.is_idle().then_some(Ok(())))?;
+    }
+    if let Some(Confirmation { request, sent }) = confirmation {
+        engine.await_reply(operation, target, request)?;
+        state.confirm(*sent);
+    }
+    match state.take_error() {
+        Some(error) => Err(core.failed(operation, target, &error)),
+        None => Ok(()),
+    }
+}
+
+/// Operations could not be completed, but their buffers are about to go: ends all traffic of this rank.
+#[cold]
+pub(crate) fn abandon(core: &Core) {
+    let engine = &core.member.engine;
+    tracing::error!(rank = engine.rank, "operations are abandoned: this rank's transports stop");
+    for transport in engine.routes.transports() {
+        transport.abandon();
+    }
+}

@@ -1,0 +1,161 @@
+//! The way of every operation: checks, place, path, issue. Completion is `completion.rs`'s. Whether the epoch's kind allows
+//! the operation at all is its door's matter.
+
+use transom_transport::{reduce_valid, swap_valid};
+
+use super::description::{Accumulate, Action, Completion, Description};
+use super::path::Way;
+use super::place::{Place, is_one_run};
+use super::request::Later;
+use super::{agent, check_local, check_signatures, device, list, mapped, message, packed, regions, transfer};
+use crate::window::Core;
+use crate::{Class, Result};
+
+/// Carries out an operation, or starts it. Nothing is sent if it returns an error of its arguments.
+pub(crate) fn perform(core: &Core, mut operation: Description<'_>, completion: Completion<'_>) -> Result<()> {
+    check(core, &operation)?;
+    let place = match core.place(&operation, completion) {
+        Ok(Some(place)) => place,
+        Ok(None) => return Ok(()),
+        // Perhaps several regions of a dynamic window hold it together.
+        Err(error) => return regions::perform(core, operation, completion, error),
+    };
+    let way = core.choose(&place, &operation)?;
+    match &operation.action {
+        Action::Get { .. } if matches!(completion, Completion::Call) && !place.is_mapped() => {
+            transfer::awaited(core, &place, |later| issue(core, &place, way, &mut operation, Some(later)))
+        }
+        _ => issue(core, &place, way, &mut operation, completion.later()),
+    }
+}
+
+/// What can be said without knowing the target.
+fn check(core: &Core, operation: &Description<'_>) -> Result<()> {
+    let name = operation.name;
+    match (&operation.action, &operation.layout) {
+        (Action::Put { origin, from: Some(from) }, Some(there)) => {
+            check_local(core, name, origin.bytes().len(), from)?;
+            check_signatures(core, name, from, there)
+        }
+        (Action::Get { result, to: Some(to) }, Some(there)) => {
+            check_local(core, name, result.len(), to)?;
+            check_signatures(core, name, to, there)
+        }
+        (Action::Accumulate { what, fetched }, _) => {
+            let Accumulate { op, ty, operands } = *what;
+            if !reduce_valid(op, ty) {
+                let message = format!("{op:?} is not defined on {ty:?} (MPI-4.1 §6.9.2)");
+                return Err(core.error(Class::Op, name, message));
+            }
+            match fetched {
+                Some(fetched) if fetched.len() != operands.len() => {
+                    let (bytes, room) = (operands.len(), fetched.len());
+                    let message = format!("{bytes} bytes of operands, but room for {room} of results");
+                    Err(core.error(Class::Count, name, message).with_target(operation.target))
+                }
+                _ => Ok(()),
+            }
+        }
+        (Action::CompareSwap { ty, .. }, _) if !swap_valid(*ty) => {
+            let message = format!("it is defined on integers, logical and byte types, not on {ty:?}");
+            Err(core.error(Class::Type, name, message))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Issues an operation by the way that was chosen for it.
+fn issue(
+    core: &Core,
+    place: &Place<'_>,
+    way: Way<'_>,
+    operation: &mut Description<'_>,
+    later: Option<&Later>,
+) -> Result<()> {
+    let layout = operation.layout;
+    match &mut operation.action {
+        Action::Put { origin, from } => {
+            let (whole, layouts) = (origin.bytes().len(), from.zip(layout));
+            match (way, layouts) {
+                (Way::Mapped(memory), None) => mapped::put(core, place, memory, origin.bytes()),
+                (Way::Mapped(memory), Some(layouts)) => {
+                    mapped::put_layout(core, place, memory, origin.bytes(), layouts)
+                }
+                (Way::List(limits), Some(layouts)) => list::put(core, place, origin, layouts, limits, later),
+                (Way::Pieces, Some(layouts)) => transfer::put_pieces(core, place, origin, layouts, later),
+                (Way::Packed, Some(layouts)) => packed::put(core, place, origin.bytes(), layouts),
+                (Way::Message, None) => message::put(core, place, origin.bytes()),
+                _ => transfer::put_piece(core, place, origin, (0, 0, whole), later),
+            }
+        }
+        Action::Get { result, to } => {
+            let (whole, layouts) = (result.len(), to.zip(layout));
+            match (way, layouts) {
+                (Way::Mapped(memory), None) => mapped::get(core, place, memory, result.bytes_mut()),
+                (Way::Mapped(memory), Some(layouts)) => {
+                    mapped::get_layout(core, place, memory, result.bytes_mut(), layouts)
+                }
+                (Way::List(limits), Some(layouts)) => list::get(core, place, result, layouts, limits, later),
+                (Way::Pieces, Some(layouts)) => transfer::get_pieces(core, place, result, layouts, later),
+                (Way::Packed, Some(layouts)) => packed::get(core, place, result, layouts, later),
+                (Way::Message, None) => message::get(core, place, result.bytes_mut()),
+                _ => transfer::get_piece(core, place, result, (0, 0, whole), later),
+            }
+        }
+        Action::Accumulate { what, fetched } => {
+            let fetched = fetched.as_deref_mut();
+            if let Some(layout) = layout
+                && !is_one_run(core, place.operation, &layout)?
+            {
+                return packed::accumulate(core, place, &layout, *what, fetched, later);
+            }
+            accumulate(core, place, way, *what, fetched, later)
+        }
+        Action::CompareSwap { ty, compare, value, old } => match way {
+            Way::Device(words) => device::compare_swap(core, place, words, (compare, value), old),
+            Way::Mapped(memory) => mapped::compare_swap(core, place, memory, *ty, (compare, value), old),
+            _ => agent::compare_swap(core, place, *ty, (compare, value), old),
+        },
+        Action::Notify { bytes, number } => message::notify(core, place, bytes, *number),
+    }
+}
+
+/// An accumulate of elements one behind the other.
+fn accumulate(
+    core: &Core,
+    place: &Place<'_>,
+    way: Way<'_>,
+    what: Accumulate<'_>,
+    fetched: Option<&mut [u8]>,
+    later: Option<&Later>,
+) -> Result<()> {
+    match (way, fetched) {
+        (Way::Device(words), None) if later.is_none() => device::accumulate(core, place, words, what),
+        (Way::Device(words), fetched) => {
+            let mut old = stream(later, what.operands.len());
+            device::update(core, place, words, what, fetched.or(old.as_deref_mut()))?;
+            keep(later, old)
+        }
+        (Way::Mapped(memory), fetched) => {
+            let mut old = stream(later, what.operands.len());
+            mapped::update(core, place, memory, 0, what, fetched.or(old.as_deref_mut()))?;
+            keep(later, old)
+        }
+        (_, None) if let Some(later) = later => agent::fetch_later(core, place, what, later),
+        (_, Some(fetched)) => agent::fetch(core, place, what, fetched),
+        (Way::Pull, None) => agent::pull(core, place, what),
+        (_, None) => agent::accumulate(core, place, what),
+    }
+}
+
+/// Room for what is fetched at once although it is asked for with a request.
+fn stream(later: Option<&Later>, bytes: usize) -> Option<Vec<u8>> {
+    later.map(|_| vec![0; bytes])
+}
+
+fn keep(later: Option<&Later>, old: Option<Vec<u8>>) -> Result<()> {
+    if let (Some(later), Some(old)) = (later, old) {
+        later.write(0, &old);
+    }
+    Ok(())
+}
