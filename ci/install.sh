@@ -7,6 +7,7 @@ needs=(
     "lib:libfabric.so.1 libfabric1"
     "cmd:cc gcc"
     "cmd:c++ g++"
+    "cmd:valgrind valgrind"
     "cmd:ip iproute2"
     "cmd:slurmctld slurm-wlm"
     "cmd:munged munge"

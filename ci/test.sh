@@ -33,6 +33,12 @@ else
     echo "skipped: ci/slurm/run.sh (needs root, slurm-wlm and munge)"
 fi
 step ci/mpiexec.sh target/release
+if command -v valgrind >/dev/null && command -v cc >/dev/null; then
+    step ci/instructions.sh target/release
+else
+    [ -z "${CI:-}" ] || { echo "CI must be able to count instructions (valgrind, cc)"; exit 1; }
+    echo "skipped: ci/instructions.sh (needs valgrind and a C compiler)"
+fi
 if command -v qemu-system-x86_64 >/dev/null && [ "$(uname -m)" = x86_64 ]; then
     step ci/verbs.sh
 else
