@@ -33,7 +33,6 @@ exec valgrind --tool=callgrind --collect-atstart=no --toggle-collect=turns --dum
 END
 chmod +x "$out/rank"
 export TRANSOM_TRANSPORT=shm
-export TRANSOM_HEAP=268435456 # valgrind maps no more than some GiB
 timeout 120 "$out/mpi/bin/transom" run -n 2 "$out/rank" >"$out/loops" || { cat "$out/log" >&2; exit 1; }
 
 # The n-th file of counts belongs to the n-th loop.

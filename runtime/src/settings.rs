@@ -117,7 +117,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "TRANSOM_HEAP",
         kind: "bytes",
-        default: "the host's memory, at least 64 GiB, less where many ranks share an address space",
+        default: "the host's memory, at least 64 GiB, less where address space is short (ulimit -v, many ranks, valgrind)",
         meaning: "address space that a rank's allocated windows share; what does not fit, with 0 all, is mapped apart",
     },
     Setting {

@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use transom_transport::{Region, RegionKey, Remote, Span, TransportError, TransportResult};
+use transom_transport::{Region, RegionKey, Remote, Span, TransportError, TransportResult, limits};
 
 use crate::engine::{Routes, key_for};
 pub(crate) use piece::Piece;
@@ -27,6 +27,7 @@ const ADDRESS: usize = 0x2000_0000_0000;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Card {
     address: usize,
+    len: usize,
     /// By name of transport.
     keys: Vec<(String, Vec<u8>)>,
 }
@@ -35,7 +36,7 @@ pub(crate) struct Card {
 #[derive(Debug)]
 pub(crate) struct Heap {
     rank: usize,
-    /// Bytes of address space that it may take, 0 if there is to be none.
+    /// Bytes of address space that it takes if the system permits that, 0 if there is to be none.
     room: usize,
     /// Made with the first window that is allocated.
     own: OnceLock<Option<Own>>,
@@ -54,21 +55,16 @@ struct Own {
 #[derive(Debug)]
 struct Peer {
     address: usize,
+    len: usize,
     key: RegionKey,
-    /// Once it has been accessed.
+    /// Once it has been accessed: all of it, or the beginning that the system let this rank map.
     remote: Option<Remote>,
 }
 
 impl Heap {
     /// The heap of a rank of the job, of `room` bytes.
     pub fn new(rank: usize, room: usize) -> Self {
-        Self {
-            rank,
-            room,
-            own: OnceLock::new(),
-            pieces: Mutex::new(Pieces::new(room)),
-            peers: Mutex::default(),
-        }
+        Self { rank, room, own: OnceLock::new(), pieces: Mutex::new(Pieces::new(0)), peers: Mutex::default() }
     }
 
     /// Makes the heap if this is the first call. Its size; 0 where there is none, so that every window has memory and
@@ -77,10 +73,15 @@ impl Heap {
         let make = || {
             let free =
                 |routes: &Routes| routes.transports().iter().all(|t| t.capabilities().registration_is_free);
-            let made = (self.room > 0 && free(routes)).then(|| Own::new(routes, self.room))?;
-            made.inspect_err(|error| tracing::warn!(%error, "windows are allocated one by one")).ok()
+            let made = (self.room > 0 && free(routes)).then(|| {
+                limits::as_much(self.room, room::LEAST.min(self.room), |bytes| Own::new(routes, bytes))
+            })?;
+            let own =
+                made.inspect_err(|error| tracing::warn!(%error, "windows are allocated one by one")).ok()?;
+            *self.pieces.lock() = Pieces::new(own.memory.len());
+            Some(own)
         };
-        if self.own.get_or_init(make).is_some() { self.room } else { 0 }
+        self.own.get_or_init(make).as_ref().map_or(0, |own| own.memory.len())
     }
 
     /// What peers must know.
@@ -113,6 +114,7 @@ impl Heap {
     pub fn learn(&self, routes: &Routes, peer: usize, card: Card) {
         self.peers.lock().entry(peer).or_insert_with(|| Peer {
             address: card.address,
+            len: card.len,
             key: key_for(&card.keys, routes.to(peer).name()),
             remote: None,
         });
@@ -141,29 +143,38 @@ impl Heap {
         let unknown = || TransportError::Peer { peer, reason: "its heap is not known".into() };
         let mut peers = self.peers.lock();
         let known = peers.get_mut(&peer).ok_or_else(unknown)?;
-        let remote = match &known.remote {
-            Some(remote) => remote,
-            None => known.remote.insert(self.attach_all(routes, peer, &known.key)?),
-        };
-        if start > remote.len || bytes > remote.len - start {
-            return Err(TransportError::Range { offset: start, bytes, len: remote.len });
+        if known.remote.is_none() {
+            known.remote = self.attach_all(routes, peer, known, start.saturating_add(bytes))?;
         }
-        Ok(Remote {
-            len: bytes,
-            direct: remote.direct.as_ref().map(|memory| memory.part(start, bytes)).transpose()?,
-            base: remote.base.wrapping_add(start as u64),
-            ..remote.clone()
-        })
+        match &known.remote {
+            Some(remote) if start <= remote.len && bytes <= remote.len - start => remote.part(start, bytes),
+            _ => routes.to(peer).attach_part(peer, &known.key, start, bytes),
+        }
     }
 
-    fn attach_all(&self, routes: &Routes, peer: usize, key: &RegionKey) -> TransportResult<Remote> {
+    /// A peer's heap, or the beginning of it, `least` bytes or more, that the system lets this rank map; none if it refuses that.
+    fn attach_all(
+        &self,
+        routes: &Routes,
+        peer: usize,
+        known: &Peer,
+        least: usize,
+    ) -> TransportResult<Option<Remote>> {
         match self.own() {
             // Not mapped a second time.
             Some(own) if peer == self.rank && own.memory.file().is_some() => {
                 let memory = own.memory.clone();
-                Ok(Remote { peer, len: memory.len(), direct: Some(memory), base: 0, key: 0 })
+                Ok(Some(Remote { peer, len: memory.len(), direct: Some(memory), base: 0, key: 0 }))
             }
-            _ => routes.to(peer).attach(peer, key),
+            // Windows lie where all their ranks have a heap: behind the end of this rank's, nobody's is accessed from here.
+            own => {
+                let most = own.map_or(0, |own| own.memory.len());
+                let map = |bytes| routes.to(peer).attach_part(peer, &known.key, 0, bytes);
+                match limits::as_much(known.len.min(most), least, map) {
+                    Err(TransportError::NoMemory { .. }) => Ok(None),
+                    attached => attached.map(Some),
+                }
+            }
         }
     }
 }
@@ -182,6 +193,7 @@ impl Own {
         // Where pages cannot be given back, windows that come and go would fill the memory.
         memory.part(0, GRAIN)?.discard()?;
         let (regions, keys) = routes.register(&memory)?;
-        Ok(Self { card: Card { address: memory.address(), keys }, _regions: regions, memory })
+        let card = Card { address: memory.address(), len: bytes, keys };
+        Ok(Self { card, _regions: regions, memory })
     }
 }

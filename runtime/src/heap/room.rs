@@ -1,6 +1,6 @@
 //! How much address space a heap takes.
 
-use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
+use transom_transport::limits;
 
 use super::GRAIN;
 use crate::engine::Routes;
@@ -8,7 +8,7 @@ use crate::engine::Routes;
 /// What a heap takes if nothing limits it, and there is no more memory than that.
 const USUAL: usize = 64 << 30;
 /// Less is not worth it.
-const LEAST: usize = 16 << 20;
+pub(super) const LEAST: usize = 16 << 20;
 /// What all heaps that a process maps take together, at most: a quarter of an address space of 47 bits.
 const TOGETHER: usize = 32 << 40;
 /// Part of a limit on address space (`RLIMIT_AS`) that they take together.
@@ -20,10 +20,7 @@ pub(crate) fn room(routes: &Routes, in_one_process: bool, asked: Option<u64>) ->
     let peers = mapped.map_or(0, |shm| (0..routes.len()).filter(|peer| routes.index(*peer) == shm).count());
     // Each rank maps its own heap and those of its peers; threads of one process all of them once each.
     let ranks = if in_one_process { routes.len() } else { 1 };
-    let limit = match getrlimit(Resource::RLIMIT_AS) {
-        Ok((limit, _)) if limit != RLIM_INFINITY => usize::try_from(limit).unwrap_or(usize::MAX) / SHARE,
-        _ => TOGETHER,
-    };
+    let limit = limits::address_space().map_or(TOGETHER, |limit| limit / SHARE);
     bytes(memory(), limit.min(TOGETHER), ranks.saturating_mul(peers + 1), asked)
 }
 

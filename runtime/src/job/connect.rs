@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use transom_shm::Shm;
 use transom_transport::{RegionKey, Span, Transport, TransportError};
 
-use super::control::{CONTROL_BYTES, Control};
+use super::control::Control;
 use super::{Job, Member, network};
 use crate::bootstrap::Bootstrap;
 use crate::comm::Channel;
@@ -55,7 +55,10 @@ pub(super) fn join(mut bootstrap: Box<dyn Bootstrap>, house: House) -> Result<Jo
         .collect();
     let (memory, region) = match shm {
         Ok(shm) if shared => (shm.control, Some(shm.region)),
-        _ => (Span::anonymous(CONTROL_BYTES).map_err(|e| Error::transport("init", &e)).map_err(name)?, None),
+        _ => {
+            let memory = Control::allocate(routes.len(), Span::anonymous);
+            (memory.map_err(|e| name(Error::transport("init", &e)))?, None)
+        }
     };
     let room = room(&routes, bootstrap.in_one_process(), settings.heap);
     let sleepers = Control::sleepers(&memory).map_err(|e| Error::transport("init", &e)).map_err(name)?;
@@ -87,10 +90,10 @@ impl SharedMemory {
         }
         let open = || -> std::result::Result<Self, TransportError> {
             let transport: Arc<dyn Transport> = Arc::new(Shm::new(ranks)?);
-            let control = match transport.allocate(CONTROL_BYTES)? {
-                Some(control) => control,
-                None => Span::anonymous(CONTROL_BYTES)?,
-            };
+            let control = Control::allocate(ranks, |bytes| match transport.allocate(bytes)? {
+                Some(control) => Ok(control),
+                None => Span::anonymous(bytes),
+            })?;
             let region = transport.register(&control)?;
             Ok(Self { transport, control, region })
         };

@@ -4,15 +4,20 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
-use transom_transport::{Region, RegionKey, Remote, Sections, Span, Stripes, TransportResult, Updates};
+use transom_transport::{
+    Region, RegionKey, Remote, Sections, Span, Stripes, TransportError, TransportResult, Updates, limits,
+};
 
 use crate::engine::{CONTROL_SLOT, Engine, Line, LockWords, PeerSleepers, Routes, Sleepers, UPDATES_WORD};
 use crate::{Class, Error, Result};
 
 /// Windows that a rank can have at once. Untouched slots cost address space only.
 const SLOTS: usize = 1 << 16;
-/// Bytes of a control block.
-pub(crate) const CONTROL_BYTES: usize = LINES + SLOTS * TABLE;
+/// Bytes of a control block, and of one that has no lines.
+const MOST: usize = LINES + SLOTS * TABLE;
+const LEAST: usize = LINES;
+/// Part of a limit on address space that the control blocks of all ranks take together.
+const SHARE: usize = 16;
 /// Where the locks of wide elements start, behind the slots; then those of many elements at once; then who is in the middle of an
 /// update.
 const LOCKS: usize = SLOTS * CONTROL_SLOT;
@@ -21,7 +26,8 @@ const SECTIONS: usize = GRANULES + Stripes::BYTES;
 /// Where it is said how many threads sleep until words are raised.
 const SLEEPERS: usize = (SECTIONS + Sections::BYTES).next_multiple_of(PAGE);
 /// Where the words begin that peers raise: a table for each window, of a line for each of so many ranks. With more, those share
-/// lines whose ranks in the window leave the same remainder: the first to come has it, the others send messages.
+/// lines whose ranks in the window leave the same remainder: the first to come has it, the others send messages. Where there is
+/// little address space the last tables are missing, at their rank or where a peer maps them: messages, too.
 const LINES: usize = SLEEPERS + PAGE;
 const TABLE: usize = LINES_OF_WINDOW * Line::BYTES;
 const LINES_OF_WINDOW: usize = 64;
@@ -56,6 +62,12 @@ struct Slots {
 }
 
 impl Control {
+    /// The memory of the control block of one of so many ranks: with as many lines as the system's limits leave room for.
+    pub fn allocate(ranks: usize, make: impl Fn(usize) -> TransportResult<Span>) -> TransportResult<Span> {
+        let most = limits::address_space().map_or(MOST, |limit| MOST.min(limit / SHARE / ranks.max(1)));
+        limits::as_much(most - most % PAGE, LEAST, make)
+    }
+
     pub fn new(
         memory: Span,
         region: Option<Box<dyn Region>>,
@@ -141,12 +153,15 @@ impl Control {
         own: usize,
     ) -> TransportResult<Option<Line>> {
         let Some(memory) = self.of_peer(routes, peer)? else { return Ok(None) };
-        let slot = (window & 0xffff) as usize;
+        let (slot, at) = ((window & 0xffff) as usize, line(window, own));
+        if at + Line::BYTES > memory.len() {
+            return Ok(None);
+        }
         let state = memory.word32(slot * CONTROL_SLOT + TABLE_STATE)?;
         if state.compare_exchange(FRESH, USED, Ordering::AcqRel, Ordering::Acquire) == Err(FORSAKEN) {
             return Ok(None);
         }
-        let line = Line::find(memory, line(window, own))?;
+        let line = Line::find(memory, at)?;
         Ok(line.take(own)?.then_some(line))
     }
 
@@ -211,12 +226,22 @@ impl Control {
         let remote = match self.peers[peer].get() {
             Some(remote) => remote,
             None => {
-                let remote = routes.to(peer).attach(peer, key)?;
+                let remote = attach(routes, peer, key, self.memory.len())?;
                 self.peers[peer].get_or_init(|| remote)
             }
         };
         Ok(remote.direct.as_ref())
     }
+}
+
+/// A peer's control block; at most `most` bytes of it, and as far as the system lets this rank map it.
+fn attach(routes: &Routes, peer: usize, key: &RegionKey, most: usize) -> TransportResult<Remote> {
+    let transport = routes.to(peer);
+    limits::as_much(most, LEAST, |bytes| match transport.attach_part(peer, key, 0, bytes) {
+        // The peer has fewer lines than this rank.
+        Err(TransportError::Range { .. }) => transport.attach(peer, key),
+        attached => attached,
+    })
 }
 
 fn updates(control: &Span, window: u32, stripes: Stripes, granularity: usize) -> TransportResult<Updates> {

@@ -8,6 +8,7 @@ mod elements;
 mod error;
 pub mod futex;
 pub mod latency;
+pub mod limits;
 pub mod memory;
 mod operation;
 mod table;

@@ -65,6 +65,17 @@ pub struct Remote {
     pub key: u64,
 }
 
+impl Remote {
+    /// A part of the region.
+    pub fn part(&self, start: usize, len: usize) -> TransportResult<Self> {
+        if start > self.len || len > self.len - start {
+            return Err(TransportError::Range { offset: start, bytes: len, len: self.len });
+        }
+        let direct = self.direct.as_ref().map(|memory| memory.part(start, len)).transpose()?;
+        Ok(Self { len, direct, base: self.base.wrapping_add(start as u64), ..*self })
+    }
+}
+
 /// What the device's own atomics exclude.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AtomicScope {
@@ -194,6 +205,11 @@ pub trait Transport: Send + Sync + fmt::Debug {
 
     /// Makes a peer's region accessible here.
     fn attach(&self, peer: usize, key: &RegionKey) -> TransportResult<Remote>;
+
+    /// As [`Transport::attach`], for a part of the region: nothing else of it is mapped.
+    fn attach_part(&self, peer: usize, key: &RegionKey, start: usize, len: usize) -> TransportResult<Remote> {
+        self.attach(peer, key)?.part(start, len)
+    }
 
     /// Writes `len` bytes at `local` to the peer's region.
     ///

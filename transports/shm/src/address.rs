@@ -40,23 +40,46 @@ pub struct Key {
 }
 
 impl Key {
+    /// The key that a peer sent.
+    pub fn parse(peer: usize, bytes: &[u8]) -> TransportResult<Self> {
+        Self::read_from_bytes(bytes).map_err(|_| malformed(peer))
+    }
+
+    /// Length in bytes.
+    pub fn bytes(&self, peer: usize) -> TransportResult<usize> {
+        usize::try_from(self.len).map_err(|_| malformed(peer))
+    }
+
+    /// The key of a part.
+    pub fn part(self, start: usize, len: usize) -> TransportResult<Self> {
+        let (from, bytes) = (start as u64, len as u64);
+        match self.start.checked_add(from) {
+            Some(first) if from <= self.len && bytes <= self.len - from => {
+                Ok(Self { start: first, len: bytes, ..self })
+            }
+            _ => Err(TransportError::Range { offset: start, bytes: len, len: self.len as usize }),
+        }
+    }
+
     /// Maps the part of a memory file.
     pub fn map(&self, peer: usize) -> TransportResult<Span> {
-        let malformed = TransportError::Malformed { peer, what: "shared-memory region key" };
-        let (Ok(start), Ok(len)) = (usize::try_from(self.start), usize::try_from(self.len)) else {
-            return Err(malformed);
-        };
+        let start = usize::try_from(self.start).map_err(|_| malformed(peer))?;
+        let len = self.bytes(peer)?;
         if len == 0 {
             return Ok(Span::empty());
         }
         if self.file == NO_FILE || start.checked_add(len).is_none() {
-            return Err(malformed);
+            return Err(malformed(peer));
         }
-        file::open(self.pid, self.file, self.inode, start, len).map_err(|e| TransportError::Peer {
-            peer,
-            reason: format!("mapping its window from /proc/{}: {e}", self.pid),
-        })
+        let file = file::find(self.pid, self.file, self.inode, start + len).map_err(|e| {
+            TransportError::Peer { peer, reason: format!("mapping its window from /proc/{}: {e}", self.pid) }
+        })?;
+        file::map_part(&file, start, len)
     }
+}
+
+fn malformed(peer: usize) -> TransportError {
+    TransportError::Malformed { peer, what: "shared-memory region key" }
 }
 
 /// [`Key::file`] of memory that is in no file: reached by cross-memory attach.

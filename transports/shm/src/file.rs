@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use memmap2::{MmapOptions, MmapRaw};
 use nix::fcntl::{FcntlArg, SealFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
-use transom_transport::{Span, TransportError, TransportResult};
+use transom_transport::{Span, TransportError, TransportResult, limits};
 
 /// Granularity at which parts of files are mapped: a multiple of every page size in use.
 const PART: usize = 1 << 16;
@@ -16,8 +16,7 @@ const PART: usize = 1 << 16;
 /// make an access here fault.
 pub fn create(name: &str, bytes: usize) -> TransportResult<Span> {
     let file = sealed(name, bytes)?;
-    let map =
-        map(&file, 0, bytes).map_err(|e| TransportError::NoMemory { bytes, reason: format!("mmap: {e}") })?;
+    let map = map(&file, 0, bytes)?;
     Ok(Span::from_file(map, file))
 }
 
@@ -37,21 +36,26 @@ fn sealed(name: &str, bytes: usize) -> TransportResult<OwnedFd> {
     Ok(file)
 }
 
-/// Opens a peer's memory file and maps `len` bytes of it from `start` on, if it is still the file with this inode number.
-pub fn open(pid: u32, fd: u32, inode: u64, start: usize, len: usize) -> std::io::Result<Span> {
+/// Opens a peer's memory file if it is still the file with this inode number, of `len` bytes at least.
+pub fn find(pid: u32, fd: u32, inode: u64, len: usize) -> std::io::Result<OwnedFd> {
     let file = OpenOptions::new().read(true).write(true).open(format!("/proc/{pid}/fd/{fd}"))?;
     let found = file.metadata()?;
-    if found.ino() != inode || found.size() < (start + len) as u64 {
+    if found.ino() != inode || found.size() < len as u64 {
         return Err(std::io::Error::new(
             std::io::ErrorKind::NotFound,
             "the peer has freed this memory in the meantime",
         ));
     }
+    Ok(file.into())
+}
+
+/// Maps `len` bytes of a peer's memory file from `start` on.
+pub fn map_part(file: &OwnedFd, start: usize, len: usize) -> TransportResult<Span> {
     let before = start % PART;
-    let map = map(&OwnedFd::from(file), start - before, before + len)?;
+    let map = map(file, start - before, before + len)?;
     // A core dump of this process would touch every page of the peer's memory.
     let _ = map.advise(memmap2::Advice::DontDump);
-    Span::from_mapping(map).part(before, len).map_err(std::io::Error::other)
+    Span::from_mapping(map).part(before, len)
 }
 
 /// The number of a descriptor, for peers to open the same file.
@@ -65,6 +69,6 @@ pub fn inode(file: BorrowedFd<'_>) -> TransportResult<u64> {
     Ok(file.metadata().map_err(|e| TransportError::io("fstat", &e))?.ino())
 }
 
-fn map(file: &OwnedFd, start: usize, len: usize) -> std::io::Result<MmapRaw> {
-    MmapOptions::new().offset(start as u64).len(len).map_raw(file)
+fn map(file: &OwnedFd, start: usize, len: usize) -> TransportResult<MmapRaw> {
+    MmapOptions::new().offset(start as u64).len(len).map_raw(file).map_err(|e| limits::refused(len, e))
 }

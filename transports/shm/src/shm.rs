@@ -134,8 +134,8 @@ impl Transport for Shm {
                 address.pid
             ),
         };
-        let memory =
-            file::open(address.pid, address.queue, address.inode, 0, QUEUE_BYTES).map_err(refused)?;
+        let queue = file::find(address.pid, address.queue, address.inode, QUEUE_BYTES).map_err(refused)?;
+        let memory = file::map_part(&queue, 0, QUEUE_BYTES)?;
         let bell = Bell::open(address.pid, address.doorbell).map_err(refused)?;
         let slot = self.peers.get(peer).ok_or(TransportError::Malformed { peer, what: "rank" })?;
         let _ = slot.set(Peer { queue: Queue::new(memory), bell });
@@ -165,11 +165,11 @@ impl Transport for Shm {
     }
 
     fn attach(&self, peer: usize, key: &RegionKey) -> TransportResult<Remote> {
-        let malformed = TransportError::Malformed { peer, what: "shared-memory region key" };
-        let Ok(key) = Key::read_from_bytes(&key.0) else { return Err(malformed) };
-        let Ok(len) = usize::try_from(key.len) else { return Err(malformed) };
-        let direct = if len == 0 || key.file != NO_FILE { Some(key.map(peer)?) } else { None };
-        Ok(Remote { peer, len, direct, base: key.start, key: u64::from(key.pid) })
+        attach(peer, Key::parse(peer, &key.0)?)
+    }
+
+    fn attach_part(&self, peer: usize, key: &RegionKey, start: usize, len: usize) -> TransportResult<Remote> {
+        attach(peer, Key::parse(peer, &key.0)?.part(start, len)?)
     }
 
     unsafe fn put(
@@ -248,6 +248,12 @@ impl Transport for Shm {
             self.doorbell.drain();
         }
     }
+}
+
+/// A peer's region, mapped if it is in a file.
+fn attach(peer: usize, key: Key) -> TransportResult<Remote> {
+    let direct = if key.len == 0 || key.file != NO_FILE { Some(key.map(peer)?) } else { None };
+    Ok(Remote { peer, len: key.bytes(peer)?, direct, base: key.start, key: u64::from(key.pid) })
 }
 
 /// Process and address of an access by cross-memory attach.

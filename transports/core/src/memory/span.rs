@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 use memmap2::MmapRaw;
 
 use super::Sparse;
-use crate::{Number, ReduceOp, TransportError, TransportResult};
+use crate::{Number, ReduceOp, TransportError, TransportResult, limits};
 
 /// What keeps a span's memory alive.
 #[derive(Debug)]
@@ -81,8 +81,7 @@ impl Span {
         if bytes == 0 {
             return Ok(Self::empty());
         }
-        let map = memmap2::MmapMut::map_anon(bytes)
-            .map_err(|e| TransportError::NoMemory { bytes, reason: format!("mmap: {e}") })?;
+        let map = memmap2::MmapMut::map_anon(bytes).map_err(|e| limits::refused(bytes, e))?;
         Ok(Self::from_mapping(MmapRaw::from(map)))
     }
 

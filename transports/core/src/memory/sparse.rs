@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 
 use nix::errno::Errno;
 
-use crate::{TransportError, TransportResult};
+use crate::{TransportError, TransportResult, limits};
 
 /// A mapping that takes address space only, until it is touched. Unmapped when dropped.
 #[derive(Debug)]
@@ -34,9 +34,9 @@ impl Sparse {
             let start = unsafe { libc::mmap(address as *mut libc::c_void, len, access, flags, fd, 0) };
             (start != libc::MAP_FAILED).then(|| NonNull::new(start.cast::<u8>())).flatten()
         };
-        let start = map(address, libc::MAP_FIXED_NOREPLACE).or_else(|| map(0, 0)).ok_or_else(|| {
-            TransportError::NoMemory { bytes: len, reason: format!("mmap: {}", Errno::last()) }
-        })?;
+        let start = map(address, libc::MAP_FIXED_NOREPLACE)
+            .or_else(|| map(0, 0))
+            .ok_or_else(|| limits::refused(len, Errno::last()))?;
         let mapping = Self { start, len, shared: file.is_some() };
         // A core dump would touch every page. If the kernel does not know the advice, dumps are large.
         // SAFETY: a mapping of ours; the advice changes dumps only (madvise(2)).
