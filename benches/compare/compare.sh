@@ -1,0 +1,56 @@
+#!/bin/bash
+# compare.sh DIR [NAME…]: Transom's small operations from C beside those of other MPIs, which are installed in DIR/NAME; without
+# names all that are there. The same program is built by each one's mpicc and run by each one's launcher, in turns (ROUNDS of
+# them, 7). TRANSOM_BUILD: folder of a release build.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+[ $# -gt 0 ] || { sed -n '2,4s/^# //p' "$0" >&2; exit 2; }
+rivals=$(cd "$1" && pwd)
+shift
+names=("$@")
+[ ${#names[@]} -gt 0 ] || for mpicc in "$rivals"/*/bin/mpicc; do names+=("$(basename "${mpicc%/bin/mpicc}")"); done
+release=$(cd "${TRANSOM_BUILD:-$root/target/release}" && pwd)
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+
+CARGO_TARGET_DIR=$(dirname "$release") "$root/ffi/mpi/install.sh" "$(basename "$release")" "$out/transom" >/dev/null
+export PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 I_MPI_PIN=0 TRANSOM_TRANSPORT=shm
+prefix() { [ "$1" = transom ] && echo "$out/transom" || echo "$rivals/$1"; }
+
+build() { # name program
+    PATH=$(prefix "$1")/bin:$PATH mpicc -O2 -pthread -o "$out/$1.bin/$2" "$here/$2.c" -lm -lrt
+}
+libraries=()
+for name in transom "${names[@]}"; do
+    mkdir "$out/$name.bin"
+    if build "$name" calls >"$out/log" 2>&1 && build "$name" contended >"$out/log" 2>&1; then
+        libraries+=("$name")
+    elif [ -e "$rivals/$name/lib/libmpi_abi.so.1" ]; then
+        # Without a header it runs the programs that were built for the ABI.
+        cp "$out/transom.bin"/* "$out/$name.bin"
+        libraries+=("$name")
+    else
+        echo "$name: left out, its mpicc fails: $(head -1 "$out/log")" >&2
+    fi
+done
+
+run() { # name program argument…
+    local name=$1 at
+    at=$(prefix "$1")
+    local program=$out/$name.bin/$2
+    shift 2
+    local launcher=("$at/bin/mpiexec" -n 2)
+    [ ! -x "$at/bin/prterun" ] || launcher=("$at/bin/prterun" --prefix "$at" --map-by :OVERSUBSCRIBE --bind-to none -n 2)
+    LD_LIBRARY_PATH=$at/lib PATH=$at/bin:$PATH timeout 120 "${launcher[@]}" "$program" "$@" </dev/null
+}
+for ((round = 0; round < ${ROUNDS:-7}; round++)); do
+    for name in "${libraries[@]}"; do
+        for program in calls "calls threads" contended; do
+            # shellcheck disable=SC2086
+            run "$name" $program 2>"$out/log" | sed "s/^/$name /" >>"$out/samples" ||
+                echo "$name: $program fails: $(head -3 "$out/log")" >&2
+        done
+    done
+done
+LC_ALL=C sort -k2,2 -k1,1 -k4,4g "$out/samples" | awk -v names="${libraries[*]}" -f "$here/table.awk"

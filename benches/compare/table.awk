@@ -1,0 +1,52 @@
+# Samples "LIBRARY ROW UNIT NUMBER", sorted by row, library and number -> a table: of each row and library the median, the best and
+# (in brackets) the quartiles; and Transom's ratios of medians.
+
+BEGIN {
+    count = split(names, library, " ")
+    order = "put+flush get+flush fetch_and_op+flush compare_and_swap+flush accumulate+flush get_accumulate+flush " \
+        "rput+wait+flush lock+put+unlock put-1KiB+flush put-8KiB+flush put-rate accumulate-rate " \
+        "contended-fetch_and_op+flush contended-fetch_and_op+flush-lesser-rank contended-64-fetch_and_op+flush " \
+        "contended-64-fetch_and_op+flush-lesser-rank contended-locked-add contended-line-round-trip " \
+        "shared-cache-fetch_and_op+flush shared-cache-64-fetch_and_op+flush shared-cache-locked-add " \
+        "shared-cache-line-round-trip threads-1-put+flush threads-2-windows-put+flush " \
+        "threads-2-targets-put+flush threads-1-fetch_and_op+flush threads-2-windows-fetch_and_op+flush " \
+        "threads-2-targets-fetch_and_op+flush"
+}
+
+NF == 4 { n[$1, $2]++; value[$1, $2, n[$1, $2]] = $4; unit[$2] = $3 }
+
+function at(name, row, part,    k) {
+    k = int(part * (n[name, row] - 1) + 1.5)
+    return value[name, row, k]
+}
+
+function cell(name, row,    best) {
+    if (!n[name, row]) return "-"
+    best = unit[row] == "M/s" ? at(name, row, 1) : at(name, row, 0)
+    return sprintf("%.4g  %.4g (%.4g-%.4g)", at(name, row, .5), best, at(name, row, .25), at(name, row, .75))
+}
+
+# Transom's median over another's; - if there is none.
+function ratio(row, other) { return n["transom", row] && other > 0 ? sprintf("%.2f", at("transom", row, .5) / other) : "-" }
+
+END {
+    printf "%-44s %4s", "median  best (quartiles)", ""
+    for (i = 1; i <= count; i++) printf "  %-30s", library[i]
+    printf "  %7s  %7s\n", "/ best", "/ ompi"
+    rows = split(order, row, " ")
+    for (r = 1; r <= rows; r++) {
+        if (!(row[r] in unit)) continue
+        printf "%-44s %4s", row[r], unit[row[r]]
+        leader = 0
+        for (i = 1; i <= count; i++) {
+            name = library[i]
+            printf "  %-30s", cell(name, row[r])
+            if (name == "transom" || !n[name, row[r]]) continue
+            middle = at(name, row[r], .5)
+            if (!leader || (unit[row[r]] == "ns" ? middle < leader : middle > leader)) leader = middle
+        }
+        if (unit[row[r]] == "%") print ""
+        else printf "  %7s  %7s\n", ratio(row[r], leader), ratio(row[r], n["ompi", row[r]] ? at("ompi", row[r], .5) : 0)
+    }
+    print "/ best, / ompi: Transom's median over that of the best of the others, of ompi: for ns less is better, for M/s more"
+}
