@@ -1,7 +1,7 @@
 #!/bin/bash
 # test.sh: every test, on this machine. Each step is a command that can be run alone.
 #
-# With CI set nothing may be skipped; without it, tests that need root, libfabric or Slurm say that they are skipped.
+# With CI set nothing may be skipped; without it, tests that need root, libfabric, Slurm or valgrind say that they are skipped.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

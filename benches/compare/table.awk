@@ -29,6 +29,9 @@ function cell(name, row,    best) {
 # Transom's median over another's; - if there is none.
 function ratio(row, other) { return n["transom", row] && other > 0 ? sprintf("%.2f", at("transom", row, .5) / other) : "-" }
 
+# Transom's median of one row over that of another.
+function own(row, other) { return n["transom", other] ? ratio(row, at("transom", other, .5)) : "-" }
+
 END {
     printf "%-44s %4s", "median  best (quartiles)", ""
     for (i = 1; i <= count; i++) printf "  %-30s", library[i]
@@ -47,6 +50,12 @@ END {
         }
         if (unit[row[r]] == "%") print ""
         else printf "  %7s  %7s\n", ratio(row[r], leader), ratio(row[r], n["ompi", row[r]] ? at("ompi", row[r], .5) : 0)
+    }
+    kinds = split("put+flush fetch_and_op+flush", kind, " ")
+    for (k = 1; k <= kinds; k++) {
+        one = "threads-1-" kind[k]
+        printf "transom, %s: at MPI_THREAD_MULTIPLE %s x as long; two threads on windows %s x, on targets %s x as long as one\n", \
+            kind[k], own(one, kind[k]), own("threads-2-windows-" kind[k], one), own("threads-2-targets-" kind[k], one)
     }
     print "/ best, / ompi: Transom's median over that of the best of the others, of ompi: for ns less is better, for M/s more"
 }
