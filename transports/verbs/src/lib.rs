@@ -14,6 +14,7 @@
 //!
 //! All of a rank's verbs objects are behind one lock. `unsafe` is what posts or registers memory.
 
+mod alone;
 mod confirm;
 mod connect;
 mod datagrams;
@@ -38,6 +39,7 @@ mod verbs;
 mod wait;
 mod wire;
 mod work;
+mod works;
 
 pub use connect::Connect;
 pub use device::devices;

@@ -5,7 +5,7 @@ use transom_transport::{NativeAtomic, Posted, Remote, TransportError, TransportR
 
 use crate::link::State;
 use crate::port::Port;
-use crate::work::{Slot, Then, Verb, Work};
+use crate::work::{Hold, Slot, Then, Verb, Work};
 
 /// Puts and gets of up to so many bytes are copied through registered buffers.
 pub(crate) const COPIED: usize = 8 << 10;
@@ -25,23 +25,27 @@ pub(crate) struct Access<'a> {
 
 impl Access<'_> {
     /// The work request for the part from `start`, and not the local side yet.
+    #[inline(always)]
     fn verb(&self, key: u32, start: usize) -> Verb {
         transfer(self.write, self.remote, self.offset + start, key)
     }
 }
 
 /// A put or a get at an offset of a peer's region.
+#[inline(always)]
 pub(crate) fn transfer(write: bool, remote: &Remote, offset: usize, key: u32) -> Verb {
     let address = remote.base.wrapping_add(offset as u64);
     if write { Verb::Write { address, key } } else { Verb::Read { address, key } }
 }
 
 /// The device's key in a key of ours.
+#[inline(always)]
 pub(crate) fn key_of(remote: &Remote) -> TransportResult<u32> {
     let no_key = |_| TransportError::Malformed { peer: remote.peer, what: "region key" };
     u32::try_from(remote.key).map_err(no_key)
 }
 
+#[inline(always)]
 pub(crate) fn in_range(remote: &Remote, offset: usize, len: usize) -> TransportResult<()> {
     if offset > remote.len || len > remote.len - offset {
         return Err(TransportError::Range { offset, bytes: len, len: remote.len });
@@ -61,7 +65,6 @@ impl Port {
     }
 
     /// Whether a peer takes so many more work requests; an error if it is lost.
-    #[inline]
     pub fn has_room(&mut self, peer: usize, works: usize) -> TransportResult<bool> {
         self.check_open()?;
         let most = self.most_waiting();
@@ -76,8 +79,47 @@ impl Port {
     ///
     /// # Safety
     /// The local buffer is the device's until the completion, or until the port is closed.
-    pub unsafe fn access(&mut self, access: &Access<'_>) -> TransportResult<Posted> {
+    #[inline(always)]
+    pub unsafe fn access(&mut self, access: Access<'_>) -> TransportResult<Posted> {
         in_range(access.remote, access.offset, access.len)?;
+        let (peer, key) = (access.remote.peer, key_of(access.remote)?);
+        // Not for none at all, either.
+        if access.len.wrapping_sub(1) < self.bounds.copied && self.is_vacant(peer) {
+            return match access.write && access.len <= self.bounds.inline as usize {
+                true => Ok(self.inline_alone(&access, key)),
+                false => Ok(self.copied_alone(&access, key)),
+            };
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.any_access(access, key) }
+    }
+
+    /// Starts a put of bytes that are copied before this returns.
+    #[inline]
+    pub fn copy_access(&mut self, access: &Access<'_>) -> TransportResult<Posted> {
+        in_range(access.remote, access.offset, access.len)?;
+        if access.len > self.bounds.copied {
+            return Err(TransportError::Range { offset: 0, bytes: access.len, len: self.bounds.copied });
+        }
+        if access.len == 0 {
+            return Ok(Posted::Complete);
+        }
+        let (peer, key) = (access.remote.peer, key_of(access.remote)?);
+        if access.len <= self.bounds.inline as usize && self.is_vacant(peer) {
+            return Ok(self.inline_alone(access, key));
+        }
+        match self.has_room(peer, 1)? {
+            true => self.submit_copied(access, key),
+            false => Ok(Posted::Again),
+        }
+    }
+
+    /// Starts any put or get.
+    ///
+    /// # Safety
+    /// As [`Port::access`].
+    #[inline(never)]
+    unsafe fn any_access(&mut self, access: Access<'_>, key: u32) -> TransportResult<Posted> {
         let most = self.max_transfer();
         if access.len > most {
             return Err(TransportError::Range { offset: 0, bytes: access.len, len: most });
@@ -85,9 +127,9 @@ impl Port {
         if access.len == 0 {
             return Ok(Posted::Complete);
         }
-        let (peer, key) = (access.remote.peer, key_of(access.remote)?);
+        let peer = access.remote.peer;
         let piece = match self.bounds.short_reads_stay {
-            true => self.short_piece(access),
+            true => self.short_piece(&access),
             false => self.bounds.piece,
         };
         let pieces = access.len.div_ceil(piece);
@@ -95,40 +137,61 @@ impl Port {
             return Ok(Posted::Again);
         }
         if access.write && access.len <= self.bounds.inline as usize {
-            let local = Local { address: access.local as u64, len: access.len as u32, key: 0 };
-            let then = Then::Report(access.context);
-            let verb = access.verb(key, 0);
-            self.submit(
-                peer,
-                Work { verb, then, local, inline: true, slot: None, _region: None, list: None },
-                false,
-            )?;
+            self.submit(peer, Self::inline(&access, key), false)?;
             return Ok(Posted::Pending);
         }
         if access.len <= COPIED.min(piece) {
-            return self.copied(access, key);
+            return self.submit_copied(&access, key);
         }
         // SAFETY: the caller's promise; the works below keep the registration until they have ended.
         let region =
             unsafe { self.registrations.cover(&self.domain, access.local, access.len, !access.write)? };
-        let works = (0..pieces).map(|i| {
-            let (start, last) = (i * piece, i + 1 == pieces);
-            let address = access.local as u64 + start as u64;
-            let len = piece.min(access.len - start) as u32;
-            let local = Local { address, len, key: region.local_key() };
-            let then = if last { Then::Report(access.context) } else { Then::Continue(access.context) };
-            Work {
-                verb: access.verb(key, start),
-                then,
-                local,
-                inline: false,
-                slot: None,
-                _region: Some(region.clone()),
-                list: None,
-            }
-        });
-        self.submit_all(peer, works)?;
+        let works: Vec<Work> = (0..pieces)
+            .map(|i| {
+                let (start, last) = (i * piece, i + 1 == pieces);
+                let address = access.local as u64 + start as u64;
+                let len = piece.min(access.len - start) as u32;
+                let local = Local { address, len, key: region.local_key() };
+                let then = if last { Then::Report(access.context) } else { Then::Continue(access.context) };
+                Work {
+                    verb: access.verb(key, start),
+                    then,
+                    local,
+                    inline: false,
+                    slot: None,
+                    hold: self.hold(Hold { parts: Box::default(), _regions: vec![region.clone()] }),
+                }
+            })
+            .collect();
+        self.submit_all(peer, &works)?;
         Ok(Posted::Pending)
+    }
+
+    /// A put that travels in its work request.
+    #[inline(always)]
+    fn inline(access: &Access<'_>, key: u32) -> Work {
+        Work {
+            verb: access.verb(key, 0),
+            then: Then::Report(access.context),
+            local: Local { address: access.local as u64, len: access.len as u32, key: 0 },
+            inline: true,
+            slot: None,
+            hold: None,
+        }
+    }
+
+    #[inline(always)]
+    fn inline_alone(&mut self, access: &Access<'_>, key: u32) -> Posted {
+        self.submit_alone(access.remote.peer, Self::inline(access, key));
+        Posted::Pending
+    }
+
+    /// A put or get through a buffer of ours, to a vacant peer.
+    #[inline(always)]
+    fn copied_alone(&mut self, access: &Access<'_>, key: u32) -> Posted {
+        let Some(work) = self.copied(access, key) else { return Posted::Again };
+        self.submit_alone(access.remote.peer, work);
+        Posted::Pending
     }
 
     /// Bytes of a work request for soft-iWARP, which answers short reads wrongly whose source crosses a page (`siw_try_1seg` in
@@ -142,9 +205,16 @@ impl Port {
         if is_hit { left } else { self.bounds.piece }
     }
 
-    /// A put or get through a buffer of ours.
-    fn copied(&mut self, access: &Access<'_>, key: u32) -> TransportResult<Posted> {
-        let Some(slot) = self.take_slot(access.len) else { return Ok(Posted::Again) };
+    fn submit_copied(&mut self, access: &Access<'_>, key: u32) -> TransportResult<Posted> {
+        let Some(work) = self.copied(access, key) else { return Ok(Posted::Again) };
+        self.submit(access.remote.peer, work, false)?;
+        Ok(Posted::Pending)
+    }
+
+    /// A put or get through a buffer of ours, if one is free.
+    #[inline(always)]
+    fn copied(&mut self, access: &Access<'_>, key: u32) -> Option<Work> {
+        let slot = self.take_slot(access.len)?;
         let pool = self.pool(slot);
         let local = pool.local(slot.index, access.len);
         let then = if access.write {
@@ -157,17 +227,7 @@ impl Port {
         } else {
             Then::Copy { context: access.context, to: access.local as usize }
         };
-        let work = Work {
-            verb: access.verb(key, 0),
-            then,
-            local,
-            inline: false,
-            slot: Some(slot),
-            _region: None,
-            list: None,
-        };
-        self.submit(access.remote.peer, work, false)?;
-        Ok(Posted::Pending)
+        Some(Work { verb: access.verb(key, 0), then, local, inline: false, slot: Some(slot), hold: None })
     }
 
     /// Starts an atomic of the device.
@@ -185,7 +245,8 @@ impl Port {
         if !address.is_multiple_of(WORD as u64) {
             return Err(TransportError::Range { offset, bytes: WORD, len: remote.len });
         }
-        if !self.has_room(peer, 1)? {
+        let alone = self.is_vacant(peer);
+        if !alone && !self.has_room(peer, 1)? {
             return Ok(Posted::Again);
         }
         let Some(slot) = self.take_slot(WORD) else { return Ok(Posted::Again) };
@@ -195,11 +256,11 @@ impl Port {
             NativeAtomic::CompareSwap { compare, swap } => Verb::CompareSwap { address, key, compare, swap },
         };
         let then = Then::Value(context);
-        self.submit(
-            peer,
-            Work { verb, then, local, inline: false, slot: Some(slot), _region: None, list: None },
-            false,
-        )?;
+        let work = Work { verb, then, local, inline: false, slot: Some(slot), hold: None };
+        match alone {
+            true => self.submit_alone(peer, work),
+            false => self.submit(peer, work, false)?,
+        }
         Ok(Posted::Pending)
     }
 
@@ -215,16 +276,12 @@ impl Port {
         let Some(slot) = self.take_slot(len) else { return Ok(Posted::Again) };
         let inline = len <= self.bounds.inline as usize;
         let local = self.fill(slot, header, payload);
-        let work = Work {
-            verb: Verb::Send,
-            then: Then::Nothing,
-            local,
-            inline,
-            slot: Some(slot),
-            _region: None,
-            list: None,
-        };
-        self.submit(peer, work, true)?;
+        let work =
+            Work { verb: Verb::Send, then: Then::Nothing, local, inline, slot: Some(slot), hold: None };
+        match self.is_vacant(peer) {
+            true => self.submit_alone(peer, work),
+            false => self.submit(peer, work, true)?,
+        }
         Ok(Posted::Complete)
     }
 
