@@ -198,6 +198,7 @@ impl Drop for Staging {
 }
 
 /// Puts from memory that outlives the operation: the epoch's scope does not end before the completion is reported.
+#[inline(always)]
 pub(crate) fn put(
     transport: &dyn Transport,
     remote: &Remote,
@@ -214,6 +215,7 @@ pub(crate) fn put(
 }
 
 /// Gets into memory that outlives the operation and is not accessed before its completion.
+#[inline(always)]
 pub(crate) fn get(
     transport: &dyn Transport,
     remote: &Remote,
@@ -299,6 +301,7 @@ impl<'a> OriginBuffer<'a> {
     }
 
     /// The bytes.
+    #[inline]
     pub fn bytes(&self) -> &[u8] {
         match self {
             Self::Scope(bytes) => bytes,
@@ -310,6 +313,7 @@ impl<'a> OriginBuffer<'a> {
     }
 
     /// What the operation must keep until it is complete.
+    #[inline]
     pub fn keep(&self) -> Option<Keep> {
         match self {
             Self::Scope(_) => None,
@@ -341,7 +345,14 @@ impl<'a> ResultBuffer<'a> {
         self.vector.clone().map(Keep::Vector)
     }
 
+    /// Whether the operation owns the buffer.
+    #[inline]
+    pub fn is_owned(&self) -> bool {
+        self.vector.is_some()
+    }
+
     /// Length in bytes.
+    #[inline]
     pub fn len(&self) -> usize {
         self.len
     }

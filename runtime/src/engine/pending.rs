@@ -6,6 +6,7 @@ use slab::Slab;
 use transom_transport::{Completion, TransportError};
 
 use super::Engine;
+use super::awaited::Slots;
 use super::pull::Pull;
 use super::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering};
 use super::targets::{Target, Targets};
@@ -205,14 +206,46 @@ pub(crate) struct Pending {
     pub value: Option<(Arc<[AtomicU64]>, usize)>,
 }
 
-/// Set in the contexts of plain operations, below which is their target's number. Others have an entry of that number.
+/// Set in the contexts of operations without a table entry: the lower half is their target's number, [`SLOT`] and above that of
+/// their slot plus one, if somebody waits for the operation alone. Others have an entry of the context's number.
 const PLAIN: u64 = 1 << 63;
+const SLOT: u32 = 32;
+
+/// The slot in a context without a table entry.
+#[inline]
+fn slot_of(context: u64) -> Option<u32> {
+    ((context & !PLAIN) >> SLOT).checked_sub(1).map(|slot| slot as u32)
+}
 
 /// All operations under way.
 #[derive(Debug, Default)]
 pub(crate) struct Pendings {
     entries: Mutex<Slab<Pending>>,
     targets: Arc<Targets>,
+    slots: Slots,
+}
+
+/// An operation that its caller waits for alone.
+pub(crate) struct Awaited<'a> {
+    slots: &'a Slots,
+    slot: u32,
+    /// The transport's context for it.
+    pub context: u64,
+}
+
+impl Awaited<'_> {
+    /// What it has found, if it has ended.
+    #[inline]
+    pub fn outcome(&self) -> Option<u64> {
+        self.slots.outcome(self.slot)
+    }
+}
+
+impl Drop for Awaited<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.slots.leave(self.slot);
+    }
 }
 
 impl Pendings {
@@ -242,9 +275,23 @@ impl Pendings {
         }
     }
 
-    /// The operation ended at once, or was not taken: gives it back, if it is no plain one.
+    /// Notes an operation whose caller waits for it, and needs nothing else. None if too many do; its buffer is not to go
+    /// before its end.
+    #[inline]
+    pub fn begin_awaited(&self, target: &Target) -> Option<Awaited<'_>> {
+        let number = target.number()?;
+        let slot = self.slots.take()?;
+        target.begin();
+        let context = PLAIN | u64::from(slot + 1) << SLOT | u64::from(number);
+        Some(Awaited { slots: &self.slots, slot, context })
+    }
+
+    /// The operation ended at once, or was not taken: gives it back, if it has a table entry.
     pub fn cancel(&self, context: u64) -> Option<Pending> {
         if let Some(target) = self.plain(context) {
+            if let Some(slot) = slot_of(context) {
+                self.slots.end(slot, 0);
+            }
             target.end();
             return None;
         }
@@ -253,22 +300,34 @@ impl Pendings {
         Some(pending)
     }
 
-    /// The target of a plain operation.
+    /// The target of an operation without a table entry.
     #[inline]
     fn plain(&self, context: u64) -> Option<&TargetState> {
         if context & PLAIN == 0 { None } else { self.targets.get(context as u32) }
     }
 
-    /// A transport reports the end of an operation. Returns what is to be done now.
+    /// A transport reports the end of an operation. Whether it had no table entry: then nothing is left to be done.
     #[must_use]
-    #[inline]
-    pub fn complete(&self, completion: Completion) -> Ended {
-        let Some(target) = self.plain(completion.context) else { return self.complete_entry(completion) };
-        if let Err(error) = completion.result {
-            target.fail(error);
+    #[inline(always)]
+    pub fn complete_plain(&self, completion: &Completion) -> bool {
+        let Some(target) = self.plain(completion.context) else { return false };
+        if let Err(error) = &completion.result {
+            target.fail(error.clone());
+        }
+        if let Some(slot) = slot_of(completion.context) {
+            self.slots.end(slot, completion.value);
         }
         target.end();
-        Ended::default()
+        true
+    }
+
+    /// A transport reports the end of an operation. Returns what is to be done now.
+    #[must_use]
+    pub fn complete(&self, completion: Completion) -> Ended {
+        match self.complete_plain(&completion) {
+            true => Ended::default(),
+            false => self.complete_entry(completion),
+        }
     }
 
     fn complete_entry(&self, completion: Completion) -> Ended {

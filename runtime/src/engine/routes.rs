@@ -76,7 +76,7 @@ impl Routes {
     }
 
     /// The way to a peer of the job.
-    #[inline]
+    #[inline(always)]
     pub fn route(&self, peer: usize) -> Route<'_> {
         let index = self.index(peer);
         Route { transport: &*self.transports[index], capabilities: &self.capabilities[index] }

@@ -8,6 +8,8 @@ mod flush;
 mod grant;
 mod sync;
 
+#[path = "../awaited.rs"]
+mod awaited;
 #[path = "../pending.rs"]
 mod pending;
 #[path = "../regions.rs"]
