@@ -30,15 +30,12 @@ impl Access<'_> {
     /// Completes all operations to `target`, there and here.
     #[inline]
     pub fn flush(&self, target: usize) -> Result<()> {
-        if self.core.target("flush", target)?.is_none() {
-            return Ok(());
-        }
+        let Some(peer) = self.core.target("flush", target)? else { return Ok(()) };
         self.check_flush(target)?;
         self.flush_stores();
         if !self.is_touched(target) {
             return Ok(());
         }
-        let peer = &self.core.peers[target];
         let confirmation = operation::start_complete(self.core, "flush", target, peer)?;
         operation::complete(self.core, "flush", target, peer, confirmation.as_ref())
     }

@@ -35,8 +35,10 @@ impl Access<'_> {
             }
             None => {
                 self.touch(target);
-                let origin = if owned { OriginBuffer::owned(bytes) } else { OriginBuffer::of_scope(bytes) };
-                operation::put(self.core(), &place, &origin, None)
+                match owned {
+                    true => operation::put_copy(self.core(), &place, bytes),
+                    false => operation::put(self.core(), &place, &OriginBuffer::of_scope(bytes), None),
+                }
             }
         }
     }

@@ -74,7 +74,8 @@ pub(crate) fn complete(
     let state = &peer.state;
     if !state.is_idle() {
         let what = || format!("operations to rank {target} to complete");
-        engine.wait_until(operation, &what, None, || state.is_idle().then_some(Ok(())))?;
+        let transport = engine.routes.to(peer.world);
+        engine.wait_briefly(operation, transport, &what, || state.is_idle().then_some(()))?;
     }
     if let Some(Confirmation { request, sent }) = confirmation {
         engine.await_reply(operation, target, request)?;

@@ -25,4 +25,4 @@ pub(crate) use requested::{fetch_accumulate, rget, rget_accumulate, rput};
 pub use shape::Layout;
 pub(crate) use shape::{check_accumulate, check_local, check_signatures, dense, gather, rename, scatter};
 pub(crate) use shaped::{Shaped, accumulate as accumulate_shaped, get as get_shaped, put as put_shaped};
-pub(crate) use transfer::{Place, get, get_now, put};
+pub(crate) use transfer::{Place, get, get_now, put, put_copy};

@@ -29,10 +29,15 @@ impl Core {
     }
 
     /// The transport to the target moves `bytes` bytes there, or from there.
+    #[inline]
     pub(super) fn took_transfer(&self, place: &Place<'_>, put: bool, bytes: usize) {
-        if self.counters.is_none() {
-            return;
+        if self.counters.is_some() {
+            self.count_transfer(place, put, bytes);
         }
+    }
+
+    #[cold]
+    fn count_transfer(&self, place: &Place<'_>, put: bool, bytes: usize) {
         let (path, reason) = match self.member.engine.routes.route(place.peer.world).capabilities.moves {
             None => (Path::Transport, Reason::Remote),
             Some(moves) if put && bytes <= moves.inline => (Path::Inline, Reason::Size),

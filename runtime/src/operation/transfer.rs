@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use transom_transport::{Posted, TransportResult};
+use transom_transport::{Posted, Remote, TransportResult};
 
 use crate::engine::{Countdown, Engine, Pending, Route};
 use crate::explain::{Path, Reason};
@@ -36,7 +36,43 @@ impl Place<'_> {
 }
 
 /// Starts a put of all of `origin` to memory that is not mapped. Its parts are added to `count`, if it is given.
+#[inline]
 pub(crate) fn put(
+    core: &Core,
+    place: &Place<'_>,
+    origin: &OriginBuffer<'_>,
+    count: Option<&Arc<Countdown>>,
+) -> Result<()> {
+    if let (OriginBuffer::Scope(bytes), None) = (origin, count)
+        && let Some((route, remote)) = plain_way(core, place, bytes.len())
+    {
+        core.took_transfer(place, true, bytes.len());
+        let context = core.member.engine.pendings.begin_plain(&place.peer.state);
+        return match memory::put(route.transport, remote, place.offset, origin, 0, bytes.len(), context) {
+            Ok(Posted::Pending) => Ok(()),
+            posted => put_otherwise(core, place, origin, context, posted),
+        };
+    }
+    put_any(core, place, origin, count)
+}
+
+/// A put was not just posted.
+#[cold]
+fn put_otherwise(
+    core: &Core,
+    place: &Place<'_>,
+    origin: &OriginBuffer<'_>,
+    context: u64,
+    posted: TransportResult<Posted>,
+) -> Result<()> {
+    let (route, len) = (core.member.engine.routes.route(place.peer.world), origin.bytes().len());
+    posted_otherwise(core, ("put", place.target), (context, None), posted, &|context| {
+        memory::put(route.transport, &place.remote, place.offset, origin, 0, len, context)
+    })
+}
+
+#[inline(never)]
+fn put_any(
     core: &Core,
     place: &Place<'_>,
     origin: &OriginBuffer<'_>,
@@ -48,6 +84,51 @@ pub(crate) fn put(
     }
     core.took_transfer(place, true, origin.bytes().len());
     put_piece(core, place, origin, (0, 0, origin.bytes().len()), count)
+}
+
+/// Starts a put of bytes that the caller may change when this returns.
+#[inline]
+pub(crate) fn put_copy(core: &Core, place: &Place<'_>, bytes: &[u8]) -> Result<()> {
+    let Some((route, remote)) = plain_way(core, place, bytes.len()) else {
+        return put_any(core, place, &OriginBuffer::owned(bytes), None);
+    };
+    if bytes.len() > route.capabilities.copied_put {
+        return put_any(core, place, &OriginBuffer::owned(bytes), None);
+    }
+    core.took_transfer(place, true, bytes.len());
+    let context = core.member.engine.pendings.begin_plain(&place.peer.state);
+    match route.transport.put_copy(remote, place.offset, bytes, context) {
+        Ok(Posted::Pending) => Ok(()),
+        posted => put_copy_otherwise(core, place, bytes, context, posted),
+    }
+}
+
+/// A put of bytes that are copied was not just posted.
+#[cold]
+fn put_copy_otherwise(
+    core: &Core,
+    place: &Place<'_>,
+    bytes: &[u8],
+    context: u64,
+    posted: TransportResult<Posted>,
+) -> Result<()> {
+    let route = core.member.engine.routes.route(place.peer.world);
+    posted_otherwise(core, ("put", place.target), (context, None), posted, &|context| {
+        route.transport.put_copy(&place.remote, place.offset, bytes, context)
+    })
+}
+
+/// The way of a transfer that one work request does, and that needs nothing but to be counted until its end.
+#[inline(always)]
+fn plain_way<'a>(core: &'a Core, place: &'a Place<'_>, len: usize) -> Option<(Route<'a>, &'a Remote)> {
+    let route = core.member.engine.routes.route(place.peer.world);
+    let capabilities = route.capabilities;
+    let one = len.wrapping_sub(1) < capabilities.max_transfer;
+    match &place.remote {
+        // Of attached memory the target may take some away.
+        Reach::Fixed(remote) if one && capabilities.rma && !capabilities.immediate => Some((route, remote)),
+        _ => None,
+    }
 }
 
 /// Starts a put of some bytes of `origin`: from where, to how far behind the place, how many.
@@ -69,7 +150,44 @@ pub(super) fn put_piece(
 }
 
 /// Starts a get to all of `result` from memory that is not mapped. Its parts are added to `count`, if it is given.
+#[inline]
 pub(crate) fn get(
+    core: &Core,
+    place: &Place<'_>,
+    result: &mut ResultBuffer<'_>,
+    count: Option<&Arc<Countdown>>,
+) -> Result<()> {
+    if !result.is_owned()
+        && count.is_none()
+        && let Some((route, remote)) = plain_way(core, place, result.len())
+    {
+        core.took_transfer(place, false, result.len());
+        let context = core.member.engine.pendings.begin_plain(&place.peer.state);
+        return match memory::get(route.transport, remote, place.offset, result, 0, result.len(), context) {
+            Ok(Posted::Pending) => Ok(()),
+            posted => get_otherwise(core, place, result, context, posted),
+        };
+    }
+    get_any(core, place, result, count)
+}
+
+/// A get was not just posted.
+#[cold]
+fn get_otherwise(
+    core: &Core,
+    place: &Place<'_>,
+    result: &ResultBuffer<'_>,
+    context: u64,
+    posted: TransportResult<Posted>,
+) -> Result<()> {
+    let route = core.member.engine.routes.route(place.peer.world);
+    posted_otherwise(core, ("get", place.target), (context, None), posted, &|context| {
+        memory::get(route.transport, &place.remote, place.offset, result, 0, result.len(), context)
+    })
+}
+
+#[inline(never)]
+fn get_any(
     core: &Core,
     place: &Place<'_>,
     result: &mut ResultBuffer<'_>,
@@ -103,7 +221,37 @@ pub(super) fn get_piece(
 }
 
 /// A get that is complete when the call returns.
+#[inline]
 pub(crate) fn get_now(core: &Core, place: &Place<'_>, bytes: &mut [u8]) -> Result<()> {
+    let engine = &core.member.engine;
+    let Some((route, remote)) = plain_way(core, place, bytes.len()) else {
+        return get_counted(core, place, bytes);
+    };
+    let Some(awaited) = engine.pendings.begin_awaited(&place.peer.state) else {
+        return get_counted(core, place, bytes);
+    };
+    core.took_transfer(place, false, bytes.len());
+    let (context, len) = (awaited.context, bytes.len());
+    let result = ResultBuffer::of_scope(bytes);
+    match memory::get(route.transport, remote, place.offset, &result, 0, len, context) {
+        Ok(Posted::Pending) => {}
+        posted => get_otherwise(core, place, &result, context, posted)?,
+    }
+    let what = || format!("a get from rank {}", place.target);
+    if let Err(error) = engine.wait_briefly("get", route.transport, &what, || awaited.outcome()) {
+        // The buffer goes, and the get may come to its end later.
+        super::abandon(core);
+        return Err(error);
+    }
+    match place.peer.state.take_error() {
+        Some(error) => Err(core.failed("get", place.target, &error)),
+        None => Ok(()),
+    }
+}
+
+/// The same by any number of work requests or messages.
+#[inline(never)]
+fn get_counted(core: &Core, place: &Place<'_>, bytes: &mut [u8]) -> Result<()> {
     let mut result = ResultBuffer::of_scope(bytes);
     let engine = &core.member.engine;
     let count = Countdown::brief();
@@ -189,34 +337,35 @@ fn post(
     match request(context) {
         Ok(Posted::Pending) => Ok(()),
         posted => {
-            let again = matches!(posted, Ok(Posted::Again));
-            if again {
+            if matches!(posted, Ok(Posted::Again)) {
                 drop(revoked);
             }
-            let posted = if again { None } else { Some(posted) };
             posted_otherwise(core, (operation, place.target), (context, count), posted, &request)
         }
     }
 }
 
-/// A work request was done at once (`posted`), failed, or was not taken: then it waits for room.
+/// A work request was done at once, failed, or was not taken (`posted`): then it waits for room.
 #[inline(never)]
 fn posted_otherwise(
     core: &Core,
     (operation, target): (&'static str, usize),
     (context, count): (u64, Option<&Arc<Countdown>>),
-    posted: Option<TransportResult<Posted>>,
+    posted: TransportResult<Posted>,
     request: &dyn Fn(u64) -> TransportResult<Posted>,
 ) -> Result<()> {
     let engine = &core.member.engine;
     let failed = |e| core.failed(operation, target, &e);
-    let posted = posted.map(|posted| posted.map_err(failed)).unwrap_or_else(|| {
-        let what = || format!("room in the queue to rank {target}");
-        engine.wait_until(operation, &what, Some(Duration::from_micros(100)), || match request(context) {
-            Ok(Posted::Again) => None,
-            posted => Some(posted.map_err(failed)),
-        })
-    });
+    let posted = match posted {
+        Ok(Posted::Again) => {
+            let what = || format!("room in the queue to rank {target}");
+            engine.wait_until(operation, &what, Some(Duration::from_micros(100)), || match request(context) {
+                Ok(Posted::Again) => None,
+                posted => Some(posted.map_err(failed)),
+            })
+        }
+        posted => posted.map_err(failed),
+    };
     if !matches!(posted, Ok(Posted::Pending)) {
         engine.pendings.cancel(context);
         if let Some(count) = count {
