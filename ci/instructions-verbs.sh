@@ -10,12 +10,12 @@ cd "$(dirname "$0")/.."
 
 # One turn of the loop in benches/examples/turns.rs, and at most how many instructions.
 limits=(
-    "put 2450"
-    "get 2450"
-    "fetch_and_op 2450"
-    "compare_and_swap 2450"
-    "put_borrowed 2450"
-    "get_borrowed 2450"
+    "put 1150"
+    "get 1150"
+    "fetch_and_op 1150"
+    "compare_and_swap 1150"
+    "put_borrowed 1150"
+    "get_borrowed 1150"
 )
 short=1000 long=3000
 
