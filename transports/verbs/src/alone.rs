@@ -1,68 +1,80 @@
 //! Work requests that are alone at their peer: nothing else is under way there when they are posted, and nothing when they
 //! complete. Those of programs that wait for each of their operations are, and go a short way.
 
-use ibverbs::VerbsError;
+use ibverbs::{QueuePair, VerbsError};
 
 use crate::link::{Link, State};
 use crate::poll::outcome;
 use crate::port::Port;
 use crate::work::{Identity, Work};
+use crate::works::Works;
 
-impl Link {
-    /// Whether a work request can be posted at once: there is a connection, nothing is under way at the peer, and nothing waits.
+/// A peer with a connection, at which nothing is under way and for which nothing waits.
+pub(crate) struct Vacant<'a> {
+    queue_pair: &'a QueuePair,
+    works: &'a mut Works,
+    posted: &'a mut usize,
+    credits: &'a mut usize,
+    id: u64,
+}
+
+impl<'a> Vacant<'a> {
+    /// The peer, if it is vacant, and there is room for a completion. Counts as a use of its link.
     #[inline(always)]
-    pub fn is_vacant(&self) -> bool {
-        matches!(self.state, State::Ready(_)) && self.works.is_empty() && self.confirm.is_none()
+    pub fn find(
+        links: &'a mut [Option<Box<Link>>],
+        credits: &'a mut usize,
+        uses: &mut u64,
+        peer: usize,
+    ) -> Option<Self> {
+        let Link { state, works, posted, first, confirm, used, .. } = links.get_mut(peer)?.as_deref_mut()?;
+        let State::Ready(queue_pair) = state else { return None };
+        if !works.is_empty() || confirm.is_some() || *credits == 0 {
+            return None;
+        }
+        *uses += 1;
+        *used = *uses;
+        let id = Identity::Work { peer: peer as u32, sequence: *first }.number();
+        Some(Self { queue_pair, works, posted, credits, id })
+    }
+
+    /// Posts a work request of one part, which is not empty. If it is refused the peer is to be lost, with all its work
+    /// requests.
+    #[inline(always)]
+    pub fn post(self, work: Work) -> Result<(), VerbsError> {
+        // A copy, so that the compiler need not keep all of `work` in memory.
+        let local = work.local;
+        let request = work.request(self.id, true, std::slice::from_ref(&local));
+        // SAFETY: as in `Link::ring`.
+        if let Err(error) = unsafe { self.queue_pair.post_one(&request) } {
+            keep(self.works, work);
+            return Err(error);
+        }
+        self.works.push(work);
+        *self.posted = 1;
+        *self.credits -= 1;
+        Ok(())
     }
 }
 
+/// A work request was refused.
+#[cold]
+fn keep(works: &mut Works, work: Work) {
+    works.push(work);
+}
+
 impl Port {
-    /// Whether the next work request to a peer, if it has no list, is posted when it is submitted, alone.
+    /// Whether a poll has nothing to do but to read the completion queue.
     #[inline(always)]
-    pub fn is_vacant(&self, peer: usize) -> bool {
-        match self.links.get(peer) {
-            Some(Some(link)) => link.is_vacant() && self.credits > 0,
-            _ => false,
-        }
+    pub fn is_calm(&self) -> bool {
+        let left = self.found.len() | self.dirty.len() | self.waiting.len() | self.connecting.len();
+        left == 0 && self.simple
     }
 
-    /// Posts a work request without a list to a peer that is vacant ([`Port::is_vacant`]).
-    #[inline(always)]
-    pub fn submit_alone(&mut self, peer: usize, work: Work) {
-        let Some(Some(link)) = self.links.get_mut(peer) else { return };
-        let State::Ready(queue_pair) = &link.state else { return };
-        self.uses += 1;
-        link.used = self.uses;
-        let id = Identity::Work { peer: peer as u32, sequence: link.first }.number();
-        // A copy, so that the compiler need not keep all of `work` in memory.
-        let local = work.local;
-        // SAFETY: as in `Link::ring`.
-        let posted = unsafe { queue_pair.post_one(&work.request(id, true, std::slice::from_ref(&local))) };
-        if let Err(error) = posted {
-            return self.refused_alone(peer, work, &error);
-        }
-        link.works.push(work);
-        link.posted = 1;
-        self.credits -= 1;
-    }
-
-    /// The peer is lost, with all its work requests.
-    #[cold]
-    fn refused_alone(&mut self, peer: usize, work: Work, error: &VerbsError) {
-        if let Some(Some(link)) = self.links.get_mut(peer) {
-            link.push(work);
-        }
-        self.refused(peer, &error.to_string());
-    }
-
-    /// Takes the one completion that was read, if it is the success of a work request that was alone, and nothing else is to be
-    /// done: the context of the caller's operation, and what an atomic found.
+    /// Takes the one completion that was read, if it is the success of a work request that was alone, on a port that is calm:
+    /// the context of the caller's operation, and what an atomic found.
     #[inline(always)]
     pub fn take_alone(&mut self) -> Option<(u64, u64)> {
-        let busy = !(self.found.is_empty() && self.dirty.is_empty() && self.waiting.is_empty());
-        if busy || !self.connecting.is_empty() || self.mailboxes.is_some() {
-            return None;
-        }
         let entry = &self.entries[0];
         let Identity::Work { peer, sequence } = Identity::of(entry.id()) else { return None };
         let link = self.links.get_mut(peer as usize)?.as_deref_mut()?;
@@ -83,7 +95,7 @@ impl Port {
             }
         };
         link.works.drop_first();
-        link.first = link.first.wrapping_add(1);
+        link.first = sequence.wrapping_add(1);
         link.posted = 0;
         link.failures = 0;
         self.credits += 1;

@@ -45,9 +45,7 @@ impl Port {
 
     #[inline(always)]
     fn read(&mut self) -> TransportResult<usize> {
-        self.queue
-            .poll(&mut self.entries[..])
-            .map_err(|e| TransportError::System { operation: "ibv_poll_cq", reason: e.to_string() })
+        self.queue.poll(&mut self.entries[..]).map_err(|e| unreadable(&e))
     }
 
     /// Adds to `found` what the caller is to be told of so many completions that were read, and of what is behind them. When
@@ -257,6 +255,12 @@ impl Port {
     }
 }
 
+/// The completion queue is broken.
+#[cold]
+pub(crate) fn unreadable(error: &VerbsError) -> TransportError {
+    TransportError::System { operation: "ibv_poll_cq", reason: error.to_string() }
+}
+
 /// What the caller is to be told of a work request that has succeeded, whose buffer is this one: the context of its operation,
 /// and what an atomic found.
 #[inline(always)]
@@ -265,8 +269,7 @@ pub(crate) fn outcome(work: &Work, pool: &Pool, index: u32, hold: Option<&Hold>)
         Then::Report(context) => Some((context, 0)),
         Then::Value(context) => {
             // SAFETY: the device has given the buffer back.
-            let bytes = unsafe { pool.bytes(index, 8) };
-            Some((context, bytes.try_into().map_or(0, u64::from_ne_bytes)))
+            Some((context, unsafe { pool.word(index) }))
         }
         Then::Copy { context, to } => {
             let len = work.local.len as usize;

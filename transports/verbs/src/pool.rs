@@ -70,7 +70,7 @@ impl Pool {
     }
 
     /// First byte of a buffer of [`Pool::size`] bytes.
-    #[inline]
+    #[inline(always)]
     pub fn at(&self, index: u32) -> *mut u8 {
         assert!((index as usize) < self.count, "no such buffer");
         self.memory.as_mut_ptr().wrapping_add(index as usize * self.size)
@@ -91,6 +91,17 @@ impl Pool {
         // SAFETY: inside the mapping by `at` and the bound on len; zeroed or written, so initialised; not written to
         // meanwhile, by contract.
         unsafe { std::slice::from_raw_parts(self.at(index), len.min(self.size)) }
+    }
+
+    /// The first 8 bytes of a buffer, which has so many.
+    ///
+    /// # Safety
+    /// As [`Pool::bytes`].
+    #[inline(always)]
+    pub unsafe fn word(&self, index: u32) -> u64 {
+        assert!(self.size >= size_of::<u64>(), "less than a word");
+        // SAFETY: inside the mapping by `at` and the size; initialised and not written to, as in `bytes`.
+        unsafe { self.at(index).cast::<u64>().read_unaligned() }
     }
 
     /// Fills the start of a buffer with two parts.

@@ -50,6 +50,8 @@ pub(crate) struct Bounds {
 #[derive(Debug)]
 pub(crate) struct Port {
     pub closed: bool,
+    /// Whether it is open, and all that comes does so through the completion queue: no rdma_cm, no counted receives.
+    pub simple: bool,
     pub rank: usize,
     /// Who knows it may connect.
     pub secret: u64,
@@ -250,6 +252,7 @@ impl Port {
     /// Ends all use of the caller's memory, and of peers.
     pub fn close(&mut self) {
         self.closed = true;
+        self.simple = false;
         self.links.iter_mut().for_each(|link| *link = None);
         self.inbound.clear();
         self.retired.clear();

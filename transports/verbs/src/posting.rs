@@ -3,7 +3,9 @@
 use ibverbs::Local;
 use transom_transport::{NativeAtomic, Posted, Remote, TransportError, TransportResult};
 
+use crate::alone::Vacant;
 use crate::link::State;
+use crate::pool::Pool;
 use crate::port::Port;
 use crate::work::{Hold, Slot, Then, Verb, Work};
 
@@ -53,6 +55,53 @@ pub(crate) fn in_range(remote: &Remote, offset: usize, len: usize) -> TransportR
     Ok(())
 }
 
+/// A put that travels in its work request.
+#[inline(always)]
+fn inline(access: &Access<'_>, key: u32) -> Work {
+    Work {
+        verb: access.verb(key, 0),
+        then: Then::Report(access.context),
+        local: Local { address: access.local as u64, len: access.len as u32, key: 0 },
+        inline: true,
+        slot: None,
+        hold: None,
+    }
+}
+
+/// A put or get through a buffer of ours, small or large, if one is free.
+#[inline(always)]
+fn copied((small, large): (&mut Pool, &mut Pool), access: &Access<'_>, key: u32) -> Option<Work> {
+    let is_large = access.len > small.size();
+    let pool = if is_large { large } else { small };
+    let index = pool.take()?;
+    let local = pool.local(index, access.len);
+    let then = if access.write {
+        // SAFETY: the caller's bytes are valid and unchanged (`Transport::put`); the buffer is free, so nobody is at it.
+        unsafe {
+            let bytes = std::slice::from_raw_parts(access.local.cast_const(), access.len);
+            pool.fill(index, bytes, &[]);
+        }
+        Then::Report(access.context)
+    } else {
+        Then::Copy { context: access.context, to: access.local as usize }
+    };
+    let slot = Some(Slot { large: is_large, index });
+    Some(Work { verb: access.verb(key, 0), then, local, inline: false, slot, hold: None })
+}
+
+/// Where what an atomic finds arrives, if a buffer is free.
+#[inline(always)]
+fn atomic_buffer(small: &mut Pool) -> Option<(u32, Local)> {
+    let index = small.take()?;
+    Some((index, small.local(index, size_of::<u64>())))
+}
+
+#[inline(always)]
+fn atomic_work(verb: Verb, (index, local): (u32, Local), context: u64) -> Work {
+    let slot = Some(Slot { large: false, index });
+    Work { verb, then: Then::Value(context), local, inline: false, slot, hold: None }
+}
+
 impl Port {
     /// Most bytes of one put or get.
     pub fn max_transfer(&self) -> usize {
@@ -83,33 +132,55 @@ impl Port {
     pub unsafe fn access(&mut self, access: Access<'_>) -> TransportResult<Posted> {
         in_range(access.remote, access.offset, access.len)?;
         let (peer, key) = (access.remote.peer, key_of(access.remote)?);
+        let Self { links, credits, uses, bounds, small, large, .. } = self;
         // Not for none at all, either.
-        if access.len.wrapping_sub(1) < self.bounds.copied && self.is_vacant(peer) {
-            return match access.write && access.len <= self.bounds.inline as usize {
-                true => Ok(self.inline_alone(&access, key)),
-                false => Ok(self.copied_alone(&access, key)),
+        if access.len.wrapping_sub(1) < bounds.copied
+            && let Some(vacant) = Vacant::find(links, credits, uses, peer)
+        {
+            let work = match access.write && access.len <= bounds.inline as usize {
+                true => inline(&access, key),
+                false => match copied((small, large), &access, key) {
+                    Some(work) => work,
+                    None => return Ok(Posted::Again),
+                },
             };
+            if let Err(error) = vacant.post(work) {
+                self.refused(peer, &error.to_string());
+            }
+            return Ok(Posted::Pending);
         }
         // SAFETY: the caller's promise.
         unsafe { self.any_access(access, key) }
     }
 
     /// Starts a put of bytes that are copied before this returns.
-    #[inline]
-    pub fn copy_access(&mut self, access: &Access<'_>) -> TransportResult<Posted> {
+    #[inline(always)]
+    pub fn copy_access(&mut self, access: Access<'_>) -> TransportResult<Posted> {
         in_range(access.remote, access.offset, access.len)?;
+        let (peer, key) = (access.remote.peer, key_of(access.remote)?);
+        let Self { links, credits, uses, bounds, .. } = self;
+        if access.len.wrapping_sub(1) < bounds.inline as usize
+            && let Some(vacant) = Vacant::find(links, credits, uses, peer)
+        {
+            if let Err(error) = vacant.post(inline(&access, key)) {
+                self.refused(peer, &error.to_string());
+            }
+            return Ok(Posted::Pending);
+        }
+        self.copy_any(access, key)
+    }
+
+    /// As [`Port::copy_access`], by a buffer of ours.
+    #[inline(never)]
+    fn copy_any(&mut self, access: Access<'_>, key: u32) -> TransportResult<Posted> {
         if access.len > self.bounds.copied {
             return Err(TransportError::Range { offset: 0, bytes: access.len, len: self.bounds.copied });
         }
         if access.len == 0 {
             return Ok(Posted::Complete);
         }
-        let (peer, key) = (access.remote.peer, key_of(access.remote)?);
-        if access.len <= self.bounds.inline as usize && self.is_vacant(peer) {
-            return Ok(self.inline_alone(access, key));
-        }
-        match self.has_room(peer, 1)? {
-            true => self.submit_copied(access, key),
+        match self.has_room(access.remote.peer, 1)? {
+            true => self.submit_copied(&access, key),
             false => Ok(Posted::Again),
         }
     }
@@ -137,7 +208,7 @@ impl Port {
             return Ok(Posted::Again);
         }
         if access.write && access.len <= self.bounds.inline as usize {
-            self.submit(peer, Self::inline(&access, key), false)?;
+            self.submit(peer, inline(&access, key), false)?;
             return Ok(Posted::Pending);
         }
         if access.len <= COPIED.min(piece) {
@@ -167,33 +238,6 @@ impl Port {
         Ok(Posted::Pending)
     }
 
-    /// A put that travels in its work request.
-    #[inline(always)]
-    fn inline(access: &Access<'_>, key: u32) -> Work {
-        Work {
-            verb: access.verb(key, 0),
-            then: Then::Report(access.context),
-            local: Local { address: access.local as u64, len: access.len as u32, key: 0 },
-            inline: true,
-            slot: None,
-            hold: None,
-        }
-    }
-
-    #[inline(always)]
-    fn inline_alone(&mut self, access: &Access<'_>, key: u32) -> Posted {
-        self.submit_alone(access.remote.peer, Self::inline(access, key));
-        Posted::Pending
-    }
-
-    /// A put or get through a buffer of ours, to a vacant peer.
-    #[inline(always)]
-    fn copied_alone(&mut self, access: &Access<'_>, key: u32) -> Posted {
-        let Some(work) = self.copied(access, key) else { return Posted::Again };
-        self.submit_alone(access.remote.peer, work);
-        Posted::Pending
-    }
-
     /// Bytes of a work request for soft-iWARP, which answers short reads wrongly whose source crosses a page (`siw_try_1seg` in
     /// Linux' siw_qp_tx.c copies as many bytes from the first page as are in the second): of such a read none does.
     fn short_piece(&self, access: &Access<'_>) -> usize {
@@ -205,32 +249,16 @@ impl Port {
         if is_hit { left } else { self.bounds.piece }
     }
 
+    /// A put or get through a buffer of ours.
     fn submit_copied(&mut self, access: &Access<'_>, key: u32) -> TransportResult<Posted> {
-        let Some(work) = self.copied(access, key) else { return Ok(Posted::Again) };
+        let pools = (&mut self.small, &mut self.large);
+        let Some(work) = copied(pools, access, key) else { return Ok(Posted::Again) };
         self.submit(access.remote.peer, work, false)?;
         Ok(Posted::Pending)
     }
 
-    /// A put or get through a buffer of ours, if one is free.
-    #[inline(always)]
-    fn copied(&mut self, access: &Access<'_>, key: u32) -> Option<Work> {
-        let slot = self.take_slot(access.len)?;
-        let pool = self.pool(slot);
-        let local = pool.local(slot.index, access.len);
-        let then = if access.write {
-            // SAFETY: the caller's bytes are valid and unchanged (`Transport::put`); the buffer is free, so nobody is at it.
-            unsafe {
-                let bytes = std::slice::from_raw_parts(access.local.cast_const(), access.len);
-                pool.fill(slot.index, bytes, &[]);
-            }
-            Then::Report(access.context)
-        } else {
-            Then::Copy { context: access.context, to: access.local as usize }
-        };
-        Some(Work { verb: access.verb(key, 0), then, local, inline: false, slot: Some(slot), hold: None })
-    }
-
     /// Starts an atomic of the device.
+    #[inline(always)]
     pub fn atomic(
         &mut self,
         remote: &Remote,
@@ -240,27 +268,50 @@ impl Port {
     ) -> TransportResult<Posted> {
         const WORD: usize = 8;
         in_range(remote, offset, WORD)?;
-        let (peer, key) = (remote.peer, key_of(remote)?);
+        let key = key_of(remote)?;
         let address = remote.base.wrapping_add(offset as u64);
         if !address.is_multiple_of(WORD as u64) {
             return Err(TransportError::Range { offset, bytes: WORD, len: remote.len });
         }
-        let alone = self.is_vacant(peer);
-        if !alone && !self.has_room(peer, 1)? {
-            return Ok(Posted::Again);
+        let Self { links, credits, uses, small, .. } = self;
+        if let Some(vacant) = Vacant::find(links, credits, uses, remote.peer) {
+            let Some(buffer) = atomic_buffer(small) else { return Ok(Posted::Again) };
+            // Each with its own work request, whose words the compiler then knows.
+            let posted = match operation {
+                NativeAtomic::FetchAdd(add) => {
+                    vacant.post(atomic_work(Verb::FetchAdd { address, key, add }, buffer, context))
+                }
+                NativeAtomic::CompareSwap { compare, swap } => {
+                    let verb = Verb::CompareSwap { address, key, compare, swap };
+                    vacant.post(atomic_work(verb, buffer, context))
+                }
+            };
+            if let Err(error) = posted {
+                self.refused(remote.peer, &error.to_string());
+            }
+            return Ok(Posted::Pending);
         }
-        let Some(slot) = self.take_slot(WORD) else { return Ok(Posted::Again) };
-        let local = self.pool(slot).local(slot.index, WORD);
+        self.atomic_behind(remote.peer, (address, key), operation, context)
+    }
+
+    /// The same where others are under way or wait, or there is no connection.
+    #[inline(never)]
+    fn atomic_behind(
+        &mut self,
+        peer: usize,
+        (address, key): (u64, u32),
+        operation: NativeAtomic,
+        context: u64,
+    ) -> TransportResult<Posted> {
         let verb = match operation {
             NativeAtomic::FetchAdd(add) => Verb::FetchAdd { address, key, add },
             NativeAtomic::CompareSwap { compare, swap } => Verb::CompareSwap { address, key, compare, swap },
         };
-        let then = Then::Value(context);
-        let work = Work { verb, then, local, inline: false, slot: Some(slot), hold: None };
-        match alone {
-            true => self.submit_alone(peer, work),
-            false => self.submit(peer, work, false)?,
+        if !self.has_room(peer, 1)? {
+            return Ok(Posted::Again);
         }
+        let Some(buffer) = atomic_buffer(&mut self.small) else { return Ok(Posted::Again) };
+        self.submit(peer, atomic_work(verb, buffer, context), false)?;
         Ok(Posted::Pending)
     }
 
@@ -278,10 +329,7 @@ impl Port {
         let local = self.fill(slot, header, payload);
         let work =
             Work { verb: Verb::Send, then: Then::Nothing, local, inline, slot: Some(slot), hold: None };
-        match self.is_vacant(peer) {
-            true => self.submit_alone(peer, work),
-            false => self.submit(peer, work, true)?,
-        }
+        self.submit(peer, work, true)?;
         Ok(Posted::Complete)
     }
 

@@ -111,6 +111,7 @@ pub(crate) fn open(options: &Options, device: Device) -> TransportResult<Port> {
         if attributes.atomics == Atomics::None { Access::NONE } else { Access::REMOTE_ATOMIC };
     let mut port = Port {
         closed: false,
+        simple: matches!(connector, Connector::Datagrams(_)) && mailboxes.is_none(),
         rank: options.rank,
         secret: random()?,
         links: (0..options.ranks).map(|_| None).collect(),

@@ -8,7 +8,8 @@ use zerocopy::FromBytes;
 
 use crate::link::Link;
 use crate::list::ListAccess;
-use crate::poll::Found;
+use crate::poll::{Found, unreadable};
+use crate::port::Port;
 use crate::posting::Access;
 use crate::region::VerbsRegion;
 use crate::wire::{Address, Key};
@@ -85,7 +86,7 @@ impl Transport for Verbs {
     ) -> TransportResult<Posted> {
         let (local, len) = (bytes.as_ptr().cast_mut(), bytes.len());
         let access = Access { write: true, remote, offset, local, len, context };
-        self.shared.port.lock().copy_access(&access)
+        self.shared.port.lock().copy_access(access)
     }
 
     unsafe fn get(
@@ -145,8 +146,10 @@ impl Transport for Verbs {
         // Another thread is at it.
         let Some(mut taken) = self.taken.try_lock() else { return Ok(0) };
         let mut port = self.shared.port.lock();
+        let calm = port.is_calm();
         let count = port.look()?;
         if count == 1
+            && calm
             && let Some((context, value)) = port.take_alone()
         {
             drop(port);
@@ -164,16 +167,21 @@ impl Transport for Verbs {
 
     fn progress_one(&self) -> TransportResult<Option<(u64, u64)>> {
         let mut port = self.shared.port.lock();
-        let count = port.look()?;
+        if !port.is_calm() {
+            return Ok(None);
+        }
+        let Port { queue, entries, .. } = &mut *port;
+        let count = match queue.poll(&mut entries[..]) {
+            Ok(0) => return Ok(None),
+            Ok(count) => count,
+            Err(error) => return Err(unreadable(&error)),
+        };
         if count == 1
             && let Some(ended) = port.take_alone()
         {
             return Ok(Some(ended));
         }
-        if count > 0 {
-            port.take_completions(count)?;
-        }
-        Ok(None)
+        port.take_completions(count).map(|_| None)
     }
 
     fn abandon(&self) {

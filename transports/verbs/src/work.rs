@@ -106,13 +106,15 @@ impl Work {
     pub fn parts<'a>(&'a self, holds: &'a Slab<Hold>) -> &'a [Local] {
         match self.hold.and_then(|hold| holds.get(hold as usize)) {
             Some(Hold { parts, .. }) if !parts.is_empty() && !matches!(self.then, Then::Scatter(_)) => parts,
+            // A part of length zero means another one to some devices (ibv_post_send(3)).
+            _ if self.local.len == 0 => &[],
             _ => std::slice::from_ref(&self.local),
         }
     }
 
     /// What is posted for it, with [`Work::parts`].
     #[inline(always)]
-    pub fn request<'a>(&self, id: u64, signalled: bool, list: &'a [Local]) -> Request<'a> {
+    pub fn request<'a>(&self, id: u64, signalled: bool, parts: &'a [Local]) -> Request<'a> {
         let operation = match self.verb {
             Verb::Write { address, key } => Operation::Write { address, key },
             Verb::Read { address, key } => Operation::Read { address, key },
@@ -122,8 +124,6 @@ impl Work {
             }
             Verb::Send => Operation::Send,
         };
-        // A part of length zero may mean another one to the device.
-        let parts = if list.len() == 1 && list[0].len == 0 { &[] } else { list };
         Request {
             id,
             operation,
