@@ -209,7 +209,7 @@ impl Engine {
 
     /// [`Engine::poll`] for who waits for an operation of `transport`: if its end is all that has come there, no more is looked
     /// at, but now and then.
-    #[inline]
+    #[inline(always)]
     fn poll_one(&self, transport: &dyn Transport) -> Result<()> {
         let others =
             self.routes.transports().len() > 1 && self.progress.events().is_multiple_of(POLLS_FOR_ONE);
@@ -219,7 +219,7 @@ impl Engine {
         {
             match transport.progress_one() {
                 Ok(Some((context, value))) => {
-                    self.take(Event::Complete(Completion { context, value, result: Ok(()) }));
+                    self.succeed(context, value);
                     self.drive(1);
                     self.progress.announce();
                     drop(polling);
@@ -237,13 +237,21 @@ impl Engine {
     #[inline]
     fn take(&self, event: Event<'_>) {
         match event {
-            Event::Complete(completion) if self.pendings.complete_plain(&completion) => {}
+            Event::Complete(Completion { context, value, result: Ok(()) }) => self.succeed(context, value),
             Event::Complete(completion) => self.end(completion),
             Event::Message(message) => self.receive(message),
         }
     }
 
-    /// An operation with a table entry has ended.
+    /// An operation has succeeded.
+    #[inline(always)]
+    fn succeed(&self, context: u64, value: u64) {
+        if !self.pendings.succeed(context, value) {
+            self.end(Completion { context, value, result: Ok(()) });
+        }
+    }
+
+    /// An operation has ended: with a table entry, or by an error.
     #[inline(never)]
     fn end(&self, completion: Completion) {
         let ended = self.pendings.complete(completion);

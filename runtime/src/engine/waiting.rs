@@ -53,8 +53,20 @@ impl Engine {
         drop(inside);
         match ready() {
             Some(result) => Ok(result),
-            None => self.wait_until(operation, what, None, || ready().map(Ok)),
+            None => self.wait_on(operation, what, ready),
         }
+    }
+
+    /// The rest of [`Engine::wait_briefly`].
+    #[cold]
+    #[inline(never)]
+    fn wait_on<R>(
+        &self,
+        operation: &'static str,
+        what: &dyn Fn() -> String,
+        mut ready: impl FnMut() -> Option<R>,
+    ) -> Result<R> {
+        self.wait_until(operation, what, None, || ready().map(Ok))
     }
 
     /// The same for words that ranks of this node raise, which are no events: who raises one rings if this rank is seen to
