@@ -200,6 +200,7 @@ impl<'w> Access<'w> {
     }
 
     /// The place of an access, if the epoch covers the target and the window holds it. `None` for the null rank.
+    #[inline(always)]
     pub fn place(
         &self,
         operation: &'static str,

@@ -266,6 +266,9 @@ pub(crate) fn fetch_op<T: Basic>(core: &Core, place: &Place<'_>, op: ReduceOp, o
         core.took_mapped(place, Path::Cpu, size_of::<T>());
         return Ok(old);
     }
+    if let Some(words) = core.words(place, T::TYPE, 0)? {
+        return device::fetch_op(core, place, words, op, operand);
+    }
     fetch_op_far(core, place, op, operand)
 }
 
@@ -273,9 +276,6 @@ pub(crate) fn fetch_op<T: Basic>(core: &Core, place: &Place<'_>, op: ReduceOp, o
 #[inline(never)]
 fn fetch_op_far<T: Basic>(core: &Core, place: &Place<'_>, op: ReduceOp, operand: T) -> Result<T> {
     const NAME: &str = "fetch_and_op";
-    if let Some(words) = core.words(place, T::TYPE, 0)? {
-        return device::fetch_op(core, place, words, op, operand);
-    }
     if place.remote.direct.is_some() || size_of::<T>() > NARROW {
         let mut old = T::new_zeroed();
         let what = Accumulate { op, ty: T::TYPE, operands: operand.as_bytes() };
@@ -300,6 +300,9 @@ pub(crate) fn compare_swap<T: Swappable>(core: &Core, place: &Place<'_>, compare
         core.took_mapped(place, Path::Cpu, size_of::<T>());
         return Ok(old);
     }
+    if let Some(words) = core.words(place, T::TYPE, 0)? {
+        return device::compare_swap(core, place, words, compare, value);
+    }
     compare_swap_far(core, place, compare, value)
 }
 
@@ -307,9 +310,6 @@ pub(crate) fn compare_swap<T: Swappable>(core: &Core, place: &Place<'_>, compare
 #[inline(never)]
 fn compare_swap_far<T: Swappable>(core: &Core, place: &Place<'_>, compare: T, value: T) -> Result<T> {
     const NAME: &str = "compare_and_swap";
-    if let Some(words) = core.words(place, T::TYPE, 0)? {
-        return device::compare_swap(core, place, words, compare, value);
-    }
     if let Some(memory) = &place.remote.direct {
         core.took_update(place, memory, size_of::<T>(), size_of::<T>());
         let mut old = T::new_zeroed();

@@ -119,6 +119,7 @@ pub(super) fn update(
 }
 
 /// Replaces one element if it equals `compare`; returns what was there.
+#[inline]
 pub(super) fn compare_swap<T: Swappable>(
     core: &Core,
     place: &Place<'_>,
@@ -175,17 +176,13 @@ impl Words<'_> {
     /// Does one atomic, on the first element; returns what was there.
     fn one(&self, core: &Core, place: &Place<'_>, atomic: NativeAtomic) -> Result<u64> {
         let engine = &core.member.engine;
-        let state = &place.peer.state;
-        let Some(awaited) = engine.pendings.begin_awaited(state) else {
+        let Some(awaited) = engine.pendings.begin_awaited() else {
             return self.one_counted(core, place, atomic);
         };
         self.issue(core, place, self.offset, atomic, awaited.context)?;
         let what = || format!("atomics at rank {}", place.target);
-        let old = engine.wait_briefly(place.operation, self.device, &what, || awaited.outcome())?;
-        match state.take_error() {
-            Some(error) => Err(core.failed(place.operation, place.target, &error)),
-            None => Ok(old),
-        }
+        let found = engine.wait_briefly(place.operation, self.device, &what, || awaited.outcome())?;
+        found.map_err(|error| core.failed(place.operation, place.target, &error))
     }
 
     /// The same, where many callers wait for theirs already.

@@ -227,7 +227,7 @@ pub(crate) fn get_now(core: &Core, place: &Place<'_>, bytes: &mut [u8]) -> Resul
     let Some((route, remote)) = plain_way(core, place, bytes.len()) else {
         return get_counted(core, place, bytes);
     };
-    let Some(awaited) = engine.pendings.begin_awaited(&place.peer.state) else {
+    let Some(awaited) = engine.pendings.begin_awaited() else {
         return get_counted(core, place, bytes);
     };
     core.took_transfer(place, false, bytes.len());
@@ -238,14 +238,14 @@ pub(crate) fn get_now(core: &Core, place: &Place<'_>, bytes: &mut [u8]) -> Resul
         posted => get_otherwise(core, place, &result, context, posted)?,
     }
     let what = || format!("a get from rank {}", place.target);
-    if let Err(error) = engine.wait_briefly("get", route.transport, &what, || awaited.outcome()) {
-        // The buffer goes, and the get may come to its end later.
-        super::abandon(core);
-        return Err(error);
-    }
-    match place.peer.state.take_error() {
-        Some(error) => Err(core.failed("get", place.target, &error)),
-        None => Ok(()),
+    match engine.wait_briefly("get", route.transport, &what, || awaited.outcome()) {
+        Ok(Ok(_)) => Ok(()),
+        Ok(Err(error)) => Err(core.failed("get", place.target, &error)),
+        Err(error) => {
+            // The buffer goes, and the get may come to its end later.
+            super::abandon(core);
+            Err(error)
+        }
     }
 }
 
