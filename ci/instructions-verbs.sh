@@ -10,12 +10,12 @@ cd "$(dirname "$0")/.."
 
 # One turn of the loop in benches/examples/turns.rs, and at most how many instructions.
 limits=(
-    "put 1150"
-    "get 1150"
-    "fetch_and_op 1150"
-    "compare_and_swap 1150"
-    "put_borrowed 1150"
-    "get_borrowed 1150"
+    "put 860"
+    "get 910"
+    "fetch_and_op 920"
+    "compare_and_swap 910"
+    "put_borrowed 830"
+    "get_borrowed 885"
 )
 short=1000 long=3000
 
@@ -54,9 +54,13 @@ printf '%-18s %8s %8s %8s\n' "one turn" all device limit
 for limit in "${limits[@]}"; do
     read -r name most <<<"$limit"
     [ $# = 0 ] || [[ " $* " == *" $name "* ]] || continue
-    read -r all own <<<"$(count "$name" $short)"
-    read -r all_long own_long <<<"$(count "$name" $long)"
-    all=$(((all_long - all) / (long - short))) own=$(((own_long - own) / (long - short)))
+    # A turn in which the progress thread has the lock waits for it: on a busy machine not the first try counts.
+    for _ in 1 2 3; do
+        read -r all own <<<"$(count "$name" $short)"
+        read -r all_long own_long <<<"$(count "$name" $long)"
+        all=$(((all_long - all) / (long - short))) own=$(((own_long - own) / (long - short)))
+        [ $all -gt "$most" ] || break
+    done
     printf '%-18s %8d %8d %8d\n' "$name" $all $own "$most"
     [ $all -le "$most" ] || failed=1
 done
