@@ -26,6 +26,7 @@ step ci/licences.sh
 step cargo test --workspace --quiet
 step cargo build --workspace --release --quiet
 step ci/main-job.sh target/release
+step ci/instructions-verbs.sh
 if [ "$(id -u)" = 0 ] && command -v slurmctld >/dev/null; then
     step ci/slurm/run.sh target/release
 else

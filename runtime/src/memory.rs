@@ -222,6 +222,7 @@ impl Drop for Staging {
 }
 
 /// Puts from memory that outlives the operation: the epoch's scope does not end before the completion is reported.
+#[inline(always)]
 pub(crate) fn put(
     transport: &dyn Transport,
     remote: &Remote,
@@ -231,13 +232,15 @@ pub(crate) fn put(
     len: usize,
     context: u64,
 ) -> TransportResult<Posted> {
+    assert!(!origin.is_copied(), "bytes that the call copies do not outlive it");
     let origin = &origin.bytes()[start..start + len];
-    // SAFETY: an OriginBuffer is either owned by the pending operation, or borrowed for longer than the epoch's scope,
+    // SAFETY: any other OriginBuffer is either owned by the pending operation, or borrowed for longer than the epoch's scope,
     // which waits for completions before it ends; either way valid and unchanged until the completion.
     unsafe { transport.put(remote, offset, origin.as_ptr(), len, context) }
 }
 
 /// Gets into memory that outlives the operation and is not accessed before its completion.
+#[inline(always)]
 pub(crate) fn get(
     transport: &dyn Transport,
     remote: &Remote,
@@ -263,7 +266,10 @@ pub(crate) fn put_list(
     context: u64,
 ) -> TransportResult<Posted> {
     let bytes = origin.bytes();
-    assert!(Part::measure(parts).1 <= bytes.len(), "a put from outside its own buffer");
+    assert!(
+        Part::measure(parts).1 <= bytes.len() && !origin.is_copied(),
+        "a put from outside its own buffer"
+    );
     // SAFETY: in bounds as just checked; otherwise as in `put`.
     unsafe { transport.put_list(remote, offset, bytes.as_ptr(), parts, context) }
 }
@@ -297,6 +303,8 @@ pub(crate) enum Keep {
 pub(crate) enum OriginBuffer<'a> {
     /// Borrowed for longer than the scope of the epoch.
     Scope(&'a [u8]),
+    /// Borrowed for the call, which copies them.
+    Copied(&'a [u8]),
     /// Owned by the operation.
     Owned(Arc<[u8]>),
     /// In a vector that the operation owns.
@@ -323,9 +331,10 @@ impl<'a> OriginBuffer<'a> {
     }
 
     /// The bytes.
+    #[inline]
     pub fn bytes(&self) -> &[u8] {
         match self {
-            Self::Scope(bytes) => bytes,
+            Self::Scope(bytes) | Self::Copied(bytes) => bytes,
             Self::Owned(bytes) => bytes,
             // SAFETY: start and length are those of the vector's elements, all of whose bytes are initialised (IntoBytes);
             // the vector lives as long as `self`, and gives no access to them.
@@ -333,19 +342,27 @@ impl<'a> OriginBuffer<'a> {
         }
     }
 
+    /// Whether the call copies them, after which they may go.
+    #[inline]
+    pub fn is_copied(&self) -> bool {
+        matches!(self, Self::Copied(_))
+    }
+
     /// Some of the bytes, to be put by an operation of their own.
     pub fn part(&self, range: std::ops::Range<usize>) -> Option<OriginBuffer<'_>> {
         let bytes = self.bytes().get(range)?;
         Some(match self {
             Self::Scope(_) => OriginBuffer::Scope(bytes),
+            Self::Copied(_) => OriginBuffer::Copied(bytes),
             Self::Owned(_) | Self::Vector(_) => OriginBuffer::owned(bytes),
         })
     }
 
     /// What the operation must keep until it is complete.
+    #[inline]
     pub fn keep(&self) -> Option<Keep> {
         match self {
-            Self::Scope(_) => None,
+            Self::Scope(_) | Self::Copied(_) => None,
             Self::Owned(bytes) => Some(Keep::Bytes(bytes.clone())),
             Self::Vector(bytes) => Some(Keep::Vector(bytes.vector.clone())),
         }
@@ -374,7 +391,14 @@ impl<'a> ResultBuffer<'a> {
         self.vector.clone().map(Keep::Vector)
     }
 
+    /// Whether the operation owns the buffer.
+    #[inline]
+    pub fn is_owned(&self) -> bool {
+        self.vector.is_some()
+    }
+
     /// Length in bytes.
+    #[inline]
     pub fn len(&self) -> usize {
         self.len
     }

@@ -196,7 +196,8 @@ macro_rules! row {
 
 fn measure(job: &Job, c: &C, level: c_int) -> transom::Result<Vec<Row>> {
     let (scoped, explicit) = (job.allocate::<i64>(8)?, job.allocate::<i64>(8)?);
-    let rma = if level == MULTIPLE { explicit.explicit_shared() } else { explicit.explicit() };
+    explicit.promise_threads(level != MULTIPLE);
+    let rma = explicit.explicit();
     rma.lock_all(Assert::NONE)?;
     let (value, mut old, mut mutable, mut got) = ([7i64], 0i64, 7i64, [0i64]);
     let rows = scoped.lock_all(|epoch| {

@@ -2,6 +2,7 @@
 //! windows expose their memory and lock words to it ([`exposure`]), and its agent applies what messages ask for.
 
 mod agent;
+mod awaited;
 mod exposure;
 mod line;
 pub(crate) mod mail;
@@ -30,7 +31,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
-use transom_transport::{Event, Posted, Transport};
+use transom_transport::{Completion, Event, Posted, Transport};
 use zerocopy::IntoBytes;
 
 pub(crate) use agent::{agent_abandon, agent_recheck, pack_bytes, unpack_bytes};
@@ -55,6 +56,9 @@ use outbox::Outbox;
 use progress::Progress;
 use pull::Pulls;
 use tasks::Tasks;
+
+/// Polls for one operation of one transport between two that look at all transports.
+const POLLS_FOR_ONE: u64 = 16;
 
 /// What the ranks of one process share.
 #[derive(Debug, Clone, Default)]
@@ -189,20 +193,10 @@ impl Engine {
         let Some(polling) = self.polling.try_lock() else { return Ok(0) };
         let mut found = if self.has_waiting() { self.post_waiting() } else { 0 };
         for transport in self.routes.transports() {
-            found += transport
-                .progress(&mut |event| match event {
-                    Event::Complete(completion) => {
-                        let ended = self.pendings.complete(completion);
-                        if let Some(over) = ended.over {
-                            over.act(self);
-                        }
-                        if let Some((pull, succeeded)) = ended.pull {
-                            pull.finish(self, succeeded);
-                        }
-                    }
-                    Event::Message(message) => self.receive(message),
-                })
-                .map_err(|e| self.broken(&**transport, &e))?;
+            match transport.progress(&mut |event| self.take(event)) {
+                Ok(some) => found += some,
+                Err(error) => return Err(self.broken(&**transport, &error)),
+            }
         }
         self.drive(found);
         if found > 0 {
@@ -211,6 +205,62 @@ impl Engine {
         drop(polling);
         self.wake();
         Ok(found)
+    }
+
+    /// [`Engine::poll`] for who waits for an operation of `transport`: if its end is all that has come there, no more is looked
+    /// at, but now and then.
+    #[inline(always)]
+    fn poll_one(&self, transport: &dyn Transport) -> Result<()> {
+        let others =
+            self.routes.transports().len() > 1 && self.progress.events().is_multiple_of(POLLS_FOR_ONE);
+        if !others
+            && !self.has_waiting()
+            && let Some(polling) = self.polling.try_lock()
+        {
+            match transport.progress_one() {
+                Ok(Some((context, value))) => {
+                    self.succeed(context, value);
+                    self.drive(1);
+                    self.progress.announce();
+                    drop(polling);
+                    self.wake();
+                    return Ok(());
+                }
+                Ok(None) => {}
+                Err(error) => return Err(self.broken(transport, &error)),
+            }
+        }
+        self.poll().map(drop)
+    }
+
+    /// Something that a transport has found.
+    #[inline]
+    fn take(&self, event: Event<'_>) {
+        match event {
+            Event::Complete(Completion { context, value, result: Ok(()) }) => self.succeed(context, value),
+            Event::Complete(completion) => self.end(completion),
+            Event::Message(message) => self.receive(message),
+        }
+    }
+
+    /// An operation has succeeded.
+    #[inline(always)]
+    fn succeed(&self, context: u64, value: u64) {
+        if !self.pendings.succeed(context, value) {
+            self.end(Completion { context, value, result: Ok(()) });
+        }
+    }
+
+    /// An operation has ended: with a table entry, or by an error.
+    #[inline(never)]
+    fn end(&self, completion: Completion) {
+        let ended = self.pendings.complete(completion);
+        if let Some(over) = ended.over {
+            over.act(self);
+        }
+        if let Some((pull, succeeded)) = ended.pull {
+            pull.finish(self, succeeded);
+        }
     }
 
     /// Whether something waits for room in a queue.
@@ -235,6 +285,7 @@ impl Engine {
         self.outbox.flush(&self.routes) + self.pulls.retry(self) + self.mail.errands.retry(self)
     }
 
+    #[cold]
     fn broken(&self, transport: &dyn Transport, error: &transom_transport::TransportError) -> Error {
         let error = Error::transport("progress", error).at_rank(self.rank);
         tracing::error!(transport = transport.name(), %error, "transport is broken");

@@ -3,9 +3,10 @@
 use std::cell::Cell;
 
 use slab::Slab;
-use transom_transport::{Completion, TransportError};
+use transom_transport::{Completion, TransportError, TransportResult};
 
 use super::Engine;
+use super::awaited::{Slot, Slots};
 use super::pull::Pull;
 use super::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering};
 use super::targets::{Target, Targets};
@@ -76,10 +77,13 @@ impl TargetState {
     }
 
     /// Takes the first error since the last call.
+    #[inline]
     pub fn take_error(&self) -> Option<TransportError> {
-        if !self.failed.load(Ordering::Acquire) {
-            return None;
-        }
+        if self.failed.load(Ordering::Acquire) { self.take_first_error() } else { None }
+    }
+
+    #[cold]
+    fn take_first_error(&self) -> Option<TransportError> {
         let mut error = self.error.lock();
         self.failed.store(false, Ordering::Relaxed);
         error.take()
@@ -205,14 +209,47 @@ pub(crate) struct Pending {
     pub value: Option<(Arc<[AtomicU64]>, usize)>,
 }
 
-/// Set in the contexts of plain operations, below which is their target's number. Others have an entry of that number.
+/// Set in the contexts of plain operations, below which is their target's number, and in those of operations that a caller waits
+/// for alone, below which is their slot. Others have an entry of the context's number.
 const PLAIN: u64 = 1 << 63;
+const AWAITED: u64 = 1 << 62;
+
+/// The slot of an operation that a caller waits for alone.
+#[inline(always)]
+fn slot_of(context: u64) -> Option<u32> {
+    (context & (PLAIN | AWAITED) == AWAITED).then_some(context as u32)
+}
 
 /// All operations under way.
 #[derive(Debug, Default)]
 pub(crate) struct Pendings {
     entries: Mutex<Slab<Pending>>,
     targets: Arc<Targets>,
+    slots: Slots,
+}
+
+/// An operation that its caller waits for alone.
+pub(crate) struct Awaited<'a> {
+    slots: &'a Slots,
+    slot: u32,
+    place: &'a Slot,
+    /// The transport's context for it.
+    pub context: u64,
+}
+
+impl Awaited<'_> {
+    /// What it has found, if it has ended.
+    #[inline(always)]
+    pub fn outcome(&self) -> Option<TransportResult<u64>> {
+        self.place.outcome()
+    }
+}
+
+impl Drop for Awaited<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.slots.leave(self.slot, self.place);
+    }
 }
 
 impl Pendings {
@@ -242,8 +279,20 @@ impl Pendings {
         }
     }
 
-    /// The operation ended at once, or was not taken: gives it back, if it is no plain one.
+    /// Notes an operation whose caller waits for it, and needs nothing else. None if too many do. It is not counted at its
+    /// target, since no flush need wait for it: its caller does, and keeps its buffer.
+    #[inline]
+    pub fn begin_awaited(&self) -> Option<Awaited<'_>> {
+        let (slot, place) = self.slots.take()?;
+        Some(Awaited { slots: &self.slots, slot, place, context: AWAITED | u64::from(slot) })
+    }
+
+    /// The operation ended at once, or was not taken: gives it back, if it has a table entry.
     pub fn cancel(&self, context: u64) -> Option<Pending> {
+        if let Some(slot) = slot_of(context) {
+            self.slots.succeed(slot, 0);
+            return None;
+        }
         if let Some(target) = self.plain(context) {
             target.end();
             return None;
@@ -254,20 +303,44 @@ impl Pendings {
     }
 
     /// The target of a plain operation.
-    #[inline]
+    #[inline(always)]
     fn plain(&self, context: u64) -> Option<&TargetState> {
         if context & PLAIN == 0 { None } else { self.targets.get(context as u32) }
     }
 
+    /// A transport reports the success of an operation. Whether it had no table entry: then nothing is left to be done.
+    #[must_use]
+    #[inline(always)]
+    pub fn succeed(&self, context: u64, value: u64) -> bool {
+        if let Some(target) = self.plain(context) {
+            target.end();
+            return true;
+        }
+        match slot_of(context) {
+            Some(slot) => {
+                self.slots.succeed(slot, value);
+                true
+            }
+            None => false,
+        }
+    }
+
     /// A transport reports the end of an operation. Returns what is to be done now.
     #[must_use]
-    #[inline]
     pub fn complete(&self, completion: Completion) -> Ended {
-        let Some(target) = self.plain(completion.context) else { return self.complete_entry(completion) };
-        if let Err(error) = completion.result {
+        let error = match completion.result {
+            Ok(()) if self.succeed(completion.context, completion.value) => return Ended::default(),
+            Ok(()) => return self.complete_entry(completion),
+            Err(error) => error,
+        };
+        if let Some(target) = self.plain(completion.context) {
             target.fail(error);
+            target.end();
+        } else if let Some(slot) = slot_of(completion.context) {
+            self.slots.fail(slot, error);
+        } else {
+            return self.complete_entry(Completion { result: Err(error), ..completion });
         }
-        target.end();
         Ended::default()
     }
 

@@ -63,6 +63,7 @@ pub(super) struct Progress {
 pub(super) struct Inside<'a>(&'a Progress);
 
 impl Drop for Inside<'_> {
+    #[inline]
     fn drop(&mut self) {
         self.0.callers.fetch_sub(1, Ordering::Release);
     }
@@ -84,6 +85,7 @@ impl Progress {
         })
     }
 
+    #[inline]
     pub fn enter(&self) -> Inside<'_> {
         self.callers.fetch_add(1 << 32 | 1, Ordering::AcqRel);
         Inside(self)
@@ -103,13 +105,20 @@ impl Progress {
     }
 
     /// Something was found: whoever waits for it looks again.
+    #[inline]
     pub fn announce(&self) {
         self.events.fetch_add(1, Ordering::SeqCst);
         if self.listeners.load(Ordering::SeqCst) > 0 {
-            // Under the lock, so that a listener between its look at `events` and its wait is not missed.
-            let _state = self.state.lock();
-            self.changed.notify_all();
+            self.call();
         }
+    }
+
+    /// Makes those who wait for an announcement look.
+    #[cold]
+    fn call(&self) {
+        // Under the lock, so that a listener between its look at `events` and its wait is not missed.
+        let _state = self.state.lock();
+        self.changed.notify_all();
     }
 
     /// Makes every sleeper look again.

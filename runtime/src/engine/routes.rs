@@ -11,8 +11,8 @@ pub(crate) type Registered = (Vec<Box<dyn Region>>, Vec<(String, Vec<u8>)>);
 #[derive(Debug)]
 pub(crate) struct Routes {
     transports: Vec<Arc<dyn Transport>>,
-    /// What each can do.
-    capabilities: Vec<Capabilities>,
+    /// Each with what it can do.
+    ways: Vec<(Arc<dyn Transport>, Capabilities)>,
     /// For each rank the index of its transport.
     of_peer: Vec<u8>,
     /// Index of the transport whose device has atomics.
@@ -29,9 +29,9 @@ pub(crate) struct Route<'a> {
 impl Routes {
     /// `of_peer` holds an index into `transports` for each rank.
     pub fn new(transports: Vec<Arc<dyn Transport>>, of_peer: Vec<u8>) -> Self {
-        let capabilities: Vec<_> = transports.iter().map(|t| t.capabilities().clone()).collect();
-        let device = capabilities.iter().position(|c| c.atomics != AtomicScope::None);
-        Self { transports, capabilities, of_peer, device }
+        let ways: Vec<_> = transports.iter().map(|t| (t.clone(), t.capabilities().clone())).collect();
+        let device = ways.iter().position(|(_, c)| c.atomics != AtomicScope::None);
+        Self { transports, ways, of_peer, device }
     }
 
     /// Number of ranks.
@@ -76,10 +76,10 @@ impl Routes {
     }
 
     /// The way to a peer of the job.
-    #[inline]
+    #[inline(always)]
     pub fn route(&self, peer: usize) -> Route<'_> {
-        let index = self.index(peer);
-        Route { transport: &*self.transports[index], capabilities: &self.capabilities[index] }
+        let (transport, capabilities) = &self.ways[self.index(peer)];
+        Route { transport: &**transport, capabilities }
     }
 
     /// Ranks that share this rank's cores, as far as is known: those that shared memory reaches.

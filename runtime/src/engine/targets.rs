@@ -16,6 +16,8 @@ type Bucket = OnceLock<Box<[OnceLock<Arc<TargetState>>]>>;
 /// All states that have a number. Looking one up takes no lock.
 #[derive(Debug)]
 pub(super) struct Targets {
+    /// The states with the lowest numbers, where most look-ups end; bucket 0 is not used.
+    first: [OnceLock<Arc<TargetState>>; FIRST],
     buckets: [Bucket; BUCKETS],
     numbers: Mutex<Numbers>,
 }
@@ -39,7 +41,11 @@ pub(crate) struct Target {
 
 impl Default for Targets {
     fn default() -> Self {
-        Self { buckets: std::array::from_fn(|_| OnceLock::new()), numbers: Mutex::default() }
+        Self {
+            first: std::array::from_fn(|_| OnceLock::new()),
+            buckets: std::array::from_fn(|_| OnceLock::new()),
+            numbers: Mutex::default(),
+        }
     }
 }
 
@@ -63,6 +69,9 @@ impl Targets {
     }
 
     fn make(&self, number: u32) -> Option<Arc<TargetState>> {
+        if let Some(first) = self.first.get(number as usize) {
+            return Some(first.get_or_init(Arc::default).clone());
+        }
         let (bucket, at) = place(number);
         let bucket_of = || (0..FIRST << bucket).map(|_| OnceLock::new()).collect();
         let bucket = self.buckets.get(bucket)?.get_or_init(bucket_of);
@@ -72,6 +81,9 @@ impl Targets {
     /// The state of that number, if there is one.
     #[inline]
     pub fn get(&self, number: u32) -> Option<&TargetState> {
+        if let Some(first) = self.first.get(number as usize) {
+            return Some(first.get()?);
+        }
         let (bucket, at) = place(number);
         Some(self.buckets.get(bucket)?.get()?.get(at)?.get()?)
     }

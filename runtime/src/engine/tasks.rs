@@ -69,11 +69,21 @@ impl Tasks {
     }
 
     /// Polls every task.
+    #[inline(never)]
     fn drive(&self) {
         let mut tasks = self.tasks.lock();
         let mut context = Context::from_waker(Waker::noop());
         tasks.retain_mut(|task| task.as_mut().poll(&mut context).is_pending());
         self.len.store(tasks.len(), Ordering::Release);
+    }
+
+    /// Wakes those whose promises were kept.
+    #[cold]
+    fn wake_up(&self) {
+        if self.woken.swap(false, Ordering::AcqRel) {
+            let wakers = std::mem::take(&mut *self.wakeups.lock());
+            wakers.into_iter().for_each(Waker::wake);
+        }
     }
 
     /// Whether tasks of the user's await something.
@@ -98,6 +108,7 @@ impl Engine {
     }
 
     /// Drives what may go on.
+    #[inline]
     pub(super) fn drive(&self, found: usize) {
         if !self.tasks.is_empty() && (found > 0 || self.tasks.are_full()) {
             self.tasks.drive();
@@ -105,11 +116,11 @@ impl Engine {
     }
 
     /// Wakes those whose promises were kept. No lock may be held.
+    #[inline]
     pub fn wake(&self) {
         // Looked at first: a swap takes the cache line from others, and there is rarely anybody.
-        if self.tasks.woken.load(Ordering::Acquire) && self.tasks.woken.swap(false, Ordering::AcqRel) {
-            let wakers = std::mem::take(&mut *self.tasks.wakeups.lock());
-            wakers.into_iter().for_each(Waker::wake);
+        if self.tasks.woken.load(Ordering::Acquire) {
+            self.tasks.wake_up();
         }
     }
 

@@ -3,6 +3,8 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
+use transom_transport::Transport;
+
 use super::Engine;
 use super::patience::{Idle, Step};
 use crate::{Class, Error, Result};
@@ -35,6 +37,36 @@ impl Engine {
         mut ready: impl FnMut() -> Option<Result<R>>,
     ) -> Result<R> {
         self.wait(operation, what, nap.unwrap_or(LONG_NAP), None, |_| ready())
+    }
+
+    /// [`Engine::wait_until`] for operations of `transport`, which may have ended already: the first poll is made in place.
+    #[inline]
+    pub fn wait_briefly<R>(
+        &self,
+        operation: &'static str,
+        transport: &dyn Transport,
+        what: &dyn Fn() -> String,
+        mut ready: impl FnMut() -> Option<R>,
+    ) -> Result<R> {
+        let inside = self.progress.enter();
+        self.poll_one(transport)?;
+        drop(inside);
+        match ready() {
+            Some(result) => Ok(result),
+            None => self.wait_on(operation, what, ready),
+        }
+    }
+
+    /// The rest of [`Engine::wait_briefly`].
+    #[cold]
+    #[inline(never)]
+    fn wait_on<R>(
+        &self,
+        operation: &'static str,
+        what: &dyn Fn() -> String,
+        mut ready: impl FnMut() -> Option<R>,
+    ) -> Result<R> {
+        self.wait_until(operation, what, None, || ready().map(Ok))
     }
 
     /// The same for words that ranks of this node raise, which are no events: who raises one rings if this rank is seen to

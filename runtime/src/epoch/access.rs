@@ -46,9 +46,7 @@ impl Access<'_> {
 
     #[inline(never)]
     fn put_described(self, target: usize, displacement: usize, bytes: &[u8], copies: bool) -> Result<()> {
-        // Mapped memory is written by the call.
-        let copies = copies && !self.core.is_mapped(target);
-        let origin = if copies { OriginBuffer::owned(bytes) } else { OriginBuffer::of_scope(bytes) };
+        let origin = if copies { OriginBuffer::Copied(bytes) } else { OriginBuffer::of_scope(bytes) };
         self.perform(Description::put(target, displacement, origin), Completion::Flush)
     }
 

@@ -64,6 +64,7 @@ fn start_arrival(core: &Core, operation: &'static str, target: usize, peer: &Pee
 }
 
 /// Waits until all operations to `target` are complete there; `confirmation` is of [`start_complete`].
+#[inline]
 pub(crate) fn complete(
     core: &Core,
     operation: &'static str,
@@ -71,20 +72,38 @@ pub(crate) fn complete(
     peer: &Peer,
     confirmation: Option<&Confirmation>,
 ) -> Result<()> {
-    let engine = &core.member.engine;
-    let state = &peer.state;
-    if !state.is_idle() {
-        let what = || format!("operations to rank {target} to complete");
-        engine.wait_until(operation, &what, None, || state.is_idle().then_some(Ok(())))?;
+    if !peer.state.is_idle() {
+        await_idle(core, operation, target, peer)?;
     }
-    if let Some(Confirmation { request, sent }) = confirmation {
-        engine.await_reply(operation, target, request)?;
-        state.confirm(*sent);
+    if let Some(confirmation) = confirmation {
+        await_confirmation(core, operation, target, peer, confirmation)?;
     }
-    match state.take_error() {
+    match peer.state.take_error() {
         Some(error) => Err(core.failed(operation, target, &error)),
         None => Ok(()),
     }
+}
+
+/// Waits until nothing is under way at a target.
+#[inline(never)]
+fn await_idle(core: &Core, operation: &'static str, target: usize, peer: &Peer) -> Result<()> {
+    let engine = &core.member.engine;
+    let transport = engine.routes.to(peer.world);
+    let what = || format!("operations to rank {target} to complete");
+    engine.wait_briefly(operation, transport, &what, || peer.state.is_idle().then_some(()))
+}
+
+#[inline(never)]
+fn await_confirmation(
+    core: &Core,
+    operation: &'static str,
+    target: usize,
+    peer: &Peer,
+    Confirmation { request, sent }: &Confirmation,
+) -> Result<()> {
+    core.member.engine.await_reply(operation, target, request)?;
+    peer.state.confirm(*sent);
+    Ok(())
 }
 
 /// Operations could not be completed, but their buffers are about to go: ends all traffic of this rank.

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use transom_transport::{
-    DataType, NativeAtomic, Posted, ReduceOp, Remote, Transport, TransportError, reduce_valid, reduce_word,
+    DataType, NativeAtomic, Posted, ReduceOp, Remote, Transport, TransportError, TransportResult,
+    reduce_valid, reduce_word,
 };
 
 use super::description::Accumulate;
@@ -51,8 +52,7 @@ impl Core {
         self.words_of_device(place, ahead)
     }
 
-    #[cold]
-    #[inline(never)]
+    #[inline]
     fn words_of_device<'a>(&'a self, place: &Place<'a>, ahead: usize) -> Result<Option<Words<'a>>> {
         if self.domain == Domain::Both && place.remote.direct.is_some() {
             return Ok(None);
@@ -136,15 +136,19 @@ pub(super) fn compare_swap(
     Ok(())
 }
 
+#[inline(always)]
 fn check(core: &Core, place: &Place<'_>, op: ReduceOp, ty: DataType, bytes: usize) -> Result<()> {
-    if reduce_valid(op, ty) && bytes.is_multiple_of(WORD) {
-        return Ok(());
-    }
+    if reduce_valid(op, ty) && bytes.is_multiple_of(WORD) { Ok(()) } else { undefined(core, place, op, ty) }
+}
+
+#[cold]
+fn undefined(core: &Core, place: &Place<'_>, op: ReduceOp, ty: DataType) -> Result<()> {
     let undefined = TransportError::Undefined { operation: format!("{op:?}"), ty };
     Err(core.failed(place.operation, place.target, &undefined))
 }
 
 /// The one atomic that does it, if there is one.
+#[inline(always)]
 fn single(op: ReduceOp, ty: DataType) -> Option<fn(u64) -> NativeAtomic> {
     match op {
         ReduceOp::NoOp => Some(|_| NativeAtomic::FetchAdd(0)),
@@ -154,11 +158,13 @@ fn single(op: ReduceOp, ty: DataType) -> Option<fn(u64) -> NativeAtomic> {
 }
 
 /// Whether an addition of the device is this operation.
+#[inline(always)]
 fn is_sum(op: ReduceOp, ty: DataType) -> bool {
     op == ReduceOp::Sum && path(Some(op), ty) == Path::Hardware
 }
 
 /// How the device does it.
+#[inline(always)]
 pub(super) fn path(op: Option<ReduceOp>, ty: DataType) -> Path {
     device_path(op, ty, true)
 }
@@ -173,6 +179,19 @@ type Slot<'a> = (&'a Arc<[AtomicU64]>, usize);
 impl Words<'_> {
     /// Does one atomic, on the first element; returns what was there.
     fn one(&self, core: &Core, place: &Place<'_>, atomic: NativeAtomic) -> Result<u64> {
+        let engine = &core.member.engine;
+        let Some(awaited) = engine.pendings.begin_awaited() else {
+            return self.one_counted(core, place, atomic);
+        };
+        self.issue(core, place, self.offset, atomic, awaited.context)?;
+        let what = || format!("atomics at rank {}", place.target);
+        let found = engine.wait_briefly(place.operation, self.device, &what, || awaited.outcome())?;
+        found.map_err(|error| core.failed(place.operation, place.target, &error))
+    }
+
+    /// The same, where many callers wait for theirs already.
+    #[cold]
+    fn one_counted(&self, core: &Core, place: &Place<'_>, atomic: NativeAtomic) -> Result<u64> {
         let count = Countdown::brief();
         let posted = self.post(core, place, 0, atomic, Some((&count, None)));
         let finished = self.finish(core, place, posted, &count);
@@ -268,22 +287,59 @@ impl Words<'_> {
             }
             None => engine.pendings.begin_plain(state),
         };
-        let offset = self.offset + element * WORD;
-        let attempt = || match self.device.atomic(self.remote, offset, atomic, context) {
-            Ok(Posted::Again) => None,
-            Ok(posted) => Some(Ok(posted)),
-            Err(error) => Some(Err(core.failed(place.operation, place.target, &error))),
+        let issued = self.issue(core, place, self.offset + element * WORD, atomic, context);
+        if let Some((count, _)) = fetching
+            && !matches!(issued, Ok(Posted::Pending))
+        {
+            over(engine, count);
+        }
+        issued.map(drop)
+    }
+
+    /// Has the device start an atomic at an offset, making room for it by progress. What is not under way then is over.
+    #[inline]
+    fn issue(
+        &self,
+        core: &Core,
+        place: &Place<'_>,
+        offset: usize,
+        atomic: NativeAtomic,
+        context: u64,
+    ) -> Result<Posted> {
+        match self.device.atomic(self.remote, offset, atomic, context) {
+            Ok(Posted::Pending) => Ok(Posted::Pending),
+            posted => self.issue_otherwise(core, place, offset, atomic, context, posted),
+        }
+    }
+
+    /// The device has refused an atomic, or has no room for it now.
+    #[cold]
+    fn issue_otherwise(
+        &self,
+        core: &Core,
+        place: &Place<'_>,
+        offset: usize,
+        atomic: NativeAtomic,
+        context: u64,
+        first: TransportResult<Posted>,
+    ) -> Result<Posted> {
+        let engine = &core.member.engine;
+        let failed = |error| core.failed(place.operation, place.target, &error);
+        let posted = match first {
+            Ok(Posted::Again) => {
+                let what = || format!("room in the queue to rank {}", place.target);
+                let attempt = || match self.device.atomic(self.remote, offset, atomic, context) {
+                    Ok(Posted::Again) => None,
+                    posted => Some(posted.map_err(failed)),
+                };
+                let nap = Some(std::time::Duration::from_micros(100));
+                engine.wait_until(place.operation, &what, nap, attempt)
+            }
+            posted => posted.map_err(failed),
         };
-        let posted = attempt().unwrap_or_else(|| {
-            let what = || format!("room in the queue to rank {}", place.target);
-            engine.wait_until(place.operation, &what, Some(std::time::Duration::from_micros(100)), attempt)
-        });
         if !matches!(posted, Ok(Posted::Pending)) {
             engine.pendings.cancel(context);
-            if let Some((count, _)) = fetching {
-                over(engine, count);
-            }
         }
-        posted.map(drop)
+        posted
     }
 }

@@ -16,6 +16,7 @@ mod pipeline;
 mod place;
 mod regions;
 mod request;
+mod single;
 mod transfer;
 
 pub(crate) use completion::{abandon, complete, start_complete};

@@ -7,7 +7,9 @@ use super::description::{Accumulate, Action, Completion, Description};
 use super::path::Way;
 use super::place::{Place, is_one_run};
 use super::request::Later;
-use super::{agent, check_local, check_signatures, device, list, mapped, message, packed, regions, transfer};
+use super::{
+    agent, check_local, check_signatures, device, list, mapped, message, packed, regions, single, transfer,
+};
 use crate::window::Core;
 use crate::{Class, Result};
 
@@ -22,6 +24,11 @@ pub(crate) fn perform(core: &Core, mut operation: Description<'_>, completion: C
     };
     let way = core.choose(&place, &operation)?;
     match &operation.action {
+        Action::Get { result, to: None }
+            if matches!((way, completion), (Way::Transfer, Completion::Call)) =>
+        {
+            single::get_now(core, &place, result)
+        }
         Action::Get { .. } if matches!(completion, Completion::Call) && !place.is_mapped() => {
             transfer::awaited(core, &place, |later| issue(core, &place, way, &mut operation, Some(later)))
         }
@@ -75,7 +82,7 @@ fn issue(
     let layout = operation.layout;
     match &mut operation.action {
         Action::Put { origin, from } => {
-            let (whole, layouts) = (origin.bytes().len(), from.zip(layout));
+            let layouts = from.zip(layout);
             match (way, layouts) {
                 (Way::Mapped(memory), None) => mapped::put(core, place, memory, origin.bytes()),
                 (Way::Mapped(memory), Some(layouts)) => {
@@ -85,11 +92,11 @@ fn issue(
                 (Way::Pieces, Some(layouts)) => transfer::put_pieces(core, place, origin, layouts, later),
                 (Way::Packed, Some(layouts)) => packed::put(core, place, origin.bytes(), layouts),
                 (Way::Message, None) => message::put(core, place, origin.bytes()),
-                _ => transfer::put_piece(core, place, origin, (0, 0, whole), later),
+                _ => single::put(core, place, origin, later),
             }
         }
         Action::Get { result, to } => {
-            let (whole, layouts) = (result.len(), to.zip(layout));
+            let layouts = to.zip(layout);
             match (way, layouts) {
                 (Way::Mapped(memory), None) => mapped::get(core, place, memory, result.bytes_mut()),
                 (Way::Mapped(memory), Some(layouts)) => {
@@ -99,7 +106,7 @@ fn issue(
                 (Way::Pieces, Some(layouts)) => transfer::get_pieces(core, place, result, layouts, later),
                 (Way::Packed, Some(layouts)) => packed::get(core, place, result, layouts, later),
                 (Way::Message, None) => message::get(core, place, result.bytes_mut()),
-                _ => transfer::get_piece(core, place, result, (0, 0, whole), later),
+                _ => single::get(core, place, result, later),
             }
         }
         Action::Accumulate { what, fetched } => {

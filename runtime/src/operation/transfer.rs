@@ -25,6 +25,14 @@ pub(super) fn put_piece(
     (start, ahead, bytes): (usize, usize, usize),
     later: Option<&Later>,
 ) -> Result<()> {
+    let copied;
+    let origin = match origin {
+        OriginBuffer::Copied(bytes) => {
+            copied = OriginBuffer::owned(bytes);
+            &copied
+        }
+        kept => kept,
+    };
     let route = core.member.engine.routes.route(place.peer.world);
     pieces(route.capabilities.max_transfer, bytes, |from, len| {
         post(core, place, route, (origin.keep(), later), |context| {
@@ -184,34 +192,35 @@ fn post(
     match request(context) {
         Ok(Posted::Pending) => Ok(()),
         posted => {
-            let again = matches!(posted, Ok(Posted::Again));
-            if again {
+            if matches!(posted, Ok(Posted::Again)) {
                 drop(revoked);
             }
-            let posted = if again { None } else { Some(posted) };
             posted_otherwise(core, (place.operation, place.target), (context, count), posted, &request)
         }
     }
 }
 
-/// A work request was done at once (`posted`), failed, or was not taken: then it waits for room.
+/// A work request was done at once, failed, or was not taken (`posted`): then it waits for room.
 #[inline(never)]
-fn posted_otherwise(
+pub(super) fn posted_otherwise(
     core: &Core,
     (operation, target): (&'static str, usize),
     (context, count): (u64, Option<&Arc<Countdown>>),
-    posted: Option<TransportResult<Posted>>,
+    posted: TransportResult<Posted>,
     request: &dyn Fn(u64) -> TransportResult<Posted>,
 ) -> Result<()> {
     let engine = &core.member.engine;
     let failed = |e| core.failed(operation, target, &e);
-    let posted = posted.map(|posted| posted.map_err(failed)).unwrap_or_else(|| {
-        let what = || format!("room in the queue to rank {target}");
-        engine.wait_until(operation, &what, Some(Duration::from_micros(100)), || match request(context) {
-            Ok(Posted::Again) => None,
-            posted => Some(posted.map_err(failed)),
-        })
-    });
+    let posted = match posted {
+        Ok(Posted::Again) => {
+            let what = || format!("room in the queue to rank {target}");
+            engine.wait_until(operation, &what, Some(Duration::from_micros(100)), || match request(context) {
+                Ok(Posted::Again) => None,
+                posted => Some(posted.map_err(failed)),
+            })
+        }
+        posted => posted.map_err(failed),
+    };
     if !matches!(posted, Ok(Posted::Pending)) {
         engine.pendings.cancel(context);
         if let Some(count) = count {

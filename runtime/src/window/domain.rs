@@ -111,6 +111,7 @@ pub(crate) fn is_devices(ty: DataType, all: bool) -> bool {
 /// device's: [`Path::Hardware`] (one atomic of the device), [`Path::Assisted`] (a loop around its compare-and-swap) or
 /// [`Path::Agent`] (the target's agent, by CPU atomics). `None` stands for compare-and-swap. `all`: the hint
 /// `transom_atomics` is `nic`, and elements of 8 bytes of any type are the device's.
+#[inline]
 pub fn device_path(op: Option<ReduceOp>, ty: DataType, all: bool) -> Path {
     match op {
         _ if !is_devices(ty, all) => Path::Agent,

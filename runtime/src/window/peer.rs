@@ -168,18 +168,29 @@ impl Core {
     }
 
     /// The peer's memory as this rank's device reaches it, in a window whose elements it updates.
+    #[inline]
     pub fn device_remote<'a>(
         &self,
         operation: &'static str,
         target: usize,
         peer: &'a Peer,
     ) -> Result<Option<&'a Remote>> {
-        if peer.device.get().is_none() {
-            let Some(remote) = self.peers.attach_device(target) else { return Ok(None) };
-            let remote = remote.map_err(|e| self.failed(operation, target, &e))?;
-            peer.device.get_or_init(|| remote);
+        match peer.device.get() {
+            Some(remote) => Ok(Some(remote)),
+            None => self.attach_device(operation, target, peer),
         }
-        Ok(peer.device.get())
+    }
+
+    #[cold]
+    fn attach_device<'a>(
+        &self,
+        operation: &'static str,
+        target: usize,
+        peer: &'a Peer,
+    ) -> Result<Option<&'a Remote>> {
+        let Some(remote) = self.peers.attach_device(target) else { return Ok(None) };
+        let remote = remote.map_err(|e| self.failed(operation, target, &e))?;
+        Ok(Some(peer.device.get_or_init(|| remote)))
     }
 
     #[cold]

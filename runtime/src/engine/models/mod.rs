@@ -3,6 +3,9 @@
 #![allow(clippy::duplicate_mod, reason = "the point of it")]
 #![allow(dead_code, unreachable_pub, reason = "a model uses a part of each table")]
 
+#[path = "../awaited.rs"]
+mod awaited;
+mod awaiting;
 mod detach;
 mod flush;
 mod grant;

@@ -1,0 +1,139 @@
+//! Transfers that one work request does, and that need nothing but to be counted until their end: most of them.
+
+use transom_transport::{Posted, Remote, TransportResult};
+
+use super::place::Place;
+use super::request::Later;
+use super::transfer::{awaited, get_piece, posted_otherwise, put_piece};
+use crate::Result;
+use crate::engine::Route;
+use crate::memory::{self, OriginBuffer, ResultBuffer};
+use crate::window::{Core, Reach};
+
+/// The way of such a transfer, if it is one.
+#[inline(always)]
+fn way<'a>(core: &'a Core, place: &'a Place<'_>, len: usize) -> Option<(Route<'a>, &'a Remote)> {
+    let route = core.member.engine.routes.route(place.peer.world);
+    let capabilities = route.capabilities;
+    let one = len.wrapping_sub(1) < capabilities.max_transfer;
+    match &place.remote {
+        // Of attached memory the target may take some away.
+        Reach::Fixed(remote) if one && capabilities.rma && !capabilities.immediate => Some((route, remote)),
+        _ => None,
+    }
+}
+
+/// Starts a put of all of `origin`.
+#[inline]
+pub(super) fn put(
+    core: &Core,
+    place: &Place<'_>,
+    origin: &OriginBuffer<'_>,
+    later: Option<&Later>,
+) -> Result<()> {
+    let bytes = origin.bytes().len();
+    let copies = match origin {
+        OriginBuffer::Scope(_) => false,
+        OriginBuffer::Copied(_) => true,
+        OriginBuffer::Owned(_) | OriginBuffer::Vector(_) => {
+            return put_piece(core, place, origin, (0, 0, bytes), later);
+        }
+    };
+    let Some((route, remote)) = way(core, place, bytes)
+        .filter(|(route, _)| later.is_none() && (!copies || bytes <= route.capabilities.copied_put))
+    else {
+        return put_piece(core, place, origin, (0, 0, bytes), later);
+    };
+    let context = core.member.engine.pendings.begin_plain(&place.peer.state);
+    let posted = if copies {
+        route.transport.put_copy(remote, place.offset, origin.bytes(), context)
+    } else {
+        memory::put(route.transport, remote, place.offset, origin, 0, bytes, context)
+    };
+    match posted {
+        Ok(Posted::Pending) => Ok(()),
+        posted => put_otherwise(core, place, (origin, copies), context, posted),
+    }
+}
+
+/// A put was not just posted.
+#[cold]
+fn put_otherwise(
+    core: &Core,
+    place: &Place<'_>,
+    (origin, copies): (&OriginBuffer<'_>, bool),
+    context: u64,
+    posted: TransportResult<Posted>,
+) -> Result<()> {
+    let route = core.member.engine.routes.route(place.peer.world);
+    posted_otherwise(core, (place.operation, place.target), (context, None), posted, &|context| {
+        if copies {
+            return route.transport.put_copy(&place.remote, place.offset, origin.bytes(), context);
+        }
+        memory::put(route.transport, &place.remote, place.offset, origin, 0, origin.bytes().len(), context)
+    })
+}
+
+/// Starts a get to all of `result`.
+#[inline]
+pub(super) fn get(
+    core: &Core,
+    place: &Place<'_>,
+    result: &ResultBuffer<'_>,
+    later: Option<&Later>,
+) -> Result<()> {
+    let bytes = result.len();
+    if result.is_owned() || later.is_some() {
+        return get_piece(core, place, result, (0, 0, bytes), later);
+    }
+    let Some((route, remote)) = way(core, place, bytes) else {
+        return get_piece(core, place, result, (0, 0, bytes), later);
+    };
+    let context = core.member.engine.pendings.begin_plain(&place.peer.state);
+    match memory::get(route.transport, remote, place.offset, result, 0, bytes, context) {
+        Ok(Posted::Pending) => Ok(()),
+        posted => get_otherwise(core, place, result, context, posted),
+    }
+}
+
+/// A get was not just posted.
+#[cold]
+fn get_otherwise(
+    core: &Core,
+    place: &Place<'_>,
+    result: &ResultBuffer<'_>,
+    context: u64,
+    posted: TransportResult<Posted>,
+) -> Result<()> {
+    let route = core.member.engine.routes.route(place.peer.world);
+    posted_otherwise(core, (place.operation, place.target), (context, None), posted, &|context| {
+        memory::get(route.transport, &place.remote, place.offset, result, 0, result.len(), context)
+    })
+}
+
+/// A get to all of `result` that is complete when the call returns.
+#[inline]
+pub(super) fn get_now(core: &Core, place: &Place<'_>, result: &ResultBuffer<'_>) -> Result<()> {
+    let engine = &core.member.engine;
+    let single = way(core, place, result.len());
+    let Some(((route, remote), ended)) = single.and_then(|way| Some((way, engine.pendings.begin_awaited()?)))
+    else {
+        return awaited(core, place, |later| {
+            get_piece(core, place, result, (0, 0, result.len()), Some(later))
+        });
+    };
+    match memory::get(route.transport, remote, place.offset, result, 0, result.len(), ended.context) {
+        Ok(Posted::Pending) => {}
+        posted => get_otherwise(core, place, result, ended.context, posted)?,
+    }
+    let what = || format!("a get from rank {}", place.target);
+    match engine.wait_briefly(place.operation, route.transport, &what, || ended.outcome()) {
+        Ok(Ok(_)) => Ok(()),
+        Ok(Err(error)) => Err(core.failed(place.operation, place.target, &error)),
+        Err(error) => {
+            // The buffer goes, and the get may come to its end later.
+            super::abandon(core);
+            Err(error)
+        }
+    }
+}
