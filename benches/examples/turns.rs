@@ -6,7 +6,10 @@ use transom::{Assert, Epoch, Explicit, Result, Sum, Window};
 /// How often.
 type Turns = std::ops::Range<u64>;
 
-const OPERATIONS: [(&str, fn(&Window<u64>, Turns) -> Result<()>); 6] = [
+/// An operation, so often.
+type Loop = fn(&Window<u64>, Turns) -> Result<()>;
+
+const OPERATIONS: [(&str, Loop); 6] = [
     ("put", |window, turns| {
         by_calls(window, turns, |epochs, turn| {
             epochs.put(1, 0, &[turn])?;
@@ -83,10 +86,6 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
 
 /// What is counted: instructions of the thread that is here, without those of progress threads and the other rank.
 #[inline(never)]
-fn rank_0(
-    window: &Window<u64>,
-    operation: fn(&Window<u64>, Turns) -> Result<()>,
-    turns: Turns,
-) -> Result<()> {
+fn rank_0(window: &Window<u64>, operation: Loop, turns: Turns) -> Result<()> {
     operation(window, turns)
 }
