@@ -104,9 +104,11 @@ mod exports {
     use std::ffi::{c_char, c_double, c_int, c_void};
 
     use crate::abi::*;
+    use crate::buffer::Triple;
     use crate::call::{When, call, call_briefly, unsupported};
     use crate::calls;
     use crate::handlers::Site;
+    use crate::message::Envelope;
     use crate::place::{Counts, Place, Text};
 
     include!(concat!(env!("OUT_DIR"), "/shims.rs"));

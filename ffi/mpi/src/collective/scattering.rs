@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use super::{
     Parts, Plan, across, at_root, collectives, equal, in_place, listed, pack_all, root, run, typed,
-    unpack_all,
+    unless_in_place, unpack_all,
 };
 use crate::abi::{Comm, Datatype, Info, Request};
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, Triple};
 use crate::comm::CommObject;
 use crate::failure::Result;
 use crate::place::{Counts, Place};
@@ -45,11 +45,6 @@ fn alltoall_plan(comm: Arc<CommObject>, from: Parts, to: Parts) -> Plan {
     })
 }
 
-/// Where a rank's part goes; nowhere with `MPI_IN_PLACE`.
-fn room(to: *const c_void, n: i64, ty: Datatype) -> Result<Option<Buffer>> {
-    if in_place(to) { Ok(None) } else { Buffer::new(to, n, ty).map(Some) }
-}
-
 /// What is sent: with `MPI_IN_PLACE`, what is in the buffer that receives.
 fn sent(from: *const c_void, to: &Parts, parts: impl FnOnce() -> Result<Parts>) -> Result<Parts> {
     if in_place(from) { Ok(to.clone()) } else { parts() }
@@ -57,47 +52,46 @@ fn sent(from: *const c_void, to: &Parts, parts: impl FnOnce() -> Result<Parts>) 
 
 collectives! {
     /// `MPI_Bcast`.
-    bcast, ibcast, bcast_init: (buffer: *mut c_void, n: i64, ty: Datatype, at: c_int) |object| {
+    bcast, ibcast, bcast_init: (buffer: Triple, at: c_int) |object| {
         let at = root(&object, at)?;
-        broadcast_plan(object, at, Buffer::new(buffer, n, ty)?)
+        broadcast_plan(object, at, Buffer::new(buffer)?)
     }, across {
-        let roles = across::roles(&object, at, || Buffer::new(buffer, n, ty), || Buffer::new(buffer, n, ty))?;
+        let roles = across::roles(&object, at, || Buffer::new(buffer), || Buffer::new(buffer))?;
         across::broadcast(object, roles)
     };
 
     /// `MPI_Scatter`.
     scatter, iscatter, scatter_init:
-    (from: *const c_void, n: i64, ty: Datatype, to: *mut c_void, to_n: i64, to_ty: Datatype, at: c_int) |object| {
+    (from: Triple, to: Triple, at: c_int) |object| {
         let at = root(&object, at)?;
-        let parts = at_root(&object, at, || equal(object.partners(), from, n, ty))?;
-        scatter_plan(object, at, parts, room(to, to_n, to_ty)?)
+        let parts = at_root(&object, at, || equal(object.partners(), from))?;
+        scatter_plan(object, at, parts, unless_in_place(to)?)
     }, across {
-        let parts = || equal(object.partners(), from, n, ty);
-        let roles = across::roles(&object, at, || Buffer::new(to, to_n, to_ty), parts)?;
+        let parts = || equal(object.partners(), from);
+        let roles = across::roles(&object, at, || Buffer::new(to), parts)?;
         across::scatter(object, roles)
     };
 
     /// `MPI_Scatterv`.
     scatterv, iscatterv, scatterv_init:
-    (from: *const c_void, counts: Counts, at_each: Counts, ty: Datatype, to: *mut c_void, to_n: i64, to_ty: Datatype,
-        at: c_int) |object| {
+    (from: *const c_void, counts: Counts, at_each: Counts, ty: Datatype, to: Triple, at: c_int) |object| {
         let at = root(&object, at)?;
         let parts = at_root(&object, at, || listed(object.partners(), from, counts, at_each, ty))?;
-        scatter_plan(object, at, parts, room(to, to_n, to_ty)?)
+        scatter_plan(object, at, parts, unless_in_place(to)?)
     }, across {
         let parts = || listed(object.partners(), from, counts, at_each, ty);
-        let roles = across::roles(&object, at, || Buffer::new(to, to_n, to_ty), parts)?;
+        let roles = across::roles(&object, at, || Buffer::new(to), parts)?;
         across::scatter(object, roles)
     };
 
     /// `MPI_Alltoall`.
     alltoall, ialltoall, alltoall_init:
-    (from: *const c_void, n: i64, ty: Datatype, to: *mut c_void, to_n: i64, to_ty: Datatype) |object| {
-        let to = equal(object.partners(), to, to_n, to_ty)?;
-        let from = sent(from, &to, || equal(object.partners(), from, n, ty))?;
+    (from: Triple, to: Triple) |object| {
+        let to = equal(object.partners(), to)?;
+        let from = sent(from.address, &to, || equal(object.partners(), from))?;
         alltoall_plan(object, from, to)
     }, across {
-        let (from, to) = (equal(object.partners(), from, n, ty)?, equal(object.partners(), to, to_n, to_ty)?);
+        let (from, to) = (equal(object.partners(), from)?, equal(object.partners(), to)?);
         across::alltoall(object, from, to)
     };
 
