@@ -4,8 +4,6 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod atomicity;
-#[path = "../common/child.rs"]
-mod child;
 mod devices;
 mod explain;
 mod progress;
