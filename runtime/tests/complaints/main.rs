@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
+#[path = "../common/all.rs"]
+mod all;
 mod atomicity;
 mod devices;
 mod explain;

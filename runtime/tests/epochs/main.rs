@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
+#[path = "../common/all.rs"]
+mod all;
 #[path = "../common/each.rs"]
 mod each;
 mod fences;
