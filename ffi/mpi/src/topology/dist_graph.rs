@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::sync::Arc;
 
-use super::{Topology, int, rank};
+use super::{Topology, int, parent, rank};
 use crate::abi::{COMM_NULL, Comm, ERR_ARG, ERR_TOPOLOGY, Info, UNWEIGHTED, WEIGHTS_EMPTY};
 use crate::comm::name::hints;
 use crate::comm::{CommObject, add};
@@ -97,8 +97,7 @@ pub fn dist_graph_create_adjacent(
     new: Place<Comm>,
 ) -> Result<()> {
     new.set(COMM_NULL)?;
-    let (parent, hints) = (get(comm)?, hints(info)?);
-    parent.check_intra()?;
+    let (parent, hints) = (parent(comm)?, hints(info)?);
     let (indegree, outdegree) = (count(indegree)?, count(outdegree)?);
     let size = parent.comm.size();
     let (weighted, source_weights, destination_weights) =
@@ -126,8 +125,7 @@ pub fn dist_graph_create(
     new: Place<Comm>,
 ) -> Result<()> {
     new.set(COMM_NULL)?;
-    let (parent, hints) = (get(comm)?, hints(info)?);
-    parent.check_intra()?;
+    let (parent, hints) = (parent(comm)?, hints(info)?);
     let size = parent.comm.size();
     let n = count(n)?;
     let sources = ranks(n, sources, size)?;

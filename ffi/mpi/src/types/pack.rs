@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use super::get;
 use crate::abi::{Comm, Datatype, ERR_ARG};
-use crate::buffer::{Triple, bytes, bytes_mut, count as checked};
+use crate::buffer::{Shaped, Triple, bytes, bytes_mut, count as checked};
 use crate::failure::{Result, fail};
 use crate::place::{Counts, Text};
 use crate::world;
@@ -32,15 +32,27 @@ pub fn pack(from: Triple, to: *mut c_void, room: i64, position: Counts, comm: Co
     position.set(at as i64)
 }
 
-/// `MPI_Unpack`.
-pub fn unpack(from: *const c_void, size: i64, position: Counts, to: Triple, comm: Comm) -> Result<()> {
-    world::comm(comm)?;
+/// Unpacks in one of the representations.
+fn unpack_by(
+    from: (*const c_void, i64),
+    position: Counts,
+    to: Triple,
+    unpack: impl FnOnce(&Shaped<'_>, &[u8], &mut usize, &mut [u8]) -> transom::Result<()>,
+) -> Result<()> {
     let object = get(to.ty)?;
     let shaped = to.shaped(&object)?;
     let target = bytes_mut(shaped.address, shaped.len)?;
     let mut at = at(position)?;
-    shaped.datatype.unpack(shaped.count, bytes(from, checked(size)?)?, &mut at, target, 0)?;
+    unpack(&shaped, bytes(from.0, checked(from.1)?)?, &mut at, target)?;
     position.set(at as i64)
+}
+
+/// `MPI_Unpack`.
+pub fn unpack(from: *const c_void, size: i64, position: Counts, to: Triple, comm: Comm) -> Result<()> {
+    world::comm(comm)?;
+    unpack_by((from, size), position, to, |shaped, packed, at, target| {
+        shaped.datatype.unpack(shaped.count, packed, at, target, 0)
+    })
 }
 
 fn check_representation(name: Text) -> Result<()> {
@@ -81,10 +93,7 @@ pub fn unpack_external(
     to: Triple,
 ) -> Result<()> {
     check_representation(name)?;
-    let object = get(to.ty)?;
-    let shaped = to.shaped(&object)?;
-    let target = bytes_mut(shaped.address, shaped.len)?;
-    let mut at = at(position)?;
-    shaped.datatype.unpack_external(shaped.count, bytes(from, checked(size)?)?, &mut at, target, 0)?;
-    position.set(at as i64)
+    unpack_by((from, size), position, to, |shaped, packed, at, target| {
+        shaped.datatype.unpack_external(shaped.count, packed, at, target, 0)
+    })
 }
