@@ -76,38 +76,28 @@ impl<'a> Dealt<'a> {
     fn all(&self) -> Triple {
         Triple { n: sum(self.counts), ..self.to }
     }
+
+    fn plan(&self, comm: Arc<CommObject>, from: *const c_void, op: Op) -> Result<Plan> {
+        let operands = Operands::new(from, self.all(), Some(self.to), op)?;
+        let length = |n: &i64| Ok(operands.reduction.bytes(&operands.from, count(*n)?));
+        let lengths: Vec<usize> = self.counts.iter().map(length).collect::<Result<_>>()?;
+        Ok(Plan::new(move |how| {
+            let (data, combine) = operands.given()?;
+            let lengths = lengths.clone();
+            run!(how, reduce_scatter, ireduce_scatter, (&comm.comm, data, lengths, combine), operands.store())
+        }))
+    }
+
+    /// The other side's operands, combined and dealt out on this side.
+    fn across(&self, comm: Arc<CommObject>, from: *const c_void, op: Op) -> Result<Plan> {
+        let before = count(sum(&self.counts[..comm.comm.rank()]))?;
+        let (from, to) = (Buffer::new(self.all().at(from))?, Buffer::new(self.to)?);
+        across::allreduce(comm, from, to, self.to.ty, op, before)
+    }
 }
 
 fn sum(counts: &[i64]) -> i64 {
     counts.iter().fold(0i64, |sum, n| sum.saturating_add(*n))
-}
-
-fn reduce_scatter_plan(
-    comm: Arc<CommObject>,
-    from: *const c_void,
-    dealt: &Dealt<'_>,
-    op: Op,
-) -> Result<Plan> {
-    let operands = Operands::new(from, dealt.all(), Some(dealt.to), op)?;
-    let length = |n: &i64| Ok(operands.reduction.bytes(&operands.from, count(*n)?));
-    let lengths: Vec<usize> = dealt.counts.iter().map(length).collect::<Result<_>>()?;
-    Ok(Plan::new(move |how| {
-        let (data, combine) = operands.given()?;
-        let lengths = lengths.clone();
-        run!(how, reduce_scatter, ireduce_scatter, (&comm.comm, data, lengths, combine), operands.store())
-    }))
-}
-
-/// The other side's operands, combined and dealt out on this side.
-fn reduce_scatter_across(
-    comm: Arc<CommObject>,
-    from: *const c_void,
-    dealt: &Dealt<'_>,
-    op: Op,
-) -> Result<Plan> {
-    let before = count(sum(&dealt.counts[..comm.comm.rank()]))?;
-    let (from, to) = (Buffer::new(dealt.all().at(from))?, Buffer::new(dealt.to)?);
-    across::allreduce(comm, from, to, dealt.to.ty, op, before)
 }
 
 fn one_group() -> Result<Plan> {
@@ -148,21 +138,19 @@ collectives! {
     reduce_scatter, ireduce_scatter, reduce_scatter_init:
     (from: *const c_void, to: *mut c_void, counts: Counts, ty: Datatype, op: Op) |object| {
         let counts = counts.list(object.comm.size())?;
-        let dealt = Dealt::new(&object, &counts, to, ty);
-        reduce_scatter_plan(object, from, &dealt, op)?
+        Dealt::new(&object, &counts, to, ty).plan(object, from, op)?
     }, across {
         let counts = counts.list(object.comm.size())?;
-        let dealt = Dealt::new(&object, &counts, to, ty);
-        reduce_scatter_across(object, from, &dealt, op)?
+        Dealt::new(&object, &counts, to, ty).across(object, from, op)?
     };
 
     /// `MPI_Reduce_scatter_block`.
     reduce_scatter_block, ireduce_scatter_block, reduce_scatter_block_init:
     (from: *const c_void, to: Triple, op: Op) |object| {
         let counts = vec![to.n; object.comm.size()];
-        reduce_scatter_plan(object, from, &Dealt { counts: &counts, to }, op)?
+        Dealt { counts: &counts, to }.plan(object, from, op)?
     }, across {
         let counts = vec![to.n; object.comm.size()];
-        reduce_scatter_across(object, from, &Dealt { counts: &counts, to }, op)?
+        Dealt { counts: &counts, to }.across(object, from, op)?
     };
 }

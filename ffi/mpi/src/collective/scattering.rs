@@ -45,9 +45,21 @@ fn alltoall_plan(comm: Arc<CommObject>, from: Parts, to: Parts) -> Plan {
     })
 }
 
-/// What is sent: with `MPI_IN_PLACE`, what is in the buffer that receives.
-fn sent(from: *const c_void, to: &Parts, parts: impl FnOnce() -> Result<Parts>) -> Result<Parts> {
-    if in_place(from) { Ok(to.clone()) } else { parts() }
+/// Sends the parts of one buffer, and receives those of another, with each rank. With `MPI_IN_PLACE`, which is for one group,
+/// what is sent is in the buffer that receives.
+fn exchange(
+    comm: Arc<CommObject>,
+    address: *const c_void,
+    from: impl FnOnce(usize) -> Result<Parts>,
+    to: impl FnOnce(usize) -> Result<Parts>,
+) -> Result<Plan> {
+    let (partners, inter) = (comm.partners(), comm.inter.is_some());
+    let to = to(partners)?;
+    if inter {
+        return Ok(across::alltoall(comm, from(partners)?, to));
+    }
+    let from = if in_place(address) { to.clone() } else { from(partners)? };
+    Ok(alltoall_plan(comm, from, to))
 }
 
 collectives! {
@@ -85,39 +97,23 @@ collectives! {
     };
 
     /// `MPI_Alltoall`.
-    alltoall, ialltoall, alltoall_init:
-    (from: Triple, to: Triple) |object| {
-        let to = equal(object.partners(), to)?;
-        let from = sent(from.address, &to, || equal(object.partners(), from))?;
-        alltoall_plan(object, from, to)
-    }, across {
-        let (from, to) = (equal(object.partners(), from)?, equal(object.partners(), to)?);
-        across::alltoall(object, from, to)
+    alltoall, ialltoall, alltoall_init: (from: Triple, to: Triple) |object| {
+        exchange(object, from.address, |n| equal(n, from), |n| equal(n, to))?
     };
 
     /// `MPI_Alltoallv`.
     alltoallv, ialltoallv, alltoallv_init:
     (from: *const c_void, counts: Counts, at_each: Counts, ty: Datatype, to: *mut c_void, to_counts: Counts,
         to_each: Counts, to_ty: Datatype) |object| {
-        let to = listed(object.partners(), to, to_counts, to_each, to_ty)?;
-        let from = sent(from, &to, || listed(object.partners(), from, counts, at_each, ty))?;
-        alltoall_plan(object, from, to)
-    }, across {
-        let to = listed(object.partners(), to, to_counts, to_each, to_ty)?;
-        let from = listed(object.partners(), from, counts, at_each, ty)?;
-        across::alltoall(object, from, to)
+        let parts = |n| listed(n, from, counts, at_each, ty);
+        exchange(object, from, parts, |n| listed(n, to, to_counts, to_each, to_ty))?
     };
 
     /// `MPI_Alltoallw`.
     alltoallw, ialltoallw, alltoallw_init:
     (from: *const c_void, counts: Counts, at_each: Counts, types: Place<Datatype>, to: *mut c_void, to_counts: Counts,
         to_each: Counts, to_types: Place<Datatype>) |object| {
-        let to = typed(object.partners(), to, to_counts, to_each, to_types)?;
-        let from = sent(from, &to, || typed(object.partners(), from, counts, at_each, types))?;
-        alltoall_plan(object, from, to)
-    }, across {
-        let to = typed(object.partners(), to, to_counts, to_each, to_types)?;
-        let from = typed(object.partners(), from, counts, at_each, types)?;
-        across::alltoall(object, from, to)
+        let parts = |n| typed(n, from, counts, at_each, types);
+        exchange(object, from, parts, |n| typed(n, to, to_counts, to_each, to_types))?
     };
 }
