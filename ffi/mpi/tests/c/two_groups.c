@@ -172,8 +172,7 @@ int main(int argc, char **argv) {
     begin(&argc, &argv);
     /* Sides of different sizes: one rank, and all others. */
     side = rank_ == size_ / 2 ? 1 : 0;
-    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+    errors_return();
     OK(MPI_Comm_split(MPI_COMM_WORLD, side, 0, &half));
     OK(MPI_Comm_rank(half, &mine));
     OK(MPI_Comm_size(half, &here));
