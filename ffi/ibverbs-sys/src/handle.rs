@@ -2,9 +2,11 @@
 //!
 //! Knows nothing of the libraries but what to say when they are missing ([`Wanted`]).
 
-use std::ffi::{CStr, CString, c_void};
+use std::env;
+use std::ffi::{CStr, CString, OsStr, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// A library, for people who lack it.
 #[derive(Debug, PartialEq, Eq)]
@@ -17,6 +19,23 @@ pub struct Wanted {
     pub variable: &'static str,
     /// What the dynamic linker knows it by.
     pub soname: &'static str,
+}
+
+impl Wanted {
+    /// What `load` makes of the file that the environment names, or else of [`Wanted::soname`]. The first success is kept for
+    /// the process; a failure is not.
+    pub(crate) fn open_once<L>(
+        &self,
+        opened: &'static OnceLock<L>,
+        load: impl FnOnce(&Path) -> Result<L, OpenError>,
+    ) -> Result<&'static L, OpenError> {
+        if let Some(library) = opened.get() {
+            return Ok(library);
+        }
+        let named = env::var_os(self.variable).filter(|name| !name.is_empty());
+        let library = load(Path::new(named.as_deref().unwrap_or(OsStr::new(self.soname))))?;
+        Ok(opened.get_or_init(|| library))
+    }
 }
 
 /// Why a library could not be opened.

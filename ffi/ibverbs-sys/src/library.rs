@@ -2,8 +2,7 @@
 //!
 //! Knows nothing of devices or objects.
 
-use std::env;
-use std::ffi::{OsStr, c_char, c_int, c_uint, c_void};
+use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -138,12 +137,7 @@ impl Library {
     /// The first success is kept for the process; a failure is not.
     pub fn open() -> Result<&'static Library, OpenError> {
         static OPENED: OnceLock<Library> = OnceLock::new();
-        if let Some(library) = OPENED.get() {
-            return Ok(library);
-        }
-        let named = env::var_os(ENVIRONMENT_VARIABLE).filter(|name| !name.is_empty());
-        let library = Library::load(Path::new(named.as_deref().unwrap_or(OsStr::new(SONAME))))?;
-        Ok(OPENED.get_or_init(|| library))
+        IBVERBS.open_once(&OPENED, Library::load)
     }
 
     /// Opens one file (or, without a slash, what the dynamic linker finds under that name).

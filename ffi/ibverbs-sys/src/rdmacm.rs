@@ -4,8 +4,7 @@
 //! librdmacm 1.2 or later (rdma-core 22). Structures are those of `rdma/rdma_cma.h`; of those that only the library
 //! allocates there is no more than what is looked at.
 
-use std::env;
-use std::ffi::{OsStr, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -197,12 +196,7 @@ impl RdmacmLibrary {
     /// The first success is kept for the process; a failure is not.
     pub fn open() -> Result<&'static Self, OpenError> {
         static OPENED: OnceLock<RdmacmLibrary> = OnceLock::new();
-        if let Some(library) = OPENED.get() {
-            return Ok(library);
-        }
-        let named = env::var_os(RDMACM_ENVIRONMENT_VARIABLE).filter(|name| !name.is_empty());
-        let library = Self::load(Path::new(named.as_deref().unwrap_or(OsStr::new(RDMACM_SONAME))))?;
-        Ok(OPENED.get_or_init(|| library))
+        WANTED.open_once(&OPENED, Self::load)
     }
 
     /// Opens one file (or, without a slash, what the dynamic linker finds under that name).
