@@ -30,6 +30,18 @@ pub enum Command {
     Doctor(DoctorArgs),
 }
 
+/// How other hosts are reached.
+#[derive(Debug, Default, clap::Args)]
+pub struct Reach {
+    /// Command that runs a command line on another host, called as `CMD HOST COMMANDLINE` [default: the
+    /// variable TRANSOM_RSH, or ssh, which is not used for this host itself]
+    #[arg(long, value_name = "CMD")]
+    pub rsh: Option<String>,
+    /// Seconds to wait for a host to answer
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    pub connect_timeout: Duration,
+}
+
 /// The flags of `transom info`.
 #[derive(Debug, Default, clap::Args)]
 pub struct InfoArgs {
@@ -39,12 +51,9 @@ pub struct InfoArgs {
     /// File of hosts to ask, as for `transom run`
     #[arg(long, value_name = "FILE")]
     pub hostfile: Option<PathBuf>,
-    /// Command that runs a command line on another host, as for `transom run`
-    #[arg(long, value_name = "CMD")]
-    pub rsh: Option<String>,
-    /// Seconds to wait for ssh to connect
-    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
-    pub connect_timeout: Duration,
+    /// How they are reached.
+    #[command(flatten)]
+    pub reach: Reach,
     /// Show what this libfabric provider does of each atomic operation; may be given several times [default: the
     /// provider that a job would use]
     #[arg(long, value_name = "PROVIDER")]
@@ -97,13 +106,9 @@ pub struct RunArgs {
     /// File of hosts, one a line: `HOST`, `HOST:N` or `HOST slots=N`; `#` starts a comment
     #[arg(long, value_name = "FILE")]
     pub hostfile: Option<PathBuf>,
-    /// Command that runs a command line on another host, called as `CMD HOST COMMANDLINE` [default: the
-    /// variable TRANSOM_RSH, or ssh, which is not used for this host itself]
-    #[arg(long, value_name = "CMD")]
-    pub rsh: Option<String>,
-    /// Seconds to wait for a host to answer
-    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
-    pub connect_timeout: Duration,
+    /// How they are reached.
+    #[command(flatten)]
+    pub reach: Reach,
     /// Seconds after which the job is ended with exit code 124 [default: no limit]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<Duration>,

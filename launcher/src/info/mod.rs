@@ -41,7 +41,7 @@ pub fn main(args: &InfoArgs) -> ExitCode {
 
 /// One after the other, each under its name. Fails if one could not be asked.
 fn several(args: &InfoArgs, hosts: &[Host]) -> Result<ExitCode, String> {
-    let rsh = args.rsh.clone().or_else(|| std::env::var("TRANSOM_RSH").ok());
+    let rsh = args.reach.rsh.clone().or_else(|| std::env::var("TRANSOM_RSH").ok());
     let rsh = rsh.as_deref().map(words).transpose()?;
     let mut code = ExitCode::SUCCESS;
     for Host { name, .. } in hosts {
