@@ -33,6 +33,9 @@ pub enum Command {
 /// How other hosts are reached.
 #[derive(Debug, Default, clap::Args)]
 pub struct Reach {
+    /// File of hosts, one a line: `HOST`, `HOST:N` or `HOST slots=N`; `#` starts a comment
+    #[arg(long, value_name = "FILE")]
+    pub hostfile: Option<PathBuf>,
     /// Command that runs a command line on another host, called as `CMD HOST COMMANDLINE` [default: the
     /// variable TRANSOM_RSH, or ssh, which is not used for this host itself]
     #[arg(long, value_name = "CMD")]
@@ -48,9 +51,6 @@ pub struct InfoArgs {
     /// Hosts to ask, separated by commas, one after the other [default: this one]
     #[arg(long, value_name = "HOST,…", conflicts_with = "hostfile")]
     pub hosts: Option<String>,
-    /// File of hosts to ask, as for `transom run`
-    #[arg(long, value_name = "FILE")]
-    pub hostfile: Option<PathBuf>,
     /// How they are reached.
     #[command(flatten)]
     pub reach: Reach,
@@ -103,9 +103,6 @@ pub struct RunArgs {
     /// Hosts to run on, separated by commas; HOST:N gives a host N ranks
     #[arg(long, value_name = "HOST[:N],…", conflicts_with = "hostfile")]
     pub hosts: Option<String>,
-    /// File of hosts, one a line: `HOST`, `HOST:N` or `HOST slots=N`; `#` starts a comment
-    #[arg(long, value_name = "FILE")]
-    pub hostfile: Option<PathBuf>,
     /// How they are reached.
     #[command(flatten)]
     pub reach: Reach,

@@ -19,7 +19,7 @@ use page::Page;
 
 /// Prints everything about this host, or about the hosts that were named.
 pub fn main(args: &InfoArgs) -> ExitCode {
-    let named = match (&args.hosts, &args.hostfile) {
+    let named = match (&args.hosts, &args.reach.hostfile) {
         (Some(list), _) => hosts::parse_list(list).map(Some),
         (_, Some(file)) => hosts::read_file(file).map(Some),
         (None, None) => Ok(None),

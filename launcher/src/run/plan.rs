@@ -76,7 +76,7 @@ impl Plan {
 type Routes = Box<dyn Fn(&str) -> Route>;
 
 fn find_hosts(args: &RunArgs) -> Result<(Vec<Host>, Routes, Option<u32>), String> {
-    let named = match (&args.hosts, &args.hostfile) {
+    let named = match (&args.hosts, &args.reach.hostfile) {
         (Some(list), _) => Some(hosts::parse_list(list)),
         (_, Some(file)) => Some(hosts::read_file(file)),
         (None, None) => None,
