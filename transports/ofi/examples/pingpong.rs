@@ -8,10 +8,12 @@
 //! time as the target; the two exchange what they must know over its standard input and output. `TRANSOM_LIBFABRIC`
 //! chooses the library.
 
+#[path = "../../../ffi/libfabric/examples/tcp/mod.rs"]
+mod tcp;
+
 use std::env;
 use std::error::Error;
-use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Instant;
 
@@ -54,13 +56,8 @@ fn pin(core: usize) -> Outcome<()> {
 
 fn origin(ofi: &Ofi, rounds: u32) -> Outcome<()> {
     let (mut child, mut lines) = start_target()?;
-    let mut stream = TcpStream::connect(("127.0.0.1", line(&mut lines)?.parse::<u16>()?))?;
-    stream.set_nodelay(true)?;
-    stream.set_nonblocking(true)?;
-    let tcp = measure("TCP round trip, 8 B", rounds, None, || {
-        stream.write_all(&[1; 8])?;
-        spin_read(&mut stream, &mut [0; 8]).map(drop)
-    })?;
+    let mut stream = tcp::connect(line(&mut lines)?.parse()?)?;
+    let tcp = measure("TCP round trip, 8 B", rounds, None, || tcp::round_trip(&mut stream))?;
     drop(stream);
 
     let mut stdin = child.stdin.take().ok_or("no pipe")?;
@@ -142,15 +139,7 @@ fn send(ofi: &Ofi, peer: usize, header: &[u8], payload: &[u8]) -> Outcome<()> {
 }
 
 fn target(ofi: &Ofi) -> Outcome<()> {
-    let listener = TcpListener::bind(("127.0.0.1", 0))?;
-    println!("{}", listener.local_addr()?.port());
-    let (mut stream, _) = listener.accept()?;
-    stream.set_nodelay(true)?;
-    stream.set_nonblocking(true)?;
-    let mut bytes = [0; 8];
-    while spin_read(&mut stream, &mut bytes)? {
-        stream.write_all(&bytes)?;
-    }
+    tcp::echo()?;
 
     let mut address = String::new();
     io::stdin().read_line(&mut address)?;
@@ -214,20 +203,6 @@ fn line(lines: &mut BufReader<ChildStdout>) -> Outcome<String> {
         0 => Err("the target ended".into()),
         _ => Ok(line.trim().to_owned()),
     }
-}
-
-/// Reads without sleeping; `false` at the end of the stream.
-fn spin_read(stream: &mut TcpStream, bytes: &mut [u8]) -> Outcome<bool> {
-    let mut filled = 0;
-    while filled < bytes.len() {
-        match stream.read(&mut bytes[filled..]) {
-            Ok(0) => return Ok(false),
-            Ok(count) => filled += count,
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(true)
 }
 
 fn to_hex(bytes: &[u8]) -> String {
