@@ -48,13 +48,19 @@ static inline int end(void) {
     return 0;
 }
 
-/* A program that does these checks one after the other. */
+/* These checks, one after the other. */
+#define RUN(...)                                                                                        \
+    do {                                                                                                \
+        void (*const checks[])(void) = {__VA_ARGS__};                                                   \
+        for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) checks[i]();                        \
+    } while (0)
+
+/* A program of nothing else. */
 #define PROGRAM(...)                                                                                    \
     int main(int argc, char **argv) {                                                                   \
-        void (*const checks[])(void) = {__VA_ARGS__};                                                   \
         begin(&argc, &argv);                                                                            \
         errors_return();                                                                                \
-        for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) checks[i]();                        \
+        RUN(__VA_ARGS__);                                                                               \
         return end();                                                                                   \
     }
 

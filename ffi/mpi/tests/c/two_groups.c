@@ -180,10 +180,7 @@ int main(int argc, char **argv) {
     OK(MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, side ? 0 : size_ / 2, 4, &inter));
     rooted(0);
     rooted(1);
-    everybody();
-    parts();
-    duplicate_that_waits_for_nobody();
-    from_groups();
+    RUN(everybody, parts, duplicate_that_waits_for_nobody, from_groups);
     OK(MPI_Comm_free(&inter));
     OK(MPI_Comm_free(&half));
     return end();
