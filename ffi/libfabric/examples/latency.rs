@@ -18,13 +18,12 @@
 //! The program starts itself a second time as the target; the two exchange addresses over the target's standard input
 //! and output. `TRANSOM_LIBFABRIC` chooses the library.
 
-mod tcp;
+mod peer;
 
 use std::env;
 use std::error::Error;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io;
 use std::os::fd::AsRawFd;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -34,6 +33,7 @@ use libfabric::{
     FabricError, Hints, Info, Library, Local, MemoryRegion, Posted, Progress, QueueOptions, Remote,
     Threading, Wait, flags,
 };
+use peer::{Peer, from_hex, tcp, to_hex};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -313,48 +313,6 @@ impl Side {
             Err(error) => Err(error.into()),
         }
     }
-}
-
-/// The second process, as the first sees it.
-struct Peer {
-    process: Child,
-    input: ChildStdin,
-    output: BufReader<ChildStdout>,
-}
-
-impl Peer {
-    fn start() -> Outcome<Peer> {
-        let mut process = Command::new(env::current_exe()?)
-            .args(env::args().skip(1))
-            .arg("target")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()?;
-        let input = process.stdin.take().ok_or("no pipe")?;
-        let output = BufReader::new(process.stdout.take().ok_or("no pipe")?);
-        Ok(Peer { process, input, output })
-    }
-
-    fn tell(&mut self, line: &str) -> Outcome<()> {
-        Ok(writeln!(self.input, "{line}")?)
-    }
-
-    fn line(&mut self) -> Outcome<String> {
-        let mut line = String::new();
-        match self.output.read_line(&mut line)? {
-            0 => Err("the target ended".into()),
-            _ => Ok(line.trim().to_owned()),
-        }
-    }
-}
-
-fn to_hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn from_hex(text: &str) -> Outcome<Vec<u8>> {
-    let digits = (0..text.len()).step_by(2).map(|at| text.get(at..at + 2).unwrap_or_default());
-    Ok(digits.map(|pair| u8::from_str_radix(pair, 16)).collect::<Result<_, _>>()?)
 }
 
 // Settings.
