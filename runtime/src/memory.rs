@@ -9,7 +9,7 @@ use std::any::Any;
 use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::Arc;
 
-use transom_transport::{ListTransfer, Part, Posted, Remote, Span, Transfer, Transport, TransportResult};
+use transom_transport::{Part, Posted, Remote, Span, Transport, TransportResult};
 use zerocopy::{FromBytes, IntoBytes};
 
 use crate::engine::Routes;
@@ -210,7 +210,7 @@ pub(crate) fn put(
     let origin = &origin.bytes()[start..start + len];
     // SAFETY: an OriginBuffer is either owned by the pending operation, or borrowed for longer than the epoch's scope,
     // which waits for completions before it ends; either way valid and unchanged until the completion.
-    unsafe { transport.put(&Transfer { remote, offset, local: origin.as_ptr().cast_mut(), len, context }) }
+    unsafe { transport.put(remote, offset, origin.as_ptr(), len, context) }
 }
 
 /// Gets into memory that outlives the operation and is not accessed before its completion.
@@ -226,7 +226,7 @@ pub(crate) fn get(
     assert!(start <= result.len && len <= result.len - start, "a get outside its own buffer");
     // SAFETY: in bounds as just checked; the buffer is exclusively borrowed for longer than the epoch's scope, which
     // waits for completions before it ends, and ResultBuffer gives no other access.
-    unsafe { transport.get(&Transfer { remote, offset, local: result.start.add(start), len, context }) }
+    unsafe { transport.get(remote, offset, result.start.add(start), len, context) }
 }
 
 /// As [`put`], from parts of the origin, one after the other.
@@ -241,10 +241,7 @@ pub(crate) fn put_list(
     let bytes = origin.bytes();
     assert!(Part::measure(parts).1 <= bytes.len(), "a put from outside its own buffer");
     // SAFETY: in bounds as just checked; otherwise as in `put`.
-    unsafe {
-        let local = bytes.as_ptr().cast_mut();
-        transport.put_list(&ListTransfer { remote, offset, local, parts, context })
-    }
+    unsafe { transport.put_list(remote, offset, bytes.as_ptr(), parts, context) }
 }
 
 /// As [`get`], to parts of the result, one after the other.
@@ -258,7 +255,7 @@ pub(crate) fn get_list(
 ) -> TransportResult<Posted> {
     assert!(Part::measure(parts).1 <= result.len, "a get outside its own buffer");
     // SAFETY: in bounds as just checked; otherwise as in `get`.
-    unsafe { transport.get_list(&ListTransfer { remote, offset, local: result.start, parts, context }) }
+    unsafe { transport.get_list(remote, offset, result.start, parts, context) }
 }
 
 /// A buffer that an operation owns until it is complete.

@@ -20,6 +20,6 @@ pub use error::{TransportError, TransportResult};
 pub use memory::{Owner, Reduction, Sections, Span, Stripes, Updates};
 pub use operation::{DataType, ReduceOp, reduce_valid, swap_valid};
 pub use transport::{
-    Armed, AtomicScope, Capabilities, Completion, Event, ListTransfer, Lists, Moves, NativeAtomic, Part,
-    Posted, Region, RegionKey, Remote, Transfer, Transport, WaitFd,
+    Armed, AtomicScope, Capabilities, Completion, Event, Lists, Moves, NativeAtomic, Part, Posted, Region,
+    RegionKey, Remote, Transport, WaitFd,
 };

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use parking_lot::Mutex;
 use transom_transport::{
-    Armed, AtomicScope, Capabilities, Event, Posted, Region, RegionKey, Remote, Span, Transfer, Transport,
+    Armed, AtomicScope, Capabilities, Event, Posted, Region, RegionKey, Remote, Span, Transport,
     TransportError, TransportResult, WaitFd,
 };
 use zerocopy::{FromBytes, IntoBytes};
@@ -172,14 +172,32 @@ impl Transport for Shm {
         Ok(Remote { peer, len, direct, base: key.start, key: u64::from(key.pid) })
     }
 
-    unsafe fn put(&self, transfer: &Transfer<'_>) -> TransportResult<Posted> {
-        // SAFETY: the memory is valid for reads by this method's contract; Write does not write to it.
-        unsafe { copy(Direction::Write, transfer) }
+    unsafe fn put(
+        &self,
+        remote: &Remote,
+        offset: usize,
+        local: *const u8,
+        len: usize,
+        _context: u64,
+    ) -> TransportResult<Posted> {
+        let (pid, at) = target(remote, offset, len)?;
+        // SAFETY: `local` is valid for reads of `len` bytes by this method's contract; Write does not write to it.
+        unsafe { attach::copy(Direction::Write, remote.peer, pid, local.cast_mut(), at, len)? };
+        Ok(Posted::Complete)
     }
 
-    unsafe fn get(&self, transfer: &Transfer<'_>) -> TransportResult<Posted> {
-        // SAFETY: the memory is valid for writes by this method's contract.
-        unsafe { copy(Direction::Read, transfer) }
+    unsafe fn get(
+        &self,
+        remote: &Remote,
+        offset: usize,
+        local: *mut u8,
+        len: usize,
+        _context: u64,
+    ) -> TransportResult<Posted> {
+        let (pid, at) = target(remote, offset, len)?;
+        // SAFETY: `local` is valid for writes of `len` bytes by this method's contract.
+        unsafe { attach::copy(Direction::Read, remote.peer, pid, local, at, len)? };
+        Ok(Posted::Complete)
     }
 
     fn message(&self, peer: usize, header: &[u8], payload: &[u8]) -> TransportResult<Posted> {
@@ -230,18 +248,6 @@ impl Transport for Shm {
             self.doorbell.drain();
         }
     }
-}
-
-/// Carries out a transfer by cross-memory attach.
-///
-/// # Safety
-/// The memory here is valid, for reads if it is written from and for writes if it is read to.
-unsafe fn copy(direction: Direction, transfer: &Transfer<'_>) -> TransportResult<Posted> {
-    let Transfer { remote, offset, local, len, context: _ } = *transfer;
-    let (pid, at) = target(remote, offset, len)?;
-    // SAFETY: the caller's promise.
-    unsafe { attach::copy(direction, remote.peer, pid, local, at, len)? };
-    Ok(Posted::Complete)
 }
 
 /// Process and address of an access by cross-memory attach.

@@ -2,8 +2,8 @@
 
 use arrayvec::ArrayVec;
 use transom_transport::{
-    Armed, Capabilities, Completion, Event, ListTransfer, NativeAtomic, Posted, Region, RegionKey, Remote,
-    Span, Transfer, Transport, TransportError, TransportResult, WaitFd,
+    Armed, Capabilities, Completion, Event, NativeAtomic, Part, Posted, Region, RegionKey, Remote, Span,
+    Transport, TransportError, TransportResult, WaitFd,
 };
 use zerocopy::FromBytes;
 
@@ -65,24 +65,56 @@ impl Transport for Verbs {
         Ok(Remote { peer, len, direct: None, base: key.base, key: key.key })
     }
 
-    unsafe fn put(&self, transfer: &Transfer<'_>) -> TransportResult<Posted> {
+    unsafe fn put(
+        &self,
+        remote: &Remote,
+        offset: usize,
+        local: *const u8,
+        len: usize,
+        context: u64,
+    ) -> TransportResult<Posted> {
+        let access = Access { write: true, remote, offset, local: local.cast_mut(), len, context };
         // SAFETY: the promise of this method's caller is that of `access`.
-        unsafe { self.shared.port.lock().access(&access(true, transfer)) }
+        unsafe { self.shared.port.lock().access(&access) }
     }
 
-    unsafe fn get(&self, transfer: &Transfer<'_>) -> TransportResult<Posted> {
+    unsafe fn get(
+        &self,
+        remote: &Remote,
+        offset: usize,
+        local: *mut u8,
+        len: usize,
+        context: u64,
+    ) -> TransportResult<Posted> {
+        let access = Access { write: false, remote, offset, local, len, context };
         // SAFETY: as in `put`.
-        unsafe { self.shared.port.lock().access(&access(false, transfer)) }
+        unsafe { self.shared.port.lock().access(&access) }
     }
 
-    unsafe fn put_list(&self, transfer: &ListTransfer<'_>) -> TransportResult<Posted> {
+    unsafe fn put_list(
+        &self,
+        remote: &Remote,
+        offset: usize,
+        local: *const u8,
+        parts: &[Part],
+        context: u64,
+    ) -> TransportResult<Posted> {
+        let access = ListAccess { write: true, remote, offset, local: local.cast_mut(), parts, context };
         // SAFETY: the promise of this method's caller is that of `list`.
-        unsafe { self.shared.port.lock().list(&list_access(true, transfer)) }
+        unsafe { self.shared.port.lock().list(&access) }
     }
 
-    unsafe fn get_list(&self, transfer: &ListTransfer<'_>) -> TransportResult<Posted> {
+    unsafe fn get_list(
+        &self,
+        remote: &Remote,
+        offset: usize,
+        local: *mut u8,
+        parts: &[Part],
+        context: u64,
+    ) -> TransportResult<Posted> {
+        let access = ListAccess { write: false, remote, offset, local, parts, context };
         // SAFETY: as in `put_list`.
-        unsafe { self.shared.port.lock().list(&list_access(false, transfer)) }
+        unsafe { self.shared.port.lock().list(&access) }
     }
 
     fn atomic(
@@ -177,14 +209,4 @@ impl Transport for Verbs {
             }
         }
     }
-}
-
-fn access<'a>(write: bool, transfer: &Transfer<'a>) -> Access<'a> {
-    let Transfer { remote, offset, local, len, context } = *transfer;
-    Access { write, remote, offset, local, len, context }
-}
-
-fn list_access<'a>(write: bool, transfer: &ListTransfer<'a>) -> ListAccess<'a> {
-    let ListTransfer { remote, offset, local, parts, context } = *transfer;
-    ListAccess { write, remote, offset, local, parts, context }
 }
