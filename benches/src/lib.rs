@@ -16,6 +16,7 @@ pub mod report;
 pub mod samples;
 pub mod sync;
 mod sync_report;
+mod time;
 
 use anyhow::{Context, bail};
 use transom::Job;

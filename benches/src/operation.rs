@@ -1,11 +1,12 @@
 //! The operations that are measured, on windows of both element types.
 
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use transom::{Job, LockKind, Result, Sum, Window};
 
 use crate::options::Kind;
+use crate::time::timed;
 
 /// The largest transfer.
 pub const MOST_BYTES: usize = 4 << 20;
@@ -81,18 +82,18 @@ impl Windows {
     pub fn time(&mut self, operation: Operation, count: u64) -> Result<Duration> {
         let Self { words, doubles, own_words, own_doubles } = self;
         match operation {
-            Operation::LockPut => repeat(count, || {
+            Operation::LockPut => timed(count, || {
                 words.lock(LockKind::Exclusive, 1, |epoch| epoch.put_value(1, 0, black_box(1)))
             }),
-            Operation::FencePut => repeat(count, || words.fence(|epoch| epoch.put_value(1, 0, black_box(1)))),
+            Operation::FencePut => timed(count, || words.fence(|epoch| epoch.put_value(1, 0, black_box(1)))),
             Operation::Accumulate(bytes) => doubles.lock_all(|epoch| {
-                repeat(count, || {
+                timed(count, || {
                     epoch.accumulate(1, 0, Sum, &own_doubles[..bytes / WORD])?;
                     epoch.flush(1)
                 })
             }),
             Operation::Get(bytes) if bytes > WORD => words.lock_all(|epoch| {
-                repeat(count, || {
+                timed(count, || {
                     epoch.read(1, 0, &mut own_words[..bytes / WORD])?;
                     epoch.flush(1)
                 })
@@ -116,7 +117,7 @@ impl Windows {
     /// Those of the operation.
     pub fn take_part(&mut self, operation: Operation, count: u64) -> Result<()> {
         match operation {
-            Operation::FencePut => repeat(count, || self.words.fence(|_| Ok(()))).map(drop),
+            Operation::FencePut => timed(count, || self.words.fence(|_| Ok(()))).map(drop),
             _ => Ok(()),
         }
     }
@@ -134,42 +135,33 @@ impl Windows {
 /// Operations on words inside one epoch.
 fn time_words(words: &Window<u64>, own: &[u64], operation: Operation, count: u64) -> Result<Duration> {
     words.lock_all(|epoch| match operation {
-        Operation::Put(WORD) => repeat(count, || {
+        Operation::Put(WORD) => timed(count, || {
             epoch.put_value(1, 0, black_box(1))?;
             epoch.flush(1)
         }),
-        Operation::Put(bytes) => repeat(count, || {
+        Operation::Put(bytes) => timed(count, || {
             epoch.put(1, 0, &own[..bytes / WORD])?;
             epoch.flush(1)
         }),
-        Operation::Puts { bytes: WORD, count: puts } => repeat(count, || {
+        Operation::Puts { bytes: WORD, count: puts } => timed(count, || {
             (0..puts).try_for_each(|i| epoch.put_value(1, i, black_box(1)))?;
             epoch.flush(1)
         }),
-        Operation::Puts { bytes, count: puts } => repeat(count, || {
+        Operation::Puts { bytes, count: puts } => timed(count, || {
             (0..puts).try_for_each(|_| epoch.put(1, 0, &own[..bytes / WORD]))?;
             epoch.flush(1)
         }),
-        Operation::FetchAdd => repeat(count, || {
+        Operation::FetchAdd => timed(count, || {
             black_box(epoch.fetch_add(1, 0, black_box(1))?);
             Ok(())
         }),
-        Operation::CompareSwap => repeat(count, || {
+        Operation::CompareSwap => timed(count, || {
             black_box(epoch.compare_and_swap(1, 0, black_box(1), black_box(1))?);
             Ok(())
         }),
-        _ => repeat(count, || {
+        _ => timed(count, || {
             black_box(epoch.get_value(1, 0)?);
             epoch.flush(1)
         }),
     })
-}
-
-fn repeat(count: u64, mut operation: impl FnMut() -> Result<()>) -> Result<Duration> {
-    operation()?;
-    let start = Instant::now();
-    for _ in 0..count {
-        operation()?;
-    }
-    Ok(start.elapsed())
 }

@@ -3,7 +3,7 @@
 //! One job of the largest number of ranks; for each number the first so many measure on a communicator of their own, and the
 //! others wait in a barrier, where they sleep in the kernel.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::bail;
 use transom::{Communicator, Job, LockKind, Result, Window};
@@ -11,6 +11,7 @@ use transom::{Communicator, Job, LockKind, Result, Window};
 use crate::Options;
 use crate::samples::Samples;
 use crate::sync_report;
+use crate::time::timed;
 
 /// Numbers of ranks, as far as the job has them.
 const RANKS: [usize; 7] = [2, 3, 4, 6, 8, 12, 16];
@@ -159,13 +160,4 @@ fn exchange(window: &Window<u64>, before: &[usize], after: &[usize]) -> Result<(
     window.expose(before, |_| {
         window.start(after, |epoch| after.iter().try_for_each(|target| epoch.put_value(*target, 0, 1)))
     })
-}
-
-fn timed(count: u64, mut call: impl FnMut() -> Result<()>) -> Result<Duration> {
-    call()?;
-    let start = Instant::now();
-    for _ in 0..count {
-        call()?;
-    }
-    Ok(start.elapsed())
 }

@@ -30,21 +30,30 @@ pub enum Command {
     Doctor(DoctorArgs),
 }
 
+/// How other hosts are reached.
+#[derive(Debug, Default, clap::Args)]
+pub struct Reach {
+    /// File of hosts, one a line: `HOST`, `HOST:N` or `HOST slots=N`; `#` starts a comment
+    #[arg(long, value_name = "FILE")]
+    pub hostfile: Option<PathBuf>,
+    /// Command that runs a command line on another host, called as `CMD HOST COMMANDLINE` [default: the
+    /// variable TRANSOM_RSH, or ssh, which is not used for this host itself]
+    #[arg(long, value_name = "CMD")]
+    pub rsh: Option<String>,
+    /// Seconds to wait for a host to answer
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    pub connect_timeout: Duration,
+}
+
 /// The flags of `transom info`.
 #[derive(Debug, Default, clap::Args)]
 pub struct InfoArgs {
     /// Hosts to ask, separated by commas, one after the other [default: this one]
     #[arg(long, value_name = "HOST,…", conflicts_with = "hostfile")]
     pub hosts: Option<String>,
-    /// File of hosts to ask, as for `transom run`
-    #[arg(long, value_name = "FILE")]
-    pub hostfile: Option<PathBuf>,
-    /// Command that runs a command line on another host, as for `transom run`
-    #[arg(long, value_name = "CMD")]
-    pub rsh: Option<String>,
-    /// Seconds to wait for ssh to connect
-    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
-    pub connect_timeout: Duration,
+    /// How they are reached.
+    #[command(flatten)]
+    pub reach: Reach,
     /// Show what this libfabric provider does of each atomic operation; may be given several times [default: the
     /// provider that a job would use]
     #[arg(long, value_name = "PROVIDER")]
@@ -94,16 +103,9 @@ pub struct RunArgs {
     /// Hosts to run on, separated by commas; HOST:N gives a host N ranks
     #[arg(long, value_name = "HOST[:N],…", conflicts_with = "hostfile")]
     pub hosts: Option<String>,
-    /// File of hosts, one a line: `HOST`, `HOST:N` or `HOST slots=N`; `#` starts a comment
-    #[arg(long, value_name = "FILE")]
-    pub hostfile: Option<PathBuf>,
-    /// Command that runs a command line on another host, called as `CMD HOST COMMANDLINE` [default: the
-    /// variable TRANSOM_RSH, or ssh, which is not used for this host itself]
-    #[arg(long, value_name = "CMD")]
-    pub rsh: Option<String>,
-    /// Seconds to wait for a host to answer
-    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
-    pub connect_timeout: Duration,
+    /// How they are reached.
+    #[command(flatten)]
+    pub reach: Reach,
     /// Seconds after which the job is ended with exit code 124 [default: no limit]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<Duration>,

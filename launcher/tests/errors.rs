@@ -5,11 +5,8 @@
 
 mod common;
 
-use common::{Ended, start, transom};
+use common::{Ended, ROLE, start, transom};
 use transom::{Job, LockKind, Result};
-
-/// What the ranks are to do; without it `rank_program` is an empty test.
-const ROLE: &str = "TRANSOM_TEST_ROLE";
 
 /// A rank's program.
 type Program = fn(&Job) -> Result<()>;

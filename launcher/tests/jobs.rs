@@ -10,8 +10,8 @@ mod suite;
 use std::process::{Command, Output, Stdio};
 use std::time::Instant;
 
-/// What the ranks are to do; without it `rank_program` is an empty test.
-const ROLE: &str = "TRANSOM_TEST_ROLE";
+use common::ROLE;
+
 /// Seconds that a job may take on a busy machine.
 const LIMIT: &str = "240";
 

@@ -5,7 +5,7 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use common::{fake_ssh, start, transom};
+use common::{Job, fake_ssh, start, transom};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -45,18 +45,23 @@ fn a_rank_at_any_moment() {
     eprintln!("slowest end after a rank was killed: {slowest:?}");
 }
 
+/// Kills the launcher of four ranks: within some milliseconds, and in every fourth round when all ranks are there.
+fn kill_launcher(job: &mut Job, round: usize, within_ms: u64) {
+    if round.is_multiple_of(4) {
+        job.wait_for(4, "sleep 1003");
+    } else {
+        std::thread::sleep(random_ms(within_ms));
+    }
+    job.child.kill().unwrap();
+    job.child.wait().unwrap();
+    job.assert_gone_within(SECOND);
+}
+
 #[test]
 fn the_launcher_at_any_moment() {
     for round in 0..40 {
         let mut job = start(&mut transom(&["-n", "4", "sh", "-c", FAMILY]));
-        if round % 4 == 0 {
-            job.wait_for(4, "sleep 1003");
-        } else {
-            std::thread::sleep(random_ms(25));
-        }
-        job.child.kill().unwrap();
-        job.child.wait().unwrap();
-        job.assert_gone_within(SECOND);
+        kill_launcher(&mut job, round, 25);
     }
 }
 
@@ -67,14 +72,7 @@ fn the_launcher_of_two_hosts() {
     for round in 0..20 {
         let mut job =
             start(&mut transom(&["-n", "4", "--rsh", &ssh, "--hosts", "h1,h2", "sh", "-c", FAMILY]));
-        if round % 4 == 0 {
-            job.wait_for(4, "sleep 1003");
-        } else {
-            std::thread::sleep(random_ms(30));
-        }
-        job.child.kill().unwrap();
-        job.child.wait().unwrap();
-        job.assert_gone_within(SECOND);
+        kill_launcher(&mut job, round, 30);
     }
 }
 

@@ -7,11 +7,8 @@ use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
-use common::{Ended, fake_ssh, start, transom};
+use common::{Ended, ROLE, fake_ssh, start, transom};
 use transom_pmi::Client;
-
-/// What the ranks are to do; without it `rank_program` is an empty test.
-const ROLE: &str = "TRANSOM_TEST_ROLE";
 
 fn run_role(role: &str, flags: &[&str]) -> Ended {
     let own = std::env::current_exe().unwrap();

@@ -11,10 +11,9 @@ mod programs;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use common::ROLE;
 use transom::{Job, Result};
 
-/// What the ranks are to do; without it `rank_program` is an empty test.
-const ROLE: &str = "TRANSOM_TEST_ROLE";
 /// Seconds that a job may take on a busy machine.
 const LIMIT: &str = "1500";
 

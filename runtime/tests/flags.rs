@@ -24,12 +24,8 @@ fn puts() -> u64 {
     std::env::var("TRANSOM_TEST_PUTS").map_or(5_000, |puts| puts.parse().unwrap())
 }
 
-fn run(transport: &str, test: &str) {
-    run_with(transport, "delivery", test);
-}
-
 /// With the flush method `flush`.
-fn run_with(transport: &str, flush: &str, test: &str) {
+fn run(transport: &str, flush: &str, test: &str) {
     child::run_with(&[("TRANSOM_TRANSPORT", transport), ("TRANSOM_FLUSH", flush)], test, LIMIT, || {
         let start = Instant::now();
         let seen: u64 = transom::local(2, |job| flags(&job)).unwrap().into_iter().sum();
@@ -77,39 +73,24 @@ fn flags(job: &Job) -> Result<u64> {
     Ok(seen)
 }
 
-#[test]
-fn flags_over_shm() {
-    run("shm", "flags_over_shm");
+/// `name: transport, flush method;` makes a test.
+macro_rules! tests {
+    ($($name:ident: $transport:literal, $flush:literal;)*) => { $(
+        #[test]
+        fn $name() {
+            run($transport, $flush, stringify!($name));
+        }
+    )* };
 }
 
-#[test]
-fn flags_over_ofi() {
-    run("ofi", "flags_over_ofi");
-}
-
-#[test]
-fn flags_over_ofi_by_reading_back() {
-    run_with("ofi", "read", "flags_over_ofi_by_reading_back");
-}
-
-#[test]
-fn flags_over_ofi_by_messages() {
-    run_with("ofi", "message", "flags_over_ofi_by_messages");
-}
-
-#[test]
-fn flags_over_verbs() {
-    run("verbs", "flags_over_verbs");
-}
-
-#[test]
-fn flags_over_verbs_by_reading_back() {
-    run_with("verbs", "read", "flags_over_verbs_by_reading_back");
-}
-
-#[test]
-fn flags_over_verbs_by_messages() {
-    run_with("verbs", "message", "flags_over_verbs_by_messages");
+tests! {
+    flags_over_shm: "shm", "delivery";
+    flags_over_ofi: "ofi", "delivery";
+    flags_over_ofi_by_reading_back: "ofi", "read";
+    flags_over_ofi_by_messages: "ofi", "message";
+    flags_over_verbs: "verbs", "delivery";
+    flags_over_verbs_by_reading_back: "verbs", "read";
+    flags_over_verbs_by_messages: "verbs", "message";
 }
 
 /// Every flush asks as it is told to, and only then.

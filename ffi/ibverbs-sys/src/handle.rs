@@ -2,9 +2,11 @@
 //!
 //! Knows nothing of the libraries but what to say when they are missing ([`Wanted`]).
 
-use std::ffi::{CStr, CString, c_void};
+use std::env;
+use std::ffi::{CStr, CString, OsStr, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// A library, for people who lack it.
 #[derive(Debug, PartialEq, Eq)]
@@ -17,6 +19,23 @@ pub struct Wanted {
     pub variable: &'static str,
     /// What the dynamic linker knows it by.
     pub soname: &'static str,
+}
+
+impl Wanted {
+    /// What `load` makes of the file that the environment names, or else of [`Wanted::soname`]. The first success is kept for
+    /// the process; a failure is not.
+    pub(crate) fn open_once<L>(
+        &self,
+        opened: &'static OnceLock<L>,
+        load: impl FnOnce(&Path) -> Result<L, OpenError>,
+    ) -> Result<&'static L, OpenError> {
+        if let Some(library) = opened.get() {
+            return Ok(library);
+        }
+        let named = env::var_os(self.variable).filter(|name| !name.is_empty());
+        let library = load(Path::new(named.as_deref().unwrap_or(OsStr::new(self.soname))))?;
+        Ok(opened.get_or_init(|| library))
+    }
 }
 
 /// Why a library could not be opened.
@@ -120,3 +139,61 @@ fn last_error() -> String {
     // SAFETY: not null, and valid as above.
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
+
+/// A library whose functions are looked up when it is opened: its struct with what is said of it, the variable and the name by
+/// which it is known, a function with its version by which it is recognised, functions that not every release has, and all
+/// others with their versions. Their signatures are those of its header, whose default symbol versions are the ones named: a
+/// library with versioned symbols keeps the meaning of a version for ever.
+macro_rules! library {
+    (
+        $(#[$of_library:meta])*
+        $library:ident: $wanted:expr, $known:expr;
+        optional { $($(#[$of_optional:meta])* $optional:ident: $type_of:ty = ($symbol:literal, $since:literal);)* }
+        $(
+            $(#[$doc:meta])*
+            fn $name:ident($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty)? = $version:literal;
+        )*
+    ) => {
+        $(#[$of_library])*
+        pub struct $library {
+            path: std::path::PathBuf,
+            $( $(#[$of_optional])* pub $optional: Option<$type_of>, )*
+            $( $(#[$doc])* pub $name: unsafe extern "C" fn($($argument: $type),*) $(-> $result)?, )*
+        }
+
+        impl $library {
+            /// Opens the library that the environment names, or else the one of its usual name.
+            ///
+            /// The first success is kept for the process; a failure is not.
+            pub fn open() -> Result<&'static Self, $crate::OpenError> {
+                static OPENED: std::sync::OnceLock<$library> = std::sync::OnceLock::new();
+                $wanted.open_once(&OPENED, Self::load)
+            }
+
+            /// Opens one file (or, without a slash, what the dynamic linker finds under that name).
+            pub fn load(path: &std::path::Path) -> Result<Self, $crate::OpenError> {
+                let handle = $crate::handle::Handle::open(&$wanted, path, $known)?;
+                // SAFETY: the fields have the signatures of the header at these versions.
+                unsafe {
+                    Ok(Self {
+                        path: path.to_owned(),
+                        $( $optional: handle.optional($symbol, $since), )*
+                        $( $name: handle.function(stringify!($name), $version)?, )*
+                    })
+                }
+            }
+
+            /// The file, or name, that was opened.
+            pub fn path(&self) -> &std::path::Path {
+                &self.path
+            }
+        }
+
+        impl std::fmt::Debug for $library {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.debug_struct(stringify!($library)).field("path", &self.path).finish_non_exhaustive()
+            }
+        }
+    };
+}
+pub(crate) use library;

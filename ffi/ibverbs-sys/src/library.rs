@@ -2,14 +2,10 @@
 //!
 //! Knows nothing of devices or objects.
 
-use std::env;
-use std::ffi::{OsStr, c_char, c_int, c_uint, c_void};
-use std::fmt;
-use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::ffi::{c_char, c_int, c_uint, c_void};
 
 use crate::bindings::*;
-use crate::handle::{Handle, OpenError, Wanted};
+use crate::handle::{Wanted, library};
 
 /// Names the library file to open, in place of [`SONAME`].
 pub const ENVIRONMENT_VARIABLE: &str = "TRANSOM_IBVERBS";
@@ -34,38 +30,17 @@ type QueryGidTable = unsafe extern "C" fn(
     entry_size: usize,
 ) -> isize;
 
-macro_rules! library {
-    ($(
-        $(#[$doc:meta])*
-        fn $name:ident($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty)? = $version:literal;
-    )*) => {
-        /// The functions libibverbs exports, at the symbol versions that go with these bindings.
-        ///
-        /// Once opened the library stays until the process ends: its providers cannot be unloaded.
-        pub struct Library {
-            path: PathBuf,
-            /// `ibv_query_gid_table(3)`, whose last argument is the size of an entry; absent before rdma-core 33.
-            pub ibv_query_gid_table: Option<QueryGidTable>,
-            $( $(#[$doc])* pub $name: unsafe extern "C" fn($($argument: $type),*) $(-> $result)?, )*
-        }
-
-        impl Library {
-            fn look_up(path: &Path, handle: &Handle<'_>) -> Result<Library, OpenError> {
-                // SAFETY: the fields have the signatures of the header, whose default symbol versions are the ones named; a
-                // library with versioned symbols keeps the meaning of a version for ever (libibverbs.map.in).
-                unsafe {
-                    Ok(Library {
-                        path: path.to_owned(),
-                        ibv_query_gid_table: handle.optional("_ibv_query_gid_table", "IBVERBS_1.11"),
-                        $( $name: handle.function(stringify!($name), $version)?, )*
-                    })
-                }
-            }
-        }
-    };
-}
-
 library! {
+    /// The functions libibverbs exports, at the symbol versions that go with these bindings.
+    ///
+    /// Once opened the library stays until the process ends: its providers cannot be unloaded.
+    Library: IBVERBS, ("ibv_get_device_list", "IBVERBS_1.1");
+
+    optional {
+        /// `ibv_query_gid_table(3)`, whose last argument is the size of an entry; absent before rdma-core 33.
+        ibv_query_gid_table: QueryGidTable = ("_ibv_query_gid_table", "IBVERBS_1.11");
+    }
+
     /// `ibv_get_device_list(3)`.
     fn ibv_get_device_list(num_devices: *mut c_int) -> *mut *mut ibv_device = "IBVERBS_1.1";
     /// `ibv_get_device_list(3)`: frees a list.
@@ -130,36 +105,4 @@ library! {
     fn ibv_create_ah(pd: *mut ibv_pd, attr: *mut ibv_ah_attr) -> *mut ibv_ah = "IBVERBS_1.1";
     /// `ibv_create_ah(3)`: destroys it.
     fn ibv_destroy_ah(ah: *mut ibv_ah) -> c_int = "IBVERBS_1.1";
-}
-
-impl Library {
-    /// Opens the library named by the environment variable `TRANSOM_IBVERBS`, else `libibverbs.so.1`.
-    ///
-    /// The first success is kept for the process; a failure is not.
-    pub fn open() -> Result<&'static Library, OpenError> {
-        static OPENED: OnceLock<Library> = OnceLock::new();
-        if let Some(library) = OPENED.get() {
-            return Ok(library);
-        }
-        let named = env::var_os(ENVIRONMENT_VARIABLE).filter(|name| !name.is_empty());
-        let library = Library::load(Path::new(named.as_deref().unwrap_or(OsStr::new(SONAME))))?;
-        Ok(OPENED.get_or_init(|| library))
-    }
-
-    /// Opens one file (or, without a slash, what the dynamic linker finds under that name).
-    pub fn load(path: &Path) -> Result<Library, OpenError> {
-        let handle = Handle::open(&IBVERBS, path, ("ibv_get_device_list", "IBVERBS_1.1"))?;
-        Library::look_up(path, &handle)
-    }
-
-    /// The file, or name, that was opened.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-}
-
-impl fmt::Debug for Library {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Library").field("path", &self.path).finish_non_exhaustive()
-    }
 }

@@ -4,16 +4,12 @@
 //! librdmacm 1.2 or later (rdma-core 22). Structures are those of `rdma/rdma_cma.h`; of those that only the library
 //! allocates there is no more than what is looked at.
 
-use std::env;
-use std::ffi::{OsStr, c_int, c_void};
-use std::fmt;
-use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::ffi::{c_int, c_void};
 
 use libc::sockaddr;
 
 use crate::bindings::{ibv_context, ibv_qp, ibv_qp_attr};
-use crate::handle::{Handle, OpenError, Wanted};
+use crate::handle::{Wanted, library};
 
 /// Names the library file to open, in place of [`RDMACM_SONAME`].
 pub const RDMACM_ENVIRONMENT_VARIABLE: &str = "TRANSOM_RDMACM";
@@ -121,33 +117,11 @@ pub const RDMA_CM_EVENT_DISCONNECTED: c_int = 10;
 /// The device goes.
 pub const RDMA_CM_EVENT_DEVICE_REMOVAL: c_int = 11;
 
-macro_rules! library {
-    ($(
-        $(#[$doc:meta])*
-        fn $name:ident($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty)? = $version:literal;
-    )*) => {
-        /// The functions of librdmacm. Once opened it stays until the process ends.
-        pub struct RdmacmLibrary {
-            path: PathBuf,
-            $( $(#[$doc])* pub $name: unsafe extern "C" fn($($argument: $type),*) $(-> $result)?, )*
-        }
-
-        impl RdmacmLibrary {
-            fn look_up(path: &Path, handle: &Handle<'_>) -> Result<Self, OpenError> {
-                // SAFETY: the fields have the signatures of rdma/rdma_cma.h at the symbol versions named, whose meaning a
-                // library keeps for ever (librdmacm.map).
-                unsafe {
-                    Ok(Self {
-                        path: path.to_owned(),
-                        $( $name: handle.function(stringify!($name), $version)?, )*
-                    })
-                }
-            }
-        }
-    };
-}
-
 library! {
+    /// The functions of librdmacm. Once opened it stays until the process ends.
+    RdmacmLibrary: WANTED, ("rdma_create_id", "RDMACM_1.0");
+    optional {}
+
     /// `rdma_create_event_channel(3)`.
     fn rdma_create_event_channel() -> *mut rdma_event_channel = "RDMACM_1.0";
     /// `rdma_destroy_event_channel(3)`.
@@ -189,36 +163,4 @@ library! {
         = "RDMACM_1.0";
     /// `rdma_ack_cm_event(3)`.
     fn rdma_ack_cm_event(event: *mut rdma_cm_event) -> c_int = "RDMACM_1.0";
-}
-
-impl RdmacmLibrary {
-    /// Opens the library named by the environment variable `TRANSOM_RDMACM`, else `librdmacm.so.1`.
-    ///
-    /// The first success is kept for the process; a failure is not.
-    pub fn open() -> Result<&'static Self, OpenError> {
-        static OPENED: OnceLock<RdmacmLibrary> = OnceLock::new();
-        if let Some(library) = OPENED.get() {
-            return Ok(library);
-        }
-        let named = env::var_os(RDMACM_ENVIRONMENT_VARIABLE).filter(|name| !name.is_empty());
-        let library = Self::load(Path::new(named.as_deref().unwrap_or(OsStr::new(RDMACM_SONAME))))?;
-        Ok(OPENED.get_or_init(|| library))
-    }
-
-    /// Opens one file (or, without a slash, what the dynamic linker finds under that name).
-    pub fn load(path: &Path) -> Result<Self, OpenError> {
-        let handle = Handle::open(&WANTED, path, ("rdma_create_id", "RDMACM_1.0"))?;
-        Self::look_up(path, &handle)
-    }
-
-    /// The file, or name, that was opened.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-}
-
-impl fmt::Debug for RdmacmLibrary {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RdmacmLibrary").field("path", &self.path).finish_non_exhaustive()
-    }
 }

@@ -9,6 +9,7 @@ use nix::errno::Errno;
 
 use crate::error::check;
 use crate::handle::Handle;
+use crate::shared_receive_queue::post_one;
 use crate::{
     Batch, CompletionQueue, Local, MAX_PARTS, PostError, ProtectionDomain, Request, SharedReceiveQueue,
     VerbsError,
@@ -174,14 +175,10 @@ impl QueuePair {
     /// same protection domain, and the program expects it to be written from outside.
     #[inline]
     pub unsafe fn post_receive(&self, id: u64, local: Local) -> Result<(), VerbsError> {
-        let mut part = local;
-        let mut request =
-            sys::ibv_recv_wr { wr_id: id, next: null_mut(), sg_list: (&raw mut part).cast(), num_sge: 1 };
-        let mut bad = null_mut();
-        // SAFETY: ibv_post_recv(3): a live queue pair, and one request whose list (`Local` has the layout of its entries)
-        // outlives the call; the caller vouches for the memory.
-        let returned = unsafe { sys::ibv_post_recv(self.as_ptr(), &mut request, &mut bad) };
-        check("ibv_post_recv", returned)
+        post_one("ibv_post_recv", id, local, |request, bad| {
+            // SAFETY: ibv_post_recv(3): a live queue pair; for the request `post_one` vouches, for the memory the caller.
+            unsafe { sys::ibv_post_recv(self.as_ptr(), request, bad) }
+        })
     }
 
     pub(crate) fn library(&self) -> &'static sys::Library {

@@ -1,5 +1,6 @@
 //! The shared receive queue: one supply of receives for many queue pairs.
 
+use std::ffi::c_int;
 use std::ptr::null_mut;
 use std::sync::Arc;
 
@@ -41,14 +42,10 @@ impl SharedReceiveQueue {
     /// protection domain, and the program expects it to be written from outside.
     #[inline]
     pub unsafe fn post(&self, id: u64, local: Local) -> Result<(), VerbsError> {
-        let mut part = local;
-        let mut request =
-            sys::ibv_recv_wr { wr_id: id, next: null_mut(), sg_list: (&raw mut part).cast(), num_sge: 1 };
-        let mut bad = null_mut();
-        // SAFETY: ibv_post_srq_recv(3): a live queue, and one request whose list (`Local` has the layout of its entries)
-        // outlives the call; the caller vouches for the memory.
-        let returned = unsafe { sys::ibv_post_srq_recv(self.as_ptr(), &mut request, &mut bad) };
-        check("ibv_post_srq_recv", returned)
+        post_one("ibv_post_srq_recv", id, local, |request, bad| {
+            // SAFETY: ibv_post_srq_recv(3): a live queue; for the request `post_one` vouches, for the memory the caller.
+            unsafe { sys::ibv_post_srq_recv(self.as_ptr(), request, bad) }
+        })
     }
 
     pub(crate) fn context(&self) -> &Arc<Context> {
@@ -58,4 +55,20 @@ impl SharedReceiveQueue {
     pub(crate) fn as_ptr(&self) -> *mut sys::ibv_srq {
         self.handle.as_ptr()
     }
+}
+
+/// Posts one receive by the function that is named, as `post` calls it: with a request whose list (`Local` has the layout of
+/// its entries) outlives the call.
+#[inline]
+pub(crate) fn post_one(
+    function: &'static str,
+    id: u64,
+    local: Local,
+    post: impl FnOnce(*mut sys::ibv_recv_wr, *mut *mut sys::ibv_recv_wr) -> c_int,
+) -> Result<(), VerbsError> {
+    let mut part = local;
+    let mut request =
+        sys::ibv_recv_wr { wr_id: id, next: null_mut(), sg_list: (&raw mut part).cast(), num_sge: 1 };
+    let mut bad = null_mut();
+    check(function, post(&mut request, &mut bad))
 }

@@ -18,12 +18,12 @@
 //! The program starts itself a second time as the target; the two exchange addresses over the target's standard input
 //! and output. `TRANSOM_LIBFABRIC` chooses the library.
 
+mod peer;
+
 use std::env;
 use std::error::Error;
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io;
 use std::os::fd::AsRawFd;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -33,6 +33,7 @@ use libfabric::{
     FabricError, Hints, Info, Library, Local, MemoryRegion, Posted, Progress, QueueOptions, Remote,
     Threading, Wait, flags,
 };
+use peer::{Peer, from_hex, tcp, to_hex};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -54,8 +55,8 @@ fn main() -> Outcome<()> {
 fn origin(settings: &Settings) -> Outcome<()> {
     settings.pin(0)?;
     let mut peer = Peer::start()?;
-    let mut stream = TcpStream::connect(("127.0.0.1", peer.line()?.parse::<u16>()?))?;
-    let tcp = settings.measure(|_| tcp_round_trip(&mut stream))?;
+    let mut stream = tcp::connect(peer.line()?.parse()?)?;
+    let tcp = settings.measure(|_| tcp::round_trip(&mut stream))?;
     drop(stream);
 
     let mut side = Side::open(settings)?;
@@ -92,15 +93,6 @@ fn origin(settings: &Settings) -> Outcome<()> {
         println!("target: {line}");
     }
     peer.process.wait()?;
-    Ok(())
-}
-
-fn tcp_round_trip(stream: &mut TcpStream) -> Outcome<()> {
-    stream.set_nodelay(true)?;
-    stream.set_nonblocking(true)?;
-    let mut bytes = [1_u8; 8];
-    stream.write_all(&bytes)?;
-    spin_read(stream, &mut bytes)?;
     Ok(())
 }
 
@@ -144,15 +136,7 @@ fn target(settings: &Settings) -> Outcome<()> {
     // SAFETY: prctl(2): this option takes a signal number. A target without an origin would spin for ever.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
     settings.pin(1)?;
-    let listener = TcpListener::bind(("127.0.0.1", 0))?;
-    println!("{}", listener.local_addr()?.port());
-    let (mut stream, _) = listener.accept()?;
-    stream.set_nodelay(true)?;
-    stream.set_nonblocking(true)?;
-    let mut bytes = [0_u8; 8];
-    while spin_read(&mut stream, &mut bytes)? {
-        stream.write_all(&bytes)?;
-    }
+    tcp::echo()?;
 
     let mut side = Side::open(settings)?;
     let mut name = String::new();
@@ -210,20 +194,6 @@ impl Sleeper {
         }
         Ok(())
     }
-}
-
-/// Reads without sleeping; `false` at the end of the stream.
-fn spin_read(stream: &mut TcpStream, bytes: &mut [u8]) -> Outcome<bool> {
-    let mut filled = 0;
-    while filled < bytes.len() {
-        match stream.read(&mut bytes[filled..]) {
-            Ok(0) => return Ok(false),
-            Ok(count) => filled += count,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(true)
 }
 
 // What both have.
@@ -343,48 +313,6 @@ impl Side {
             Err(error) => Err(error.into()),
         }
     }
-}
-
-/// The second process, as the first sees it.
-struct Peer {
-    process: Child,
-    input: ChildStdin,
-    output: BufReader<ChildStdout>,
-}
-
-impl Peer {
-    fn start() -> Outcome<Peer> {
-        let mut process = Command::new(env::current_exe()?)
-            .args(env::args().skip(1))
-            .arg("target")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()?;
-        let input = process.stdin.take().ok_or("no pipe")?;
-        let output = BufReader::new(process.stdout.take().ok_or("no pipe")?);
-        Ok(Peer { process, input, output })
-    }
-
-    fn tell(&mut self, line: &str) -> Outcome<()> {
-        Ok(writeln!(self.input, "{line}")?)
-    }
-
-    fn line(&mut self) -> Outcome<String> {
-        let mut line = String::new();
-        match self.output.read_line(&mut line)? {
-            0 => Err("the target ended".into()),
-            _ => Ok(line.trim().to_owned()),
-        }
-    }
-}
-
-fn to_hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn from_hex(text: &str) -> Outcome<Vec<u8>> {
-    let digits = (0..text.len()).step_by(2).map(|at| text.get(at..at + 2).unwrap_or_default());
-    Ok(digits.map(|pair| u8::from_str_radix(pair, 16)).collect::<Result<_, _>>()?)
 }
 
 // Settings.

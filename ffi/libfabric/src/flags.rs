@@ -70,4 +70,6 @@ pub mod mr {
     pub const RMA_EVENT: i32 = libfabric_sys::FI_MR_RMA_EVENT as i32;
     /// Regions must be bound to an endpoint: [`crate::MemoryRegion::enable_on`].
     pub const ENDPOINT: i32 = libfabric_sys::FI_MR_ENDPOINT as i32;
+    /// All but [`RAW`], [`MMU_NOTIFY`] and [`RMA_EVENT`].
+    pub const COMMON: i32 = LOCAL | VIRT_ADDR | ALLOCATED | PROV_KEY | ENDPOINT;
 }

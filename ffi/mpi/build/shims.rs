@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::functions::{Function, Line, State};
+use crate::functions::{Argument, Function, Line, State};
 
 /// Functions that have a short way, to be tried before all else (`mod short`).
 const SHORT: [&str; 14] = [
@@ -61,6 +61,41 @@ fn name(name: &str) -> String {
     format!("{name}_")
 }
 
+/// The arguments as the library's own function takes them. Address, count and datatype of a buffer are one, as are rank, tag
+/// and communicator of a message; the functions of windows have them one by one.
+fn passed(function: &Function, large: bool) -> String {
+    let of_window = function.arguments.iter().any(|argument| argument.ty.is("win"));
+    let mut rest = &function.arguments[..];
+    let mut passed = Vec::new();
+    loop {
+        let pass = |argument: &Argument| argument.ty.pass(&name(&argument.name), large);
+        rest = match rest {
+            [address, n, ty, rest @ ..] if !of_window && is_buffer([address, n, ty]) => {
+                let address = name(&address.name);
+                passed.push(format!("Triple::new({address}, {}, {})", pass(n), pass(ty)));
+                rest
+            }
+            [rank, tag, comm, rest @ ..] if is_envelope([rank, tag, comm]) => {
+                passed.push(format!("Envelope::new({})", [rank, tag, comm].map(pass).join(", ")));
+                rest
+            }
+            [argument, rest @ ..] => {
+                passed.extend((!argument.ty.is("...")).then(|| pass(argument)));
+                rest
+            }
+            [] => return passed.join(", "),
+        };
+    }
+}
+
+fn is_buffer([address, n, ty]: [&Argument; 3]) -> bool {
+    (address.ty.is("buf") || address.ty.is("cbuf")) && n.ty.is("n") && ty.ty.is("type")
+}
+
+fn is_envelope([rank, tag, comm]: [&Argument; 3]) -> bool {
+    matches!(&*rank.name, "dest" | "source") && tag.name == "tag" && comm.ty.is("comm")
+}
+
 fn export(text: &mut String, function: &Function, large: bool) {
     let full = format!("{}{}", function.name, if large { "_c" } else { "" });
     let named = || function.arguments.iter().filter(|argument| !argument.ty.is("..."));
@@ -69,8 +104,7 @@ fn export(text: &mut String, function: &Function, large: bool) {
     let arguments = arguments.join(", ");
     let given: Vec<String> = named().map(|a| name(&a.name)).collect();
     let given = given.join(", ");
-    let passed: Vec<String> = named().map(|a| a.ty.pass(&name(&a.name), large)).collect();
-    let passed = passed.join(", ");
+    let passed = passed(function, large);
     let returns = function.returns.as_ref().map_or("c_int".into(), |ty| ty.rust(false));
     let own = function.name.to_lowercase();
     let site = site(function);

@@ -79,6 +79,31 @@ pub fn count(count: i64) -> Result<usize> {
     usize::try_from(count).or_else(|_| fail(ERR_COUNT, format!("a count of {count}")))
 }
 
+/// A buffer as the arguments of a call say it: so many instances of a datatype at an address.
+#[derive(Debug, Clone, Copy)]
+pub struct Triple {
+    pub address: *mut c_void,
+    pub n: i64,
+    pub ty: Datatype,
+}
+
+impl Triple {
+    /// A buffer of three arguments.
+    pub fn new(address: *const c_void, n: i64, ty: Datatype) -> Self {
+        Self { address: address.cast_mut(), n, ty }
+    }
+
+    /// As many instances at another address.
+    pub fn at(self, address: *const c_void) -> Self {
+        Self { address: address.cast_mut(), ..self }
+    }
+
+    /// Its layout, where `ty` is its datatype.
+    pub fn shaped(self, ty: &TypeObject) -> Result<Shaped<'_>> {
+        Shaped::new(self.address, count(self.n)?, &ty.datatype)
+    }
+}
+
 /// A buffer whose layout begins with its first byte of data, at or behind the address.
 #[derive(Debug)]
 pub struct Shaped<'a> {
@@ -126,9 +151,9 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// `count` instances at an address.
-    pub fn new(address: *const c_void, n: i64, ty: Datatype) -> Result<Self> {
-        Ok(Self { address: address as usize, count: count(n)?, ty: types::committed(ty)? })
+    /// The buffer that a call names.
+    pub fn new(named: Triple) -> Result<Self> {
+        Ok(Self { address: named.address as usize, count: count(named.n)?, ty: types::committed(named.ty)? })
     }
 
     /// No buffer: what a message has that goes to nobody or comes from nobody.

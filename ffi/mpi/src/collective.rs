@@ -13,7 +13,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
 use crate::abi::{Comm, Datatype, ERR_ROOT, IN_PLACE, Request, Status};
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, Triple};
 use crate::comm::CommObject;
 use crate::failure::{Result, fail};
 use crate::handlers::Site;
@@ -138,14 +138,19 @@ pub fn in_place(address: *const c_void) -> bool {
     address as usize == IN_PLACE
 }
 
+/// A buffer, unless its data stays where another buffer has it.
+pub fn unless_in_place(named: Triple) -> Result<Option<Buffer>> {
+    if in_place(named.address) { Ok(None) } else { Buffer::new(named).map(Some) }
+}
+
 /// A buffer's parts, one for each that data is exchanged with.
 pub type Parts = Arc<[Buffer]>;
 
 /// So many parts of `n` instances each, one behind the other.
-pub fn equal(parts: usize, address: *const c_void, n: i64, ty: Datatype) -> Result<Parts> {
-    let all = Buffer::new(address, n, ty)?;
+pub fn equal(parts: usize, each: Triple) -> Result<Parts> {
+    let all = Buffer::new(each)?;
     let parts = i64::try_from(parts).unwrap_or(i64::MAX);
-    (0..parts).map(|part| all.part(part.saturating_mul(n), n)).collect()
+    (0..parts).map(|part| all.part(part.saturating_mul(each.n), each.n)).collect()
 }
 
 /// So many parts, of so many instances at displacements of so many extents.
@@ -156,7 +161,7 @@ pub fn listed(
     displacements: Counts,
     ty: Datatype,
 ) -> Result<Parts> {
-    let all = Buffer::new(address, 0, ty)?;
+    let all = Buffer::new(Triple::new(address, 0, ty))?;
     (0..parts).map(|part| all.part(displacements.at(part)?, counts.at(part)?)).collect()
 }
 
@@ -170,7 +175,7 @@ pub fn typed(
 ) -> Result<Parts> {
     let part = |part| {
         let address = address.wrapping_byte_offset(displacements.at(part)? as isize);
-        Buffer::new(address, counts.at(part)?, types.at(part)?)
+        Buffer::new(Triple::new(address, counts.at(part)?, types.at(part)?))
     };
     (0..parts).map(part).collect()
 }

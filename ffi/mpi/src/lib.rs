@@ -43,15 +43,8 @@ mod world;
 /// What exported functions call: for `MPI_Win_lock` it is `win_lock`.
 mod calls {
     pub use crate::attributes::calls::*;
-    pub use crate::collective::gathering::*;
-    pub use crate::collective::local::*;
-    pub use crate::collective::neighbours::*;
-    pub use crate::collective::reducing::*;
-    pub use crate::collective::scattering::*;
-    pub use crate::comm::calls::*;
-    pub use crate::comm::inter::*;
-    pub use crate::comm::name::*;
-    pub use crate::comm::sides::*;
+    pub use crate::collective::{gathering::*, local::*, neighbours::*, reducing::*, scattering::*};
+    pub use crate::comm::{calls::*, inter::*, name::*, sides::*};
     pub use crate::conversions::*;
     pub use crate::environment::*;
     pub use crate::errors::*;
@@ -59,36 +52,17 @@ mod calls {
     pub use crate::handlers::calls::*;
     pub use crate::hardware::get_hw_resource_info;
     pub use crate::info::calls::*;
-    pub use crate::message::buffered::*;
-    pub use crate::message::matched::*;
     pub use crate::message::partitioned::{
         parrived, pready, pready_list, pready_range, precv_init, psend_init,
     };
-    pub use crate::message::persistent::*;
-    pub use crate::message::receive::*;
-    pub use crate::message::send::*;
+    pub use crate::message::{buffered::*, matched::*, persistent::*, receive::*, send::*};
     pub use crate::op::*;
-    pub use crate::request::calls::*;
-    pub use crate::request::general::*;
-    pub use crate::request::some::*;
-    pub use crate::request::status::*;
+    pub use crate::request::{calls::*, general::*, some::*, status::*};
     pub use crate::session::*;
     pub use crate::tools::*;
-    pub use crate::topology::cart::*;
-    pub use crate::topology::dims::*;
-    pub use crate::topology::dist_graph::*;
-    pub use crate::topology::graph::*;
-    pub use crate::topology::topo_test;
-    pub use crate::types::arrays::*;
-    pub use crate::types::construct::*;
-    pub use crate::types::contents::*;
-    pub use crate::types::pack::*;
-    pub use crate::types::query::*;
-    pub use crate::win::access::*;
-    pub use crate::win::create::*;
-    pub use crate::win::query::*;
-    pub use crate::win::requested::*;
-    pub use crate::win::sync::*;
+    pub use crate::topology::{cart::*, dims::*, dist_graph::*, graph::*, topo_test};
+    pub use crate::types::{arrays::*, construct::*, contents::*, pack::*, query::*};
+    pub use crate::win::{access::*, create::*, query::*, requested::*, sync::*};
 }
 
 /// What exported functions try first, if it is there for them: none of the result is known before the long way has been gone.
@@ -111,8 +85,10 @@ mod exports {
     use std::ffi::{c_char, c_double, c_int, c_void};
 
     use crate::abi::*;
+    use crate::buffer::Triple;
     use crate::call::{When, call, unsupported};
     use crate::handlers::Site;
+    use crate::message::Envelope;
     use crate::place::{Counts, Place, Text};
     use crate::{calls, short};
 

@@ -7,14 +7,29 @@ pub mod persistent;
 pub mod receive;
 pub mod send;
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 
 use transom::{NULL_RANK, Source, Tag};
 
-use crate::abi::{ANY_SOURCE, ANY_TAG, Datatype, ERR_RANK, PROC_NULL, Status};
-use crate::buffer::Buffer;
+use crate::abi::{ANY_SOURCE, ANY_TAG, Comm, ERR_RANK, PROC_NULL, Status};
+use crate::buffer::{Buffer, Triple};
 use crate::comm::CommObject;
 use crate::failure::{Result, fail};
+
+/// The envelope of a message (MPI-4.1 §3.2.3) as a call names it: the other rank, tag and communicator.
+#[derive(Debug, Clone, Copy)]
+pub struct Envelope {
+    rank: c_int,
+    tag: c_int,
+    comm: Comm,
+}
+
+impl Envelope {
+    /// An envelope of three arguments.
+    pub fn new(rank: c_int, tag: c_int, comm: Comm) -> Self {
+        Self { rank, tag, comm }
+    }
+}
 
 /// A rank to send to.
 fn dest(comm: &CommObject, rank: c_int) -> Result<usize> {
@@ -36,8 +51,8 @@ fn source(comm: &CommObject, rank: c_int) -> Result<Source> {
 }
 
 /// The buffer of a message to or from a rank: the null process needs none, so the arguments are not looked at (§3.10).
-fn buffer(peer: c_int, address: *const c_void, n: i64, ty: Datatype) -> Result<Buffer> {
-    if peer == PROC_NULL { Buffer::none() } else { Buffer::new(address, n, ty) }
+fn buffer(peer: c_int, named: Triple) -> Result<Buffer> {
+    if peer == PROC_NULL { Buffer::none() } else { Buffer::new(named) }
 }
 
 /// Which tags to receive.

@@ -78,6 +78,37 @@ fn make(parent: &CommObject, color: Option<u32>, key: usize, topology: Topology)
     add(object)
 }
 
+/// The communicator that a topology is made of.
+fn parent(comm: Comm) -> Result<Arc<CommObject>> {
+    let parent = crate::world::comm(comm)?;
+    parent.check_intra()?;
+    Ok(parent.clone())
+}
+
+/// The functions that make a communicator with a topology of the first ranks, and that say which rank this one would have:
+/// of the arguments a topology and how many ranks it has.
+macro_rules! topologies {
+    ($($(#[$doc:meta])* $create:ident, $map:ident: ($($arg:ident: $ty:ty),*) |$size:ident| $made:block)*) => {$(
+        $(#[$doc])*
+        pub fn $create(comm: Comm, $($arg: $ty,)* _reorder: c_int, new: Place<Comm>) -> Result<()> {
+            new.set($crate::abi::COMM_NULL)?;
+            let parent = $crate::topology::parent(comm)?;
+            let ($size, own) = (parent.comm.size(), parent.comm.rank());
+            let (topology, needed) = $made;
+            new.set($crate::topology::make(&parent, (own < needed).then_some(0), own, topology)?)
+        }
+
+        /// The rank that this one would have.
+        pub fn $map(comm: Comm, $($arg: $ty,)* rank: Place<c_int>) -> Result<()> {
+            let parent = $crate::topology::parent(comm)?;
+            let ($size, own) = (parent.comm.size(), parent.comm.rank());
+            let (_, needed): (Topology, usize) = $made;
+            rank.set(if own < needed { int(own) } else { $crate::abi::UNDEFINED })
+        }
+    )*};
+}
+use topologies;
+
 /// `MPI_Topo_test`.
 pub fn topo_test(comm: Comm, kind: Place<c_int>) -> Result<()> {
     kind.set(match crate::world::comm(comm)?.topology {

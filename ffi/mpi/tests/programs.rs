@@ -91,29 +91,38 @@ fn run(name: &str, ranks: &[usize], transports: &[&str]) {
 
 const BOTH: [&str; 2] = ["shm", "ofi"];
 
-#[test]
-fn windows() {
-    run("window", &[1, 2, 3, 4], &BOTH);
+/// `name: PROGRAM, ranks, transports;` makes a test of each C program.
+macro_rules! programs {
+    ($($name:ident: $program:literal, $ranks:expr, $transports:expr;)*) => { $(
+        #[test]
+        fn $name() {
+            run($program, &$ranks, &$transports);
+        }
+    )* };
 }
 
-#[test]
-fn dynamic_windows() {
-    run("dynamic", &[1, 2, 3], &BOTH);
-}
-
-#[test]
-fn operations_with_requests() {
-    run("requests", &[1, 2, 3], &BOTH);
-}
-
-#[test]
-fn threads_on_a_window() {
-    run("threads", &[2], &BOTH);
-}
-
-#[test]
-fn shared_windows() {
-    run("shared", &[1, 2, 3], &BOTH);
+programs! {
+    windows: "window", [1, 2, 3, 4], BOTH;
+    dynamic_windows: "dynamic", [1, 2, 3], BOTH;
+    operations_with_requests: "requests", [1, 2, 3], BOTH;
+    threads_on_a_window: "threads", [2], BOTH;
+    shared_windows: "shared", [1, 2, 3], BOTH;
+    wrong_arguments_of_windows: "arguments", [1, 2], BOTH;
+    windows_in_a_wrong_order: "wrong", [1, 2], BOTH;
+    environment_and_errors: "environment", [1, 2], ["shm"];
+    groups_communicators_and_attributes: "communicators", [1, 2, 3, 4], ["shm"];
+    topologies: "topologies", [1, 2, 3, 4], BOTH;
+    neighbours: "neighbours", [1, 2, 3, 4], BOTH;
+    datatypes: "datatypes", [1, 2], ["shm"];
+    external32: "external", [1], ["shm"];
+    messages: "messages", [1, 2, 3], BOTH;
+    truncated_messages: "truncated", [1, 2, 3], BOTH;
+    generalised_requests: "general", [1, 2, 3], BOTH;
+    partitioned_messages: "partitioned", [1, 2, 3], BOTH;
+    collectives: "collectives", [1, 2, 3, 4], BOTH;
+    collectives_of_two_groups: "two_groups", [2, 3, 4], BOTH;
+    sessions: "session", [1, 2, 3], ["shm"];
+    constants_are_those_of_the_standard: "constants", [1], ["shm"];
 }
 
 /// Each function of windows is in the table of wrong arguments.
@@ -144,21 +153,6 @@ fn every_function_of_windows_has_wrong_arguments() {
     assert_eq!(known.len(), 61);
 }
 
-#[test]
-fn wrong_arguments_of_windows() {
-    run("arguments", &[1, 2], &BOTH);
-}
-
-#[test]
-fn windows_in_a_wrong_order() {
-    run("wrong", &[1, 2], &BOTH);
-}
-
-#[test]
-fn environment_and_errors() {
-    run("environment", &[1, 2], &["shm"]);
-}
-
 /// `MPI_Abort` by one rank, while the others wait for it, gives the job the program's exit code.
 #[test]
 fn aborts() {
@@ -181,71 +175,6 @@ fn aborts() {
             "{given}, alone"
         );
     }
-}
-
-#[test]
-fn groups_communicators_and_attributes() {
-    run("communicators", &[1, 2, 3, 4], &["shm"]);
-}
-
-#[test]
-fn topologies() {
-    run("topologies", &[1, 2, 3, 4], &BOTH);
-}
-
-#[test]
-fn neighbours() {
-    run("neighbours", &[1, 2, 3, 4], &BOTH);
-}
-
-#[test]
-fn datatypes() {
-    run("datatypes", &[1, 2], &["shm"]);
-}
-
-#[test]
-fn external32() {
-    run("external", &[1], &["shm"]);
-}
-
-#[test]
-fn messages() {
-    run("messages", &[1, 2, 3], &BOTH);
-}
-
-#[test]
-fn truncated_messages() {
-    run("truncated", &[1, 2, 3], &BOTH);
-}
-
-#[test]
-fn generalised_requests() {
-    run("general", &[1, 2, 3], &BOTH);
-}
-
-#[test]
-fn partitioned_messages() {
-    run("partitioned", &[1, 2, 3], &BOTH);
-}
-
-#[test]
-fn collectives() {
-    run("collectives", &[1, 2, 3, 4], &BOTH);
-}
-
-#[test]
-fn collectives_of_two_groups() {
-    run("two_groups", &[2, 3, 4], &BOTH);
-}
-
-#[test]
-fn sessions() {
-    run("session", &[1, 2, 3], &["shm"]);
-}
-
-#[test]
-fn constants_are_those_of_the_standard() {
-    run("constants", &[1], &["shm"]);
 }
 
 /// The header by itself, as C and as C++, without a warning.

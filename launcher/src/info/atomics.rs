@@ -79,11 +79,7 @@ fn open(fabric: &Fabric, provider: &str) -> Result<Arc<Domain>, String> {
         provider: Some(provider.to_owned()),
         caps: flags::MSG | flags::RMA | flags::ATOMIC,
         mode: flags::CONTEXT | flags::CONTEXT2,
-        mr_mode: flags::mr::LOCAL
-            | flags::mr::VIRT_ADDR
-            | flags::mr::ALLOCATED
-            | flags::mr::PROV_KEY
-            | flags::mr::ENDPOINT,
+        mr_mode: flags::mr::COMMON,
         ..Hints::default()
     };
     let found = hints.query(fabric.library).map_err(|e| e.to_string())?;

@@ -19,7 +19,7 @@ use page::Page;
 
 /// Prints everything about this host, or about the hosts that were named.
 pub fn main(args: &InfoArgs) -> ExitCode {
-    let named = match (&args.hosts, &args.hostfile) {
+    let named = match (&args.hosts, &args.reach.hostfile) {
         (Some(list), _) => hosts::parse_list(list).map(Some),
         (_, Some(file)) => hosts::read_file(file).map(Some),
         (None, None) => Ok(None),
@@ -41,7 +41,7 @@ pub fn main(args: &InfoArgs) -> ExitCode {
 
 /// One after the other, each under its name. Fails if one could not be asked.
 fn several(args: &InfoArgs, hosts: &[Host]) -> Result<ExitCode, String> {
-    let rsh = args.rsh.clone().or_else(|| std::env::var("TRANSOM_RSH").ok());
+    let rsh = args.reach.rsh.clone().or_else(|| std::env::var("TRANSOM_RSH").ok());
     let rsh = rsh.as_deref().map(words).transpose()?;
     let mut code = ExitCode::SUCCESS;
     for Host { name, .. } in hosts {

@@ -19,7 +19,7 @@ pub fn print(route: &Route, host: &str, args: &InfoArgs) -> Result<(), String> {
         }
         _ => {
             let mut command = Command::new("ssh");
-            let seconds = args.connect_timeout.as_secs().max(1);
+            let seconds = args.reach.connect_timeout.as_secs().max(1);
             command.args(["-x", "-T", "-o", "BatchMode=yes", "-o"]).arg(format!("ConnectTimeout={seconds}"));
             command
         }

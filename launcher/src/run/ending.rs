@@ -27,7 +27,7 @@ const LOST: Duration = Duration::from_millis(300);
 impl Job {
     pub(super) fn connect_timed_out(&mut self) {
         let Some(agent) = self.agents.iter().find(|agent| !agent.ready) else { return };
-        let why = Unreachable::Silence(self.args.connect_timeout);
+        let why = Unreachable::Silence(self.args.reach.connect_timeout);
         let (host, route) = (agent.block.host.clone(), agent.route.clone());
         self.fail(Failure::Unreachable { host, route, why }, 0);
     }

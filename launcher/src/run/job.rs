@@ -82,7 +82,7 @@ impl Job {
         // People wait for a prompt; a file or a pipe is better served with whole lines on a busy machine.
         let at_terminal = io::stdout().is_terminal();
         let patience = Duration::from_millis(if at_terminal { 50 } else { 250 });
-        let connect_by = Instant::now() + args.connect_timeout;
+        let connect_by = Instant::now() + args.reach.connect_timeout;
         Ok(Self {
             lines: Lines::new(args.tag, plan.size, patience),
             running: vec![false; plan.size as usize],
@@ -108,7 +108,7 @@ impl Job {
 
     fn start_agents(&mut self) -> io::Result<()> {
         for (index, host) in self.plan.hosts.clone().into_iter().enumerate() {
-            let limit = self.args.connect_timeout;
+            let limit = self.args.reach.connect_timeout;
             let agent = Agent::start(index, host, &self.plan.exe, limit, self.events.clone());
             match agent {
                 Ok(agent) => self.agents.push(agent),

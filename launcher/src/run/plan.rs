@@ -76,13 +76,13 @@ impl Plan {
 type Routes = Box<dyn Fn(&str) -> Route>;
 
 fn find_hosts(args: &RunArgs) -> Result<(Vec<Host>, Routes, Option<u32>), String> {
-    let named = match (&args.hosts, &args.hostfile) {
+    let named = match (&args.hosts, &args.reach.hostfile) {
         (Some(list), _) => Some(hosts::parse_list(list)),
         (_, Some(file)) => Some(hosts::read_file(file)),
         (None, None) => None,
     };
     if let Some(hosts) = named.transpose().map_err(|e| e.to_string())? {
-        let rsh = args.rsh.clone().or_else(|| std::env::var("TRANSOM_RSH").ok());
+        let rsh = args.reach.rsh.clone().or_else(|| std::env::var("TRANSOM_RSH").ok());
         let rsh = rsh.as_deref().map(words).transpose()?;
         return Ok((hosts, Box::new(move |host| route_to(host, rsh.as_deref())), None));
     }

@@ -14,6 +14,9 @@ use nix::unistd::Pid;
 /// The launcher under test.
 pub const TRANSOM: &str = env!("CARGO_BIN_EXE_transom");
 
+/// What the ranks of a job of a test program are to do; without it its `rank_program` is an empty test.
+pub const ROLE: &str = "TRANSOM_TEST_ROLE";
+
 /// Nothing here takes that long, even on a busy machine.
 const WATCHDOG: Duration = Duration::from_secs(30);
 

@@ -14,10 +14,11 @@ pub fn rounds((rank, size): (usize, usize)) -> impl Iterator<Item = (usize, usiz
 #[cfg(test)]
 mod shuttle_tests {
     use shuttle::sync::atomic::{AtomicUsize, Ordering};
-    use shuttle::sync::{Arc, Condvar, Mutex};
+    use shuttle::sync::{Condvar, Mutex};
 
     use super::*;
     use crate::protocol::matching::{Key, Matching};
+    use crate::protocol::participants::check;
 
     const RANKS: usize = 3;
     const FENCES: usize = 3;
@@ -62,18 +63,6 @@ mod shuttle_tests {
 
     #[test]
     fn shuttle_nobody_leaves_a_fence_before_all_have_come() {
-        let run = || {
-            let ranks: Arc<[Rank; RANKS]> = Arc::default();
-            let others: Vec<_> = (1..RANKS)
-                .map(|me| {
-                    let ranks = ranks.clone();
-                    shuttle::thread::spawn(move || participate(&ranks, me))
-                })
-                .collect();
-            participate(&ranks, 0);
-            others.into_iter().for_each(|other| other.join().unwrap());
-        };
-        shuttle::check_random(run, 4_000);
-        shuttle::check_pct(run, 4_000, 3);
+        check(participate);
     }
 }

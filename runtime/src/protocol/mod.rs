@@ -14,6 +14,8 @@ pub mod dissemination;
 pub mod lock;
 pub mod matching;
 pub mod messages;
+#[cfg(test)]
+mod participants;
 pub mod pscw;
 pub mod runs;
 pub mod signals;

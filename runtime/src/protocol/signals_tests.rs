@@ -1,10 +1,11 @@
 //! Signals alone, and three participants under a model checker.
 
 use shuttle::sync::atomic::{AtomicU64 as Modelled, AtomicUsize, Ordering as Order};
-use shuttle::sync::{Arc, Condvar, Mutex};
+use shuttle::sync::{Condvar, Mutex};
 
 use super::*;
 use crate::protocol::dissemination::rounds;
+use crate::protocol::participants::check;
 
 #[test]
 fn flags_tell_which_round_and_kind() {
@@ -93,22 +94,6 @@ impl Rank {
 fn flags_of(rank: &Rank, origin: usize) -> [&Modelled; 2] {
     let [even, odd] = &rank.flags[origin];
     [even, odd]
-}
-
-fn check(participate: fn(&[Rank; RANKS], usize)) {
-    let run = move || {
-        let ranks: Arc<[Rank; RANKS]> = Arc::default();
-        let others: Vec<_> = (1..RANKS)
-            .map(|me| {
-                let ranks = ranks.clone();
-                shuttle::thread::spawn(move || participate(&ranks, me))
-            })
-            .collect();
-        participate(&ranks, 0);
-        others.into_iter().for_each(|other| other.join().unwrap());
-    };
-    shuttle::check_random(run, 4_000);
-    shuttle::check_pct(run, 4_000, 3);
 }
 
 fn fences(ranks: &[Rank; RANKS], me: usize) {

@@ -3,9 +3,9 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
+#[path = "../common/all.rs"]
+mod all;
 mod atomicity;
-#[path = "../common/child.rs"]
-mod child;
 mod devices;
 mod explain;
 mod progress;

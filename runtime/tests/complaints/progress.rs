@@ -4,6 +4,7 @@ use std::sync::Barrier;
 
 use transom::{Assert, Job, LockKind, Result, Sum, Window};
 
+use super::all::put_to_all;
 use super::random::Random;
 
 const NONE: Assert = Assert::NONE;
@@ -179,17 +180,10 @@ pub fn threads_and_windows(job: &Job) -> Result<()> {
 
 /// A post to more ranks than a table of 32 has slots for, by all of them at once, and empty groups.
 pub fn large_groups(job: &Job) -> Result<()> {
-    let (rank, size) = (job.rank(), job.size());
-    let all: Vec<usize> = (0..size).collect();
-    let window = job.allocate::<u32>(size)?;
+    let window = job.allocate::<u32>(job.size())?;
     let rma = window.explicit();
     for round in 1..=2 {
-        rma.post(&all, NONE)?;
-        rma.start(&all, NONE)?;
-        all.iter().try_for_each(|target| rma.put(*target, rank, &[round]))?;
-        rma.complete()?;
-        rma.wait()?;
-        assert_eq!(window.local().to_vec()?, vec![round; size]);
+        put_to_all(job, &window, round)?;
         rma.post(&[], NONE)?;
         rma.start(&[], NONE)?;
         rma.complete()?;

@@ -16,11 +16,9 @@ pub fn abandoned_locks(job: &Job, _time: Duration) -> Result<()> {
         for target in 0..job.size() {
             let kinds =
                 if target % 2 == 0 { [LockKind::Exclusive, LockKind::Shared] } else { [LockKind::Shared; 2] };
-            let programs: [&dyn Fn(u64) -> Result<()>; 3] = [
-                &|step| hold(job, &window, target, &steps, step),
-                &|step| give_up(job, &window, target, kinds[0], &steps, step),
-                &|step| come_later(job, &window, target, kinds[1], &steps, step),
-            ];
+            let turn = Turn { job, window: &window, target, steps: &steps, step };
+            let programs: [&dyn Fn() -> Result<()>; 3] =
+                [&|| turn.hold(), &|| turn.give_up(kinds[0]), &|| turn.come_later(kinds[1])];
             let place = match job.rank() {
                 0 => 0,
                 1 => 1,
@@ -28,7 +26,7 @@ pub fn abandoned_locks(job: &Job, _time: Duration) -> Result<()> {
                 _ => 3,
             };
             if let Some(program) = programs.get(place) {
-                program(step)?;
+                program()?;
             }
             step += 4;
             hear(&steps, step)?;
@@ -54,44 +52,51 @@ fn hear(steps: &Window<u64>, step: u64) -> Result<()> {
     Ok(())
 }
 
-fn hold(job: &Job, window: &Window<u64>, target: usize, steps: &Window<u64>, step: u64) -> Result<()> {
-    window.lock(LockKind::Exclusive, target, |epoch| {
-        epoch.put_value(target, 0, step)?;
-        say(job, steps, step + 1)?;
-        hear(steps, step + 2)
-    })
+/// The lock of one rank, with the steps that its holders agree on.
+struct Turn<'a> {
+    job: &'a Job,
+    window: &'a Window<u64>,
+    target: usize,
+    steps: &'a Window<u64>,
+    /// The step before the first.
+    step: u64,
 }
 
-fn give_up(
-    job: &Job,
-    window: &Window<u64>,
-    target: usize,
-    kind: LockKind,
-    steps: &Window<u64>,
-    step: u64,
-) -> Result<()> {
-    hear(steps, step + 1)?;
-    let given_up = window.lock(kind, target, |_| Ok(()));
-    assert_eq!(given_up.unwrap_err().class(), Class::Timeout);
-    say(job, steps, step + 2)?;
-    hear(steps, step + 3)?;
-    window.lock(LockKind::Exclusive, target, |epoch| {
-        assert_eq!(epoch.get_value(target, 0)?, step + 1);
-        Ok(())
-    })?;
-    say(job, steps, step + 4)
-}
+impl Turn<'_> {
+    fn say(&self, step: u64) -> Result<()> {
+        say(self.job, self.steps, self.step + step)
+    }
 
-fn come_later(
-    job: &Job,
-    window: &Window<u64>,
-    target: usize,
-    kind: LockKind,
-    steps: &Window<u64>,
-    step: u64,
-) -> Result<()> {
-    hear(steps, step + 2)?;
-    window.lock(kind, target, |epoch| epoch.get_value(target, 0).map(drop))?;
-    window.lock(LockKind::Exclusive, target, |epoch| epoch.put_value(target, 0, step + 1))?;
-    say(job, steps, step + 3)
+    fn hear(&self, step: u64) -> Result<()> {
+        hear(self.steps, self.step + step)
+    }
+
+    fn hold(&self) -> Result<()> {
+        self.window.lock(LockKind::Exclusive, self.target, |epoch| {
+            epoch.put_value(self.target, 0, self.step)?;
+            self.say(1)?;
+            self.hear(2)
+        })
+    }
+
+    fn give_up(&self, kind: LockKind) -> Result<()> {
+        self.hear(1)?;
+        let given_up = self.window.lock(kind, self.target, |_| Ok(()));
+        assert_eq!(given_up.unwrap_err().class(), Class::Timeout);
+        self.say(2)?;
+        self.hear(3)?;
+        self.window.lock(LockKind::Exclusive, self.target, |epoch| {
+            assert_eq!(epoch.get_value(self.target, 0)?, self.step + 1);
+            Ok(())
+        })?;
+        self.say(4)
+    }
+
+    fn come_later(&self, kind: LockKind) -> Result<()> {
+        self.hear(2)?;
+        self.window.lock(kind, self.target, |epoch| epoch.get_value(self.target, 0).map(drop))?;
+        self.window
+            .lock(LockKind::Exclusive, self.target, |epoch| epoch.put_value(self.target, 0, self.step + 1))?;
+        self.say(3)
+    }
 }

@@ -2,6 +2,7 @@
 
 use transom::{Assert, Class, Job, Result, Sum};
 
+use super::all::put_to_all;
 use super::class;
 use super::each::each;
 
@@ -40,20 +41,7 @@ pub fn groups_of_all_sizes(job: &Job) -> Result<()> {
 
 /// Every rank posts to all, starts to all, itself included, and puts to all.
 pub fn all_to_all(job: &Job) -> Result<()> {
-    let (rank, size) = (job.rank(), job.size());
-    let all: Vec<usize> = (0..size).collect();
-    each(job, size, |window| {
-        let rma = window.explicit();
-        for round in 1..=10 {
-            rma.post(&all, NONE)?;
-            rma.start(&all, NONE)?;
-            all.iter().try_for_each(|target| rma.put(*target, rank, &[round]))?;
-            rma.complete()?;
-            rma.wait()?;
-            assert_eq!(window.local().to_vec()?, vec![round; size]);
-        }
-        Ok(())
-    })
+    each(job, job.size(), |window| (1..=10).try_for_each(|round| put_to_all(job, window, round)))
 }
 
 pub fn empty_groups(job: &Job) -> Result<()> {

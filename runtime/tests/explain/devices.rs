@@ -6,7 +6,7 @@ use transom::explain::{Kind, Path, Reason};
 use transom::{Datatype, Job, Layout, Max, Result, Sum, WindowOptions};
 use transom_transport::AtomicScope;
 
-use crate::child;
+use crate::tests::child;
 
 pub fn run(test: &str) {
     child::run("verbs", test, Duration::from_secs(100), || {

@@ -3,17 +3,13 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod atomics;
-#[path = "../common/child.rs"]
-mod child;
 mod devices;
 mod expected;
 mod layouts;
 #[path = "../common/listener.rs"]
 mod listener;
-#[macro_use]
-#[path = "../common/macros.rs"]
-mod macros;
 mod reports;
+#[macro_use]
 #[path = "../common/tests.rs"]
 mod tests;
 mod transfers;
@@ -21,36 +17,15 @@ mod transfers;
 const RANKS: [usize; 3] = [1, 2, 3];
 
 tests! {
-    RANKS, transfers::transfers =>
-        explain_counts_operations_by_path_over_shm,
-        explain_counts_operations_by_path_over_ofi;
-    RANKS, transfers::of_the_users_memory =>
-        explain_tells_that_the_users_memory_is_not_mapped_over_shm,
-        explain_tells_that_the_users_memory_is_not_mapped_over_ofi;
-    RANKS, transfers::what_does_nothing =>
-        explain_counts_no_operation_that_is_not_done_over_shm,
-        explain_counts_no_operation_that_is_not_done_over_ofi;
-    RANKS, transfers::of_threads =>
-        explain_loses_no_count_of_threads_over_shm,
-        explain_loses_no_count_of_threads_over_ofi;
-    RANKS, transfers::unasked =>
-        explain_counts_nothing_unasked_over_shm,
-        explain_counts_nothing_unasked_over_ofi;
-    RANKS, atomics::of_one_element =>
-        explain_counts_atomics_by_path_over_shm,
-        explain_counts_atomics_by_path_over_ofi;
-    RANKS, atomics::without_instruction =>
-        explain_tells_which_atomics_take_a_lock_over_shm,
-        explain_tells_which_atomics_take_a_lock_over_ofi;
-    RANKS, atomics::of_many_elements =>
-        explain_tells_which_accumulates_are_pulled_over_shm,
-        explain_tells_which_accumulates_are_pulled_over_ofi;
-    RANKS, layouts::transfers =>
-        explain_tells_which_layouts_are_packed_over_shm,
-        explain_tells_which_layouts_are_packed_over_ofi;
-    RANKS, layouts::accumulates =>
-        explain_counts_accumulates_of_layouts_over_shm,
-        explain_counts_accumulates_of_layouts_over_ofi;
+    RANKS => transfers: transfers = explain_counts_operations_by_path,
+        of_the_users_memory = explain_tells_that_the_users_memory_is_not_mapped,
+        what_does_nothing = explain_counts_no_operation_that_is_not_done,
+        of_threads = explain_loses_no_count_of_threads, unasked = explain_counts_nothing_unasked;
+    RANKS => atomics: of_one_element = explain_counts_atomics_by_path,
+        without_instruction = explain_tells_which_atomics_take_a_lock,
+        of_many_elements = explain_tells_which_accumulates_are_pulled;
+    RANKS => layouts: transfers = explain_tells_which_layouts_are_packed,
+        accumulates = explain_counts_accumulates_of_layouts;
 }
 
 #[test]

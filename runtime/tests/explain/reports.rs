@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use transom::{Result, WindowOptions};
 
-use super::child;
 use super::expected::counted;
 use super::listener::Listener;
+use super::tests::child;
 
 const LIMIT: Duration = Duration::from_secs(60);
 

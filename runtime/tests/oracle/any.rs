@@ -32,13 +32,19 @@ macro_rules! fetches {
     }};
 }
 
+/// The origin's element of an operation.
+#[derive(Clone, Copy)]
+pub struct Operand<'a> {
+    pub ty: DataType,
+    pub data: &'a [u8],
+}
+
 /// `fetch_op_of` on any type.
 pub fn fetch<T: Cell>(
     rma: &Epoch<'_, '_, T>,
     goal: Goal,
     op: ReduceOp,
-    ty: DataType,
-    data: &[u8],
+    Operand { ty, data }: Operand<'_>,
     fetched: &mut [u8],
 ) -> Result<()> {
     macro_rules! of {
@@ -66,9 +72,8 @@ pub fn fetch<T: Cell>(
 pub fn swap<T: Cell>(
     rma: &Epoch<'_, '_, T>,
     goal: Goal,
-    ty: DataType,
     compare: &[u8],
-    data: &[u8],
+    Operand { ty, data }: Operand<'_>,
     fetched: &mut [u8],
 ) -> Result<()> {
     macro_rules! of {

@@ -2,7 +2,7 @@
 
 use transom::*;
 
-use super::any::{fetch, swap, with_operation};
+use super::any::{Operand, fetch, swap, with_operation};
 use super::program::{Operation, Verb};
 use super::window::Cell;
 
@@ -147,11 +147,12 @@ impl<'env, T: Cell> Calls<'env, T> for &Epoch<'_, 'env, T> {
             }
             (Verb::FetchOp(op), false) => {
                 let ty = operation.there.elements()[0].1;
-                fetch(self, goal, op, ty, &operation.data, lent.fetched)
+                fetch(self, goal, op, Operand { ty, data: &operation.data }, lent.fetched)
             }
             (Verb::CompareSwap, false) => {
                 let ty = operation.there.elements()[0].1;
-                swap(self, goal, ty, &operation.compare, &operation.data, lent.fetched)
+                let operand = Operand { ty, data: &operation.data };
+                swap(self, goal, &operation.compare, operand, lent.fetched)
             }
             _ => common!(self, lent, goal),
         }

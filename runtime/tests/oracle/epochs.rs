@@ -10,6 +10,14 @@ use super::window::Cell;
 /// The buffers of a rank's operations, taken when their turn comes.
 pub type Slots<'env, T> = Vec<Option<Lent<'env, T>>>;
 
+/// Whom a rank posts to and whom it starts to.
+struct Groups {
+    origins: Vec<usize>,
+    post: Assert,
+    targets: Vec<usize>,
+    start: Assert,
+}
+
 impl<T: Cell> Run<'_, T> {
     /// Opens the round's epoch, does this rank's operations in it and closes it.
     pub fn epoch<'env>(&mut self, round: &'env Round, mut slots: Slots<'env, T>) -> Result<()> {
@@ -27,12 +35,8 @@ impl<T: Cell> Run<'_, T> {
                 let origins: Vec<usize> = ranks.clone().filter(|origin| access[*origin][self.rank]).collect();
                 let targets: Vec<usize> = ranks.filter(|target| access[self.rank][*target]).collect();
                 let start = if *nocheck { Assert::NOCHECK } else { Assert::NONE };
-                let groups = (&origins[..], posts[self.rank], &targets[..], start);
-                if *explicit {
-                    self.post_by_calls(round, slots, groups)
-                } else {
-                    self.expose(round, slots, groups)
-                }
+                let groups = Groups { origins, post: posts[self.rank], targets, start };
+                self.matched(round, slots, &groups, *explicit)
             }
         }
     }
@@ -107,42 +111,46 @@ impl<T: Cell> Run<'_, T> {
         Ok(())
     }
 
-    fn expose<'env>(
+    fn matched<'env>(
         &mut self,
         round: &'env Round,
         slots: &mut Slots<'env, T>,
-        (origins, post, targets, start): (&[usize], Assert, &[usize], Assert),
+        groups: &Groups,
+        explicit: bool,
     ) -> Result<()> {
         let windows = self.windows;
         let window = windows.of(round);
+        if explicit {
+            return self.post_by_calls(window, round, slots, groups);
+        }
+        let Groups { origins, post, targets, start } = groups;
         let job = self.job;
         let mut access = || -> Result<()> {
-            posted(job, start)?;
+            posted(job, *start)?;
             if targets.is_empty() {
                 return self.loads(round, slots);
             }
-            window.start_with(targets, start, |epoch| self.all(&epoch, round, slots, None))
+            window.start_with(targets, *start, |epoch| self.all(&epoch, round, slots, None))
         };
-        if origins.is_empty() { access() } else { window.expose_with(origins, post, |_| access()) }
+        if origins.is_empty() { access() } else { window.expose_with(origins, *post, |_| access()) }
     }
 
     fn post_by_calls<'env>(
         &mut self,
+        window: &Window<T>,
         round: &'env Round,
         slots: &mut Slots<'env, T>,
-        (origins, post, targets, start): (&[usize], Assert, &[usize], Assert),
+        Groups { origins, post, targets, start }: &Groups,
     ) -> Result<()> {
-        let windows = self.windows;
-        let window: &Window<T> = windows.of(round);
         let rma = window.explicit();
         if !origins.is_empty() {
-            rma.post(origins, post)?;
+            rma.post(origins, *post)?;
         }
-        posted(self.job, start)?;
+        posted(self.job, *start)?;
         if targets.is_empty() {
             self.loads(round, slots)?;
         } else {
-            rma.start(targets, start)?;
+            rma.start(targets, *start)?;
             self.all(&&rma, round, slots, None)?;
             rma.complete()?;
         }

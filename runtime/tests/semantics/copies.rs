@@ -17,15 +17,20 @@ enum Call {
     Sync,
 }
 
+/// Checks each call twice; in round n the old value is n - 1, the new one n.
+fn with_each(
+    job: &Job,
+    calls: [Call; 5],
+    check: fn(&Job, &Window<u64>, Call, u64) -> Result<()>,
+) -> Result<()> {
+    each(job, 1, |window| {
+        (1..).zip(calls.into_iter().chain(calls)).try_for_each(|(new, call)| check(job, window, call, new))
+    })
+}
+
 /// Rule 5: what the owner stored becomes visible in the public copy by its post, fence, unlock, unlock_all or sync.
 pub fn rule_5(job: &Job) -> Result<()> {
-    let calls = [Call::Post, Call::Fence, Call::Unlock, Call::UnlockAll, Call::Sync];
-    each(job, 1, |window| {
-        for (new, call) in (1..).zip(calls.into_iter().chain(calls)) {
-            published_by(job, window, call, new)?;
-        }
-        Ok(())
-    })
+    with_each(job, [Call::Post, Call::Fence, Call::Unlock, Call::UnlockAll, Call::Sync], published_by)
 }
 
 fn published_by(job: &Job, window: &Window<u64>, call: Call, new: u64) -> Result<()> {
@@ -81,13 +86,7 @@ fn get_after(window: &Window<u64>, rma: &Explicit<'_, u64>, pair: Pair, call: Ca
 
 /// Rule 6: what others put becomes visible to the owner's loads by its wait, fence, lock, lock_all or sync.
 pub fn rule_6(job: &Job) -> Result<()> {
-    let calls = [Call::Wait, Call::Fence, Call::Lock, Call::LockAll, Call::Sync];
-    each(job, 1, |window| {
-        for (new, call) in (1..).zip(calls.into_iter().chain(calls)) {
-            refreshed_by(job, window, call, new)?;
-        }
-        Ok(())
-    })
+    with_each(job, [Call::Wait, Call::Fence, Call::Lock, Call::LockAll, Call::Sync], refreshed_by)
 }
 
 fn refreshed_by(job: &Job, window: &Window<u64>, call: Call, new: u64) -> Result<()> {

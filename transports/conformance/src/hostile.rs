@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use transom_transport::{RegionKey, Remote, Span, TransportResult};
+use transom_transport::{Region, RegionKey, Remote, Span, TransportResult};
 
 use crate::{Random, Rank, Ranks, Subject};
 
@@ -41,52 +41,45 @@ fn refused(ranks: &Ranks, forged: &Remote, offset: usize) {
     ranks.receive(1);
 }
 
-/// A guarded region: zeros on both sides of it must stay.
-fn guarded(ranks: &Ranks) -> (Span, Span) {
+/// Exposes a region to a peer that does wrong with it; zeros in it and on both sides of it must stay.
+fn guarded(subject: &Subject, ranks: &Ranks, wrong: impl FnOnce(Box<dyn Region>, Remote)) {
+    if !subject.checks_keys {
+        return;
+    }
     let whole = ranks[1].allocate(3 * 4096);
     let middle = whole.part(4096, 4096).unwrap();
-    (whole, middle)
+    let (region, remote) = ranks[1].expose(1, &middle, &ranks[0]);
+    wrong(region, remote);
+    assert_zero(&whole);
 }
 
 /// A peer that knows the key, but not the bounds.
 pub fn outside_is_refused_there(subject: &Subject, ranks: &Ranks) {
-    if !subject.checks_keys {
-        return;
-    }
-    let (whole, middle) = guarded(ranks);
-    let (_region, remote) = ranks[1].expose(1, &middle, &ranks[0]);
-    let forged = Remote { len: usize::MAX, ..remote };
-    for offset in [4096, 4090, usize::MAX / 2] {
-        refused(ranks, &forged, offset);
-    }
-    refused(ranks, &Remote { base: forged.base.wrapping_sub(64), ..forged }, 0);
-    assert_zero(&whole);
+    guarded(subject, ranks, |_region, remote| {
+        let forged = Remote { len: usize::MAX, ..remote };
+        for offset in [4096, 4090, usize::MAX / 2] {
+            refused(ranks, &forged, offset);
+        }
+        refused(ranks, &Remote { base: forged.base.wrapping_sub(64), ..forged }, 0);
+    });
 }
 
 /// A peer that guesses.
 pub fn wrong_keys_are_refused(subject: &Subject, ranks: &Ranks) {
-    if !subject.checks_keys {
-        return;
-    }
-    let (whole, middle) = guarded(ranks);
-    let (_region, remote) = ranks[1].expose(1, &middle, &ranks[0]);
-    for key in [0, 1, remote.key ^ 1, remote.key.rotate_left(8), u64::MAX] {
-        refused(ranks, &Remote { key, ..remote.clone() }, 0);
-    }
-    assert_zero(&whole);
+    guarded(subject, ranks, |_region, remote| {
+        for key in [0, 1, remote.key ^ 1, remote.key.rotate_left(8), u64::MAX] {
+            refused(ranks, &Remote { key, ..remote.clone() }, 0);
+        }
+    });
 }
 
 /// A peer that comes too late.
 pub fn freed_regions_are_refused(subject: &Subject, ranks: &Ranks) {
-    if !subject.checks_keys {
-        return;
-    }
-    let (whole, middle) = guarded(ranks);
-    let (region, remote) = ranks[1].expose(1, &middle, &ranks[0]);
-    ranks.put(0, &remote, 0, &[0; 64]).unwrap();
-    drop(region);
-    refused(ranks, &remote, 0);
-    assert_zero(&whole);
+    guarded(subject, ranks, |region, remote| {
+        ranks.put(0, &remote, 0, &[0; 64]).unwrap();
+        drop(region);
+        refused(ranks, &remote, 0);
+    });
 }
 
 /// Addresses that are none.

@@ -8,6 +8,7 @@
 
 pub mod hostile;
 pub mod lists;
+pub mod litmus;
 pub mod messages;
 pub mod sleeping;
 pub mod transfers;
@@ -24,10 +25,26 @@ pub use watchdog::{run, within};
 
 use std::sync::Arc;
 
-use transom_transport::Transport;
+use transom_transport::{Transport, TransportError, TransportResult};
 
 /// Opens so many ranks, not connected yet; gives nothing if that is not possible here and the tests are to be skipped.
 pub type Open = fn(usize) -> Option<Vec<Arc<dyn Transport>>>;
+
+/// A rank that was opened. Nothing where the transport is not available, unless `variable` is 1: then the test fails.
+pub fn opened<T: Transport + 'static>(
+    made: TransportResult<T>,
+    variable: &str,
+) -> Option<Arc<dyn Transport>> {
+    let required = std::env::var(variable).is_ok_and(|value| value == "1");
+    match made {
+        Ok(transport) => Some(Arc::new(transport)),
+        Err(TransportError::Unavailable { reason, .. }) if !required => {
+            println!("skipped: {reason}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
 
 /// A transport to test.
 #[derive(Debug, Clone, Copy)]

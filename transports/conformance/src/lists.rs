@@ -62,7 +62,7 @@ pub fn lists_arrive(_: &Subject, ranks: &Ranks) {
     for (i, parts) in lists(&moves, true).into_iter().enumerate() {
         let data = random.bytes(BYTES);
         let offset = 5 * i;
-        ranks.put_list(0, &remote, offset, &data, &parts).unwrap();
+        ranks.put_list(0, (&remote, offset), &data, &parts).unwrap();
         let expected = gather(&data, &parts);
         assert!(there(offset, expected.len()) == expected, "list {i}");
     }
@@ -70,7 +70,7 @@ pub fn lists_arrive(_: &Subject, ranks: &Ranks) {
     for (i, parts) in lists(&moves, false).into_iter().enumerate() {
         let mut data = vec![0; BYTES];
         let offset = 5 * i;
-        ranks.get_list(0, &remote, offset, &mut data, &parts).unwrap();
+        ranks.get_list(0, (&remote, offset), &mut data, &parts).unwrap();
         let bytes = parts.iter().map(|part| part.len).sum();
         assert!(gather(&data, &parts) == there(offset, bytes), "list {i}");
         parts.iter().for_each(|part| data[part.offset..part.offset + part.len].fill(0));
@@ -85,7 +85,7 @@ pub fn wrong_lists_are_refused(_: &Subject, ranks: &Ranks) {
     let lists = moves.lists.unwrap();
     let data = vec![1; 2 * BYTES];
     let refused = |remote: &Remote, offset: usize, parts: &[Part]| {
-        ranks.put_list(0, remote, offset, &data, parts).is_err()
+        ranks.put_list(0, (remote, offset), &data, parts).is_err()
     };
     let short = [Part { offset: 0, len: 8 }, Part { offset: 16, len: 8 }];
     assert!(refused(&remote, BYTES - 15, &short) && refused(&remote, usize::MAX, &short));
@@ -96,5 +96,5 @@ pub fn wrong_lists_are_refused(_: &Subject, ranks: &Ranks) {
     let mut first = [0; 8];
     memory.copy_out(0, &mut first).unwrap();
     assert_eq!(first, [0; 8]);
-    ranks.put_list(0, &remote, BYTES - 16, &data, &short).unwrap();
+    ranks.put_list(0, (&remote, BYTES - 16), &data, &short).unwrap();
 }

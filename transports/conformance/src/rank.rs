@@ -23,6 +23,9 @@ pub struct Rank {
     contexts: AtomicU64,
 }
 
+/// Whether an operation was begun. `None`: it was not taken. `Some(None)`: it is done. Else its context.
+pub type Begun = Option<Option<u64>>;
+
 /// How a sleep for messages ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Slept {
@@ -78,42 +81,40 @@ impl Rank {
         self.contexts.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// `None`: not taken. `Some(None)`: done. Else its context.
+    /// Begins an operation that `post` posts with a context.
+    fn post(&self, post: impl FnOnce(u64) -> TransportResult<Posted>) -> TransportResult<Begun> {
+        let context = self.context();
+        Ok(match post(context)? {
+            Posted::Complete => Some(None),
+            Posted::Pending => Some(Some(context)),
+            Posted::Again => None,
+        })
+    }
+
+    /// Begins a put.
     ///
     /// # Safety
     /// `data` stays until the end.
-    pub unsafe fn try_put(
-        &self,
-        remote: &Remote,
-        offset: usize,
-        data: &[u8],
-    ) -> TransportResult<Option<Option<u64>>> {
+    pub unsafe fn try_put(&self, remote: &Remote, offset: usize, data: &[u8]) -> TransportResult<Begun> {
         if let Some(direct) = &remote.direct {
             return direct.copy_in(offset, data).map(|()| Some(None));
         }
-        let context = self.context();
         // SAFETY: the caller's promise.
-        let posted = unsafe { self.transport.put(remote, offset, data.as_ptr(), data.len(), context)? };
-        Ok(started(posted, context))
+        self.post(|context| unsafe { self.transport.put(remote, offset, data.as_ptr(), data.len(), context) })
     }
 
-    /// As [`Rank::try_put`].
+    /// Begins a get.
     ///
     /// # Safety
     /// `data` stays until the end, and is not used before.
-    pub unsafe fn try_get(
-        &self,
-        remote: &Remote,
-        offset: usize,
-        data: &mut [u8],
-    ) -> TransportResult<Option<Option<u64>>> {
+    pub unsafe fn try_get(&self, remote: &Remote, offset: usize, data: &mut [u8]) -> TransportResult<Begun> {
         if let Some(direct) = &remote.direct {
             return direct.copy_out(offset, data).map(|()| Some(None));
         }
-        let context = self.context();
         // SAFETY: the caller's promise.
-        let posted = unsafe { self.transport.get(remote, offset, data.as_mut_ptr(), data.len(), context)? };
-        Ok(started(posted, context))
+        self.post(|context| unsafe {
+            self.transport.get(remote, offset, data.as_mut_ptr(), data.len(), context)
+        })
     }
 
     /// As [`Rank::try_put`], for parts of `data`.
@@ -122,15 +123,12 @@ impl Rank {
     /// `data` stays until the end.
     pub unsafe fn try_put_list(
         &self,
-        remote: &Remote,
-        offset: usize,
+        (remote, offset): (&Remote, usize),
         data: &[u8],
         parts: &[Part],
-    ) -> TransportResult<Option<Option<u64>>> {
-        let context = self.context();
+    ) -> TransportResult<Begun> {
         // SAFETY: the caller's promise; the callers here keep parts inside the data.
-        let posted = unsafe { self.transport.put_list(remote, offset, data.as_ptr(), parts, context)? };
-        Ok(started(posted, context))
+        self.post(|context| unsafe { self.transport.put_list(remote, offset, data.as_ptr(), parts, context) })
     }
 
     /// As [`Rank::try_get`], for parts of `data`.
@@ -139,15 +137,14 @@ impl Rank {
     /// `data` stays until the end, and is not used before.
     pub unsafe fn try_get_list(
         &self,
-        remote: &Remote,
-        offset: usize,
+        (remote, offset): (&Remote, usize),
         data: &mut [u8],
         parts: &[Part],
-    ) -> TransportResult<Option<Option<u64>>> {
-        let context = self.context();
+    ) -> TransportResult<Begun> {
         // SAFETY: as above.
-        let posted = unsafe { self.transport.get_list(remote, offset, data.as_mut_ptr(), parts, context)? };
-        Ok(started(posted, context))
+        self.post(|context| unsafe {
+            self.transport.get_list(remote, offset, data.as_mut_ptr(), parts, context)
+        })
     }
 
     /// The result of an operation that has ended.
@@ -202,14 +199,6 @@ impl Rank {
         }
         self.transport.disarm(readable && armed == Armed::Sleep);
         readable
-    }
-}
-
-fn started(posted: Posted, context: u64) -> Option<Option<u64>> {
-    match posted {
-        Posted::Again => None,
-        Posted::Complete => Some(None),
-        Posted::Pending => Some(Some(context)),
     }
 }
 

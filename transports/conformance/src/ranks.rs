@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use transom_transport::{Part, Remote, TransportResult};
 
+use crate::rank::Begun;
 use crate::{Rank, Subject};
 
 /// How long anything may take that is expected to happen at once, on a machine that is busy with others.
@@ -66,73 +67,69 @@ impl Ranks {
 
     /// Puts and waits; polls all.
     pub fn put(&self, from: usize, remote: &Remote, offset: usize, data: &[u8]) -> TransportResult<()> {
-        let mut result = None;
-        // SAFETY: `data` outlives the wait below, which ends with the operation.
-        let started = unsafe { self.start_put(from, remote, offset, data)? };
-        self.until("the end of a put", || {
-            result = self[from].ended(started);
-            result.is_some()
-        });
-        result.unwrap()
+        // SAFETY: `data` outlives the wait, which ends with the operation.
+        self.finish(from, "put", || unsafe { self[from].try_put(remote, offset, data) })
     }
 
     /// Gets and waits; polls all.
     pub fn get(&self, from: usize, remote: &Remote, offset: usize, data: &mut [u8]) -> TransportResult<()> {
-        let mut result = None;
-        // SAFETY: `data` outlives the wait below, which ends with the operation, and is not used in it.
-        let started = unsafe { self.start_get(from, remote, offset, data)? };
-        self.until("the end of a get", || {
-            result = self[from].ended(started);
-            result.is_some()
-        });
-        result.unwrap()
+        // SAFETY: as above; it is not used in the wait.
+        self.finish(from, "get", || unsafe { self[from].try_get(remote, offset, data) })
     }
 
     /// Puts parts of `data` and waits; polls all.
     pub fn put_list(
         &self,
         from: usize,
-        remote: &Remote,
-        offset: usize,
+        place: (&Remote, usize),
         data: &[u8],
         parts: &[Part],
     ) -> TransportResult<()> {
         assert!(Part::measure(parts).1 <= data.len());
         // SAFETY: `data` outlives the wait, which ends with the operation.
-        self.finish(from, || unsafe { self[from].try_put_list(remote, offset, data, parts) })
+        self.finish(from, "put of a list", || unsafe { self[from].try_put_list(place, data, parts) })
     }
 
     /// Gets to parts of `data` and waits; polls all.
     pub fn get_list(
         &self,
         from: usize,
-        remote: &Remote,
-        offset: usize,
+        place: (&Remote, usize),
         data: &mut [u8],
         parts: &[Part],
     ) -> TransportResult<()> {
         assert!(Part::measure(parts).1 <= data.len());
         // SAFETY: as above; it is not used in the wait.
-        self.finish(from, || unsafe { self[from].try_get_list(remote, offset, data, parts) })
+        self.finish(from, "get of a list", || unsafe { self[from].try_get_list(place, data, parts) })
     }
 
     /// Begins an operation when there is room, and waits for its end; polls all.
     fn finish(
         &self,
         from: usize,
-        mut begin: impl FnMut() -> TransportResult<Option<Option<u64>>>,
+        what: &str,
+        begin: impl FnMut() -> TransportResult<Begun>,
     ) -> TransportResult<()> {
-        let mut begun = Ok(None);
-        self.until("room for a list", || {
-            begun = begin();
-            !matches!(begun, Ok(None))
-        });
-        let (begun, mut result) = (begun?.flatten(), None);
-        self.until("the end of a list", || {
+        let (begun, mut result) = (self.begin(what, begin)?, None);
+        self.until(&format!("the end of a {what}"), || {
             result = self[from].ended(begun);
             result.is_some()
         });
         result.unwrap()
+    }
+
+    /// Begins an operation when there is room; polls all.
+    fn begin(
+        &self,
+        what: &str,
+        mut begin: impl FnMut() -> TransportResult<Begun>,
+    ) -> TransportResult<Option<u64>> {
+        let mut begun = Ok(None);
+        self.until(&format!("room for a {what}"), || {
+            begun = begin();
+            !matches!(begun, Ok(None))
+        });
+        begun.map(Option::flatten)
     }
 
     /// Begins a put; polls all while it is not taken.
@@ -146,13 +143,8 @@ impl Ranks {
         offset: usize,
         data: &[u8],
     ) -> TransportResult<Option<u64>> {
-        let mut started = Ok(None);
-        self.until("room for a put", || {
-            // SAFETY: the caller's promise.
-            started = unsafe { self[from].try_put(remote, offset, data) };
-            !matches!(started, Ok(None))
-        });
-        started.map(|s| s.flatten())
+        // SAFETY: the caller's promise.
+        self.begin("put", || unsafe { self[from].try_put(remote, offset, data) })
     }
 
     /// Begins a get; polls all while it is not taken.
@@ -166,12 +158,7 @@ impl Ranks {
         offset: usize,
         data: &mut [u8],
     ) -> TransportResult<Option<u64>> {
-        let mut started = Ok(None);
-        self.until("room for a get", || {
-            // SAFETY: the caller's promise.
-            started = unsafe { self[from].try_get(remote, offset, data) };
-            !matches!(started, Ok(None))
-        });
-        started.map(|s| s.flatten())
+        // SAFETY: the caller's promise.
+        self.begin("get", || unsafe { self[from].try_get(remote, offset, data) })
     }
 }

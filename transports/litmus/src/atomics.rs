@@ -1,15 +1,13 @@
 //! What the device's atomics exclude: each other, and the CPU's?
 
-use std::collections::VecDeque;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Instant;
 
 use transom_transport::{AtomicScope, NativeAtomic, Remote};
 
 use crate::Effort;
 use crate::pair::Pair;
-use crate::side::{Side, Started, Trouble};
+use crate::side::{Side, Trouble};
 use crate::target::{Attended, Stop};
 use crate::verdict::{Seen, Verdict};
 
@@ -114,18 +112,8 @@ pub fn against_device(pair: &Pair, effort: Effort) -> Verdict {
 
 /// Fetch-and-adds, several at a time; how many were done.
 pub(crate) fn add(side: &Side, remote: &Remote, operand: u64, effort: Effort) -> Result<u64, Trouble> {
-    let mut under_way: VecDeque<Started> = VecDeque::new();
-    let mut posted = 0;
-    let begin = Instant::now();
-    while posted == 0 || (posted < effort.rounds && begin.elapsed() < effort.time) {
-        if under_way.len() == DEPTH
-            && let Some(first) = under_way.pop_front()
-        {
-            side.wait(first)?;
-        }
-        under_way.push_back(side.start_atomic(remote, WORD, NativeAtomic::FetchAdd(operand))?);
-        posted += 1;
-    }
+    let post = |_| side.start_atomic(remote, WORD, NativeAtomic::FetchAdd(operand));
+    let (posted, under_way) = side.pipelined(effort, DEPTH, post)?;
     for started in under_way {
         side.wait(started)?;
     }

@@ -1,11 +1,10 @@
 //! Does each operation complete exactly once?
 
-use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use crate::Effort;
 use crate::pair::Pair;
-use crate::side::{Started, Trouble};
+use crate::side::{Side, Trouble};
 use crate::target::Attended;
 use crate::verdict::{Seen, Verdict};
 
@@ -29,24 +28,11 @@ fn audit(pair: &Pair, effort: Effort) -> Result<Seen, Trouble> {
     let origin = &pair.origin;
     let (before, strays_before) = origin.unbalanced();
     let buffers: Vec<_> = (0..DEPTH).map(|_| Pair::buffer(BYTES)).collect::<Result<_, _>>()?;
-    let mut under_way: VecDeque<Started> = VecDeque::new();
-    let mut posted = 0;
-    let begin = Instant::now();
-    while posted == 0 || (posted < effort.rounds && begin.elapsed() < effort.time) {
-        if under_way.len() == DEPTH
-            && let Some(first) = under_way.pop_front()
-        {
-            origin.wait(first)?;
-        }
+    let (posted, under_way) = origin.pipelined(effort, DEPTH, |posted| {
         let slot = posted as usize % DEPTH;
-        let start = if posted.is_multiple_of(2) {
-            crate::side::Side::start_put
-        } else {
-            crate::side::Side::start_get
-        };
-        under_way.push_back(start(origin, &pair.remote, slot * BYTES, &buffers[slot], BYTES)?);
-        posted += 1;
-    }
+        let start = if posted.is_multiple_of(2) { Side::start_put } else { Side::start_get };
+        start(origin, &pair.remote, slot * BYTES, &buffers[slot], BYTES)
+    })?;
     let mut missing = 0;
     for started in under_way {
         match origin.wait(started) {

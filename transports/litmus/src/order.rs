@@ -42,6 +42,11 @@ impl Late {
         self.late.iter().map(|late| late.load(Ordering::Relaxed)).sum()
     }
 
+    /// Nothing was late, or something was: each with its meaning.
+    fn judge(&self, good: &'static str, bad: &'static str) -> Seen {
+        Seen::judge(self.total() == 0, self.words(), good, bad)
+    }
+
     fn words(&self) -> String {
         let rounds = self.rounds.load(Ordering::Relaxed);
         let late = SIZES.iter().zip(&self.late);
@@ -127,9 +132,7 @@ pub fn message_after_put(pair: &Pair, effort: Effort) -> Verdict {
         if let Some(error) = failed.into_inner() {
             return Err(error.into());
         }
-        Ok(Seen::judge(
-            late.total() == 0,
-            late.words(),
+        Ok(late.judge(
             "A message does not overtake a put: an acknowledged message could stand for a flush.",
             "Messages overtake puts. Transom does not mind: it sends what speaks of a put after its completion.",
         ))
@@ -151,9 +154,7 @@ pub fn read_back(pair: &Pair, effort: Effort) -> Verdict {
                 pair.origin.wait(put).map(drop)
             })
         })?;
-        Ok(Seen::judge(
-            late.total() == 0,
-            late.words(),
+        Ok(late.judge(
             "A get that follows a put finds it done: reading back could stand for a flush.",
             "A get overtakes the put before it. Transom does not mind: it waits for completions.",
         ))

@@ -1,6 +1,6 @@
 //! One rank: posts operations, keeps their buffers, and counts their ends.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -10,6 +10,8 @@ use thiserror::Error;
 use transom_transport::{
     AtomicScope, Event, NativeAtomic, Posted, ReduceOp, Remote, Span, Transport, TransportError,
 };
+
+use crate::Effort;
 
 /// After so long an operation is taken for lost.
 const LOST: Duration = Duration::from_secs(10);
@@ -139,6 +141,29 @@ impl Side {
         self.start("an atomic", None, |transport, context| {
             transport.atomic(remote, offset, operation, context)
         })
+    }
+
+    /// Begins operations one after the other, with no more than `depth` under way. Returns how many, and those that have not
+    /// been waited for.
+    pub fn pipelined(
+        &self,
+        effort: Effort,
+        depth: usize,
+        post: impl Fn(u64) -> Result<Started, Trouble>,
+    ) -> Result<(u64, VecDeque<Started>), Trouble> {
+        let mut under_way = VecDeque::new();
+        let mut posted = 0;
+        let begin = Instant::now();
+        while posted == 0 || (posted < effort.rounds && begin.elapsed() < effort.time) {
+            if under_way.len() == depth
+                && let Some(first) = under_way.pop_front()
+            {
+                self.wait(first)?;
+            }
+            under_way.push_back(post(posted)?);
+            posted += 1;
+        }
+        Ok((posted, under_way))
     }
 
     fn start(

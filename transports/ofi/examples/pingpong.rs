@@ -8,15 +8,17 @@
 //! time as the target; the two exchange what they must know over its standard input and output. `TRANSOM_LIBFABRIC`
 //! chooses the library.
 
+#[path = "../../../ffi/libfabric/examples/peer/mod.rs"]
+mod peer;
+
 use std::env;
 use std::error::Error;
-use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::io;
 use std::time::Instant;
 
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
+use peer::{Peer, from_hex, tcp, to_hex};
 use transom_ofi::{Ofi, Options};
 use transom_transport::{Event, Posted, RegionKey, Remote, Span, Transport};
 
@@ -53,20 +55,14 @@ fn pin(core: usize) -> Outcome<()> {
 }
 
 fn origin(ofi: &Ofi, rounds: u32) -> Outcome<()> {
-    let (mut child, mut lines) = start_target()?;
-    let mut stream = TcpStream::connect(("127.0.0.1", line(&mut lines)?.parse::<u16>()?))?;
-    stream.set_nodelay(true)?;
-    stream.set_nonblocking(true)?;
-    let tcp = measure("TCP round trip, 8 B", rounds, None, || {
-        stream.write_all(&[1; 8])?;
-        spin_read(&mut stream, &mut [0; 8]).map(drop)
-    })?;
+    let mut peer = Peer::start()?;
+    let mut stream = tcp::connect(peer.line()?.parse()?)?;
+    let tcp = measure("TCP round trip, 8 B", rounds, None, || tcp::round_trip(&mut stream))?;
     drop(stream);
 
-    let mut stdin = child.stdin.take().ok_or("no pipe")?;
-    writeln!(stdin, "{}", to_hex(&ofi.address()))?;
-    ofi.connect(1, &from_hex(&line(&mut lines)?)?)?;
-    let remote = ofi.attach(1, &RegionKey(from_hex(&line(&mut lines)?)?))?;
+    peer.tell(&to_hex(&ofi.address()))?;
+    ofi.connect(1, &from_hex(&peer.line()?)?)?;
+    let remote = ofi.attach(1, &RegionKey(from_hex(&peer.line()?)?))?;
     let mut data = vec![7_u8; WINDOW];
 
     let base = Some(tcp);
@@ -87,7 +83,7 @@ fn origin(ofi: &Ofi, rounds: u32) -> Outcome<()> {
     }
     println!("{:34}{:9.3}", "progress with nothing there", start.elapsed().as_secs_f64() * 10.0);
     send(ofi, 1, &[QUIT; 64], &[])?;
-    child.wait()?;
+    peer.process.wait()?;
     Ok(())
 }
 
@@ -143,15 +139,7 @@ fn send(ofi: &Ofi, peer: usize, header: &[u8], payload: &[u8]) -> Outcome<()> {
 }
 
 fn target(ofi: &Ofi) -> Outcome<()> {
-    let listener = TcpListener::bind(("127.0.0.1", 0))?;
-    println!("{}", listener.local_addr()?.port());
-    let (mut stream, _) = listener.accept()?;
-    stream.set_nodelay(true)?;
-    stream.set_nonblocking(true)?;
-    let mut bytes = [0; 8];
-    while spin_read(&mut stream, &mut bytes)? {
-        stream.write_all(&bytes)?;
-    }
+    tcp::echo()?;
 
     let mut address = String::new();
     io::stdin().read_line(&mut address)?;
@@ -196,46 +184,4 @@ fn measure(
     let ratio = base.map_or(1.0, |base| at(50) / base);
     println!("{name:34}{:9.2} p50{:9.2} p10{:9.2} p99{ratio:8.2} of TCP", at(50), at(10), at(99));
     Ok(at(50))
-}
-
-fn start_target() -> Outcome<(Child, BufReader<ChildStdout>)> {
-    let mut child = Command::new(env::current_exe()?)
-        .args(env::args().skip(1))
-        .arg("target")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()?;
-    let lines = BufReader::new(child.stdout.take().ok_or("no pipe")?);
-    Ok((child, lines))
-}
-
-fn line(lines: &mut BufReader<ChildStdout>) -> Outcome<String> {
-    let mut line = String::new();
-    match lines.read_line(&mut line)? {
-        0 => Err("the target ended".into()),
-        _ => Ok(line.trim().to_owned()),
-    }
-}
-
-/// Reads without sleeping; `false` at the end of the stream.
-fn spin_read(stream: &mut TcpStream, bytes: &mut [u8]) -> Outcome<bool> {
-    let mut filled = 0;
-    while filled < bytes.len() {
-        match stream.read(&mut bytes[filled..]) {
-            Ok(0) => return Ok(false),
-            Ok(count) => filled += count,
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(true)
-}
-
-fn to_hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn from_hex(text: &str) -> Outcome<Vec<u8>> {
-    let digits = (0..text.len()).step_by(2).map(|at| text.get(at..at + 2).unwrap_or_default());
-    Ok(digits.map(|pair| u8::from_str_radix(pair, 16)).collect::<Result<_, _>>()?)
 }

@@ -70,11 +70,7 @@ fn offers(
         source_node: node.map(Into::into),
         caps: flags::MSG | flags::RMA,
         mode: flags::CONTEXT | flags::CONTEXT2,
-        mr_mode: flags::mr::LOCAL
-            | flags::mr::VIRT_ADDR
-            | flags::mr::ALLOCATED
-            | flags::mr::PROV_KEY
-            | flags::mr::ENDPOINT,
+        mr_mode: flags::mr::COMMON,
         message_order: flags::ORDER_SAS,
         data_progress: Some(Progress::Manual),
         threading: Some(Threading::Domain),

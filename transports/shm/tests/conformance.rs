@@ -1,21 +1,7 @@
 //! What every transport must do, on shared memory: several ranks in one process.
 
-use std::sync::Arc;
+mod support;
 
-use transom_conformance::{Subject, conformance_tests};
-use transom_shm::Shm;
-use transom_transport::Transport;
+use transom_conformance::conformance_tests;
 
-/// `/proc` is there wherever tests run.
-#[allow(clippy::panic)]
-fn open(ranks: usize) -> Option<Vec<Arc<dyn Transport>>> {
-    let transport = |_| match Shm::new(ranks) {
-        Ok(shm) => Arc::new(shm) as Arc<dyn Transport>,
-        Err(error) => panic!("{error}"),
-    };
-    Some((0..ranks).map(transport).collect())
-}
-
-const SHM: Subject = Subject { open, checks_keys: false, abandons: false };
-
-conformance_tests!(super::SHM);
+conformance_tests!(super::support::SHM);

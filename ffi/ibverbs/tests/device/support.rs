@@ -17,18 +17,23 @@ pub const PORT: u8 = 1;
 pub const WORDS: usize = 4096;
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// The devices of this machine by name; or nothing, and the test is skipped, unless `TRANSOM_CI_REQUIRE_VERBS` is set.
+pub fn names() -> Option<Vec<String>> {
+    match ibverbs::device_names() {
+        Ok(names) => Some(names),
+        Err(error) if env::var_os("TRANSOM_CI_REQUIRE_VERBS").is_some() => panic!("{error}"),
+        Err(error) => {
+            println!("skipped: {error}");
+            None
+        }
+    }
+}
+
 /// Devices whose queue pairs connect without rdma_cm, by name; or nothing, and the test is skipped, unless
 /// `TRANSOM_CI_REQUIRE_VERBS` is set.
 pub fn devices() -> Option<Vec<String>> {
     let required = env::var_os("TRANSOM_CI_REQUIRE_VERBS").is_some();
-    let names = match ibverbs::device_names() {
-        Ok(names) => names,
-        Err(error) if required => panic!("{error}"),
-        Err(error) => {
-            println!("skipped: {error}");
-            return None;
-        }
-    };
+    let names = names()?;
     let usable = |name: &String| {
         let context = Context::open(name).unwrap();
         context.transport() == TransportKind::InfiniBand && context.port(PORT).unwrap().active

@@ -96,31 +96,9 @@ pub fn comm_get_attr(comm: Comm, keyval: c_int, value: *mut c_void, found: Place
     }
 }
 
-/// `MPI_Comm_set_attr`.
-pub fn comm_set_attr(comm: Comm, keyval: c_int, value: *mut c_void) -> Result<()> {
-    check_not_predefined(keyval)?;
-    world::comm(comm)?.attributes.set(Of::Comm, comm.0, keyval, value)
-}
-
-/// `MPI_Comm_delete_attr`.
-pub fn comm_delete_attr(comm: Comm, keyval: c_int) -> Result<()> {
-    check_not_predefined(keyval)?;
-    world::comm(comm)?.attributes.delete(Of::Comm, comm.0, keyval)
-}
-
 /// `MPI_Attr_get`, deprecated.
 pub fn attr_get(comm: Comm, keyval: c_int, value: *mut c_void, found: Place<c_int>) -> Result<()> {
     comm_get_attr(comm, keyval, value, found)
-}
-
-/// `MPI_Attr_put`, deprecated.
-pub fn attr_put(comm: Comm, keyval: c_int, value: *mut c_void) -> Result<()> {
-    comm_set_attr(comm, keyval, value)
-}
-
-/// `MPI_Attr_delete`, deprecated.
-pub fn attr_delete(comm: Comm, keyval: c_int) -> Result<()> {
-    comm_delete_attr(comm, keyval)
 }
 
 /// `MPI_Win_get_attr`.
@@ -132,29 +110,34 @@ pub fn win_get_attr(win: Win, keyval: c_int, value: *mut c_void, found: Place<c_
     }
 }
 
-/// `MPI_Win_set_attr`.
-pub fn win_set_attr(win: Win, keyval: c_int, value: *mut c_void) -> Result<()> {
-    check_not_predefined(keyval)?;
-    win::get(win)?.attributes.set(Of::Win, win.0, keyval, value)
-}
-
-/// `MPI_Win_delete_attr`.
-pub fn win_delete_attr(win: Win, keyval: c_int) -> Result<()> {
-    check_not_predefined(keyval)?;
-    win::get(win)?.attributes.delete(Of::Win, win.0, keyval)
-}
-
 /// `MPI_Type_get_attr`.
 pub fn type_get_attr(ty: Datatype, keyval: c_int, value: *mut c_void, found: Place<c_int>) -> Result<()> {
     give(types::get(ty)?.attributes.get(Of::Type, keyval)?, value, found)
 }
 
-/// `MPI_Type_set_attr`.
-pub fn type_set_attr(ty: Datatype, keyval: c_int, value: *mut c_void) -> Result<()> {
-    types::get(ty)?.attributes.set(Of::Type, ty.0, keyval, value)
+macro_rules! changes {
+    ($($(#[$doc:meta])* $set:ident, $delete:ident: $ty:ident by $get:path, $of:ident;)*) => {$(
+        $(#[$doc])*
+        pub fn $set(object: $ty, keyval: c_int, value: *mut c_void) -> Result<()> {
+            check_not_predefined(keyval)?;
+            $get(object)?.attributes.set(Of::$of, object.0, keyval, value)
+        }
+
+        /// Deletes such an attribute.
+        pub fn $delete(object: $ty, keyval: c_int) -> Result<()> {
+            check_not_predefined(keyval)?;
+            $get(object)?.attributes.delete(Of::$of, object.0, keyval)
+        }
+    )*};
 }
 
-/// `MPI_Type_delete_attr`.
-pub fn type_delete_attr(ty: Datatype, keyval: c_int) -> Result<()> {
-    types::get(ty)?.attributes.delete(Of::Type, ty.0, keyval)
+changes! {
+    /// `MPI_Comm_set_attr`.
+    comm_set_attr, comm_delete_attr: Comm by world::comm, Comm;
+    /// `MPI_Attr_put`, deprecated.
+    attr_put, attr_delete: Comm by world::comm, Comm;
+    /// `MPI_Win_set_attr`.
+    win_set_attr, win_delete_attr: Win by win::get, Win;
+    /// `MPI_Type_set_attr`.
+    type_set_attr, type_delete_attr: Datatype by types::get, Type;
 }

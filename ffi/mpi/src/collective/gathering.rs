@@ -3,9 +3,11 @@
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-use super::{Parts, Plan, across, at_root, collectives, equal, in_place, listed, root, run, unpack_all};
+use super::{
+    Parts, Plan, across, at_root, collectives, equal, listed, root, run, unless_in_place, unpack_all,
+};
 use crate::abi::{Comm, Datatype, Info, Request};
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, Triple};
 use crate::comm::CommObject;
 use crate::failure::Result;
 use crate::place::{Counts, Place};
@@ -17,12 +19,7 @@ fn barrier_plan(comm: Arc<CommObject>) -> Plan {
 /// What a rank sends, and, where it receives, the parts of its buffer.
 type Moves = (Option<Buffer>, Option<Parts>);
 
-/// What this rank contributes: its buffer, or with `MPI_IN_PLACE` its part of the buffer that receives.
-fn own(from: *const c_void, n: i64, ty: Datatype) -> Result<Option<Buffer>> {
-    if in_place(from) { Ok(None) } else { Buffer::new(from, n, ty).map(Some) }
-}
-
-/// The bytes of the contribution.
+/// The bytes that this rank contributes: those of its buffer, or with `MPI_IN_PLACE` of its part of the buffer that receives.
 fn contribution(comm: &CommObject, (own, parts): &Moves) -> Result<Vec<u8>> {
     match (own, parts) {
         (Some(own), _) => own.pack(),
@@ -59,46 +56,44 @@ collectives! {
 
     /// `MPI_Gather`.
     gather, igather, gather_init:
-    (from: *const c_void, n: i64, ty: Datatype, to: *mut c_void, to_n: i64, to_ty: Datatype, at: c_int) |object| {
+    (from: Triple, to: Triple, at: c_int) |object| {
         let at = root(&object, at)?;
-        let parts = at_root(&object, at, || equal(object.partners(), to, to_n, to_ty))?;
-        gather_plan(object, at, (own(from, n, ty)?, parts))
+        let parts = at_root(&object, at, || equal(object.partners(), to))?;
+        gather_plan(object, at, (unless_in_place(from)?, parts))
     }, across {
-        let roles = across::roles(&object, at, || Buffer::new(from, n, ty), || equal(object.partners(), to, to_n, to_ty))?;
+        let roles = across::roles(&object, at, || Buffer::new(from), || equal(object.partners(), to))?;
         across::gather(object, roles)
     };
 
     /// `MPI_Gatherv`.
     gatherv, igatherv, gatherv_init:
-    (from: *const c_void, n: i64, ty: Datatype, to: *mut c_void, counts: Counts, at_each: Counts, to_ty: Datatype,
-        at: c_int) |object| {
+    (from: Triple, to: *mut c_void, counts: Counts, at_each: Counts, to_ty: Datatype, at: c_int) |object| {
         let at = root(&object, at)?;
         let parts = at_root(&object, at, || listed(object.partners(), to, counts, at_each, to_ty))?;
-        gather_plan(object, at, (own(from, n, ty)?, parts))
+        gather_plan(object, at, (unless_in_place(from)?, parts))
     }, across {
         let parts = || listed(object.partners(), to, counts, at_each, to_ty);
-        let roles = across::roles(&object, at, || Buffer::new(from, n, ty), parts)?;
+        let roles = across::roles(&object, at, || Buffer::new(from), parts)?;
         across::gather(object, roles)
     };
 
     /// `MPI_Allgather`.
     allgather, iallgather, allgather_init:
-    (from: *const c_void, n: i64, ty: Datatype, to: *mut c_void, to_n: i64, to_ty: Datatype) |object| {
-        let parts = equal(object.partners(), to, to_n, to_ty)?;
-        allgather_plan(object, own(from, n, ty)?, parts)
+    (from: Triple, to: Triple) |object| {
+        let parts = equal(object.partners(), to)?;
+        allgather_plan(object, unless_in_place(from)?, parts)
     }, across {
-        let parts = equal(object.partners(), to, to_n, to_ty)?;
-        across::allgather(object, Buffer::new(from, n, ty)?, parts)
+        let parts = equal(object.partners(), to)?;
+        across::allgather(object, Buffer::new(from)?, parts)
     };
 
     /// `MPI_Allgatherv`.
     allgatherv, iallgatherv, allgatherv_init:
-    (from: *const c_void, n: i64, ty: Datatype, to: *mut c_void, counts: Counts, at_each: Counts, to_ty: Datatype)
-    |object| {
+    (from: Triple, to: *mut c_void, counts: Counts, at_each: Counts, to_ty: Datatype) |object| {
         let parts = listed(object.partners(), to, counts, at_each, to_ty)?;
-        allgather_plan(object, own(from, n, ty)?, parts)
+        allgather_plan(object, unless_in_place(from)?, parts)
     }, across {
         let parts = listed(object.partners(), to, counts, at_each, to_ty)?;
-        across::allgather(object, Buffer::new(from, n, ty)?, parts)
+        across::allgather(object, Buffer::new(from)?, parts)
     };
 }

@@ -3,13 +3,13 @@
 use std::ffi::c_void;
 
 use super::reduction::Reduction;
-use crate::abi::{Datatype, Op};
-use crate::buffer::Buffer;
+use crate::abi::Op;
+use crate::buffer::{Buffer, Triple};
 use crate::failure::Result;
 
 /// `MPI_Reduce_local`.
-pub fn reduce_local(from: *const c_void, to: *mut c_void, n: i64, ty: Datatype, op: Op) -> Result<()> {
-    let (from, to) = (Buffer::new(from, n, ty)?, Buffer::new(to, n, ty)?);
+pub fn reduce_local(from: *const c_void, to: Triple, op: Op) -> Result<()> {
+    let (from, ty, to) = (Buffer::new(to.at(from))?, to.ty, Buffer::new(to)?);
     let reduction = Reduction::new(op, ty, &from)?;
     let (left, mut right) = (reduction.load(&from)?, reduction.load(&to)?);
     (reduction.combine)(&left, &mut right);

@@ -7,7 +7,7 @@ use transom::raw::Edge;
 
 use super::{Parts, Plan, collectives, equal, in_place, listed, pack_all, run, typed, unpack_all};
 use crate::abi::{Aint, Comm, Datatype, ERR_BUFFER, ERR_TOPOLOGY, Info, Request};
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, Triple};
 use crate::comm::CommObject;
 use crate::failure::{Result, fail};
 use crate::place::{Counts, Place};
@@ -64,29 +64,28 @@ fn exchange_plan(comm: Arc<CommObject>, all: &Neighbours, sent: &Parts, parts: &
 collectives! {
     /// `MPI_Neighbor_allgather`.
     neighbor_allgather, ineighbor_allgather, neighbor_allgather_init:
-    (from: *const c_void, n: i64, ty: Datatype, to: *mut c_void, to_n: i64, to_ty: Datatype) |object| {
-        check(from, to)?;
+    (from: Triple, to: Triple) |object| {
+        check(from.address, to.address)?;
         let all = neighbours(&object)?;
-        let parts = equal(all.from.len(), to, to_n, to_ty)?;
-        gather_plan(object, &all, Buffer::new(from, n, ty)?, &parts)?
+        let parts = equal(all.from.len(), to)?;
+        gather_plan(object, &all, Buffer::new(from)?, &parts)?
     };
 
     /// `MPI_Neighbor_allgatherv`.
     neighbor_allgatherv, ineighbor_allgatherv, neighbor_allgatherv_init:
-    (from: *const c_void, n: i64, ty: Datatype, to: *mut c_void, counts: Counts, at_each: Counts, to_ty: Datatype)
-    |object| {
-        check(from, to)?;
+    (from: Triple, to: *mut c_void, counts: Counts, at_each: Counts, to_ty: Datatype) |object| {
+        check(from.address, to)?;
         let all = neighbours(&object)?;
         let parts = listed(all.from.len(), to, counts, at_each, to_ty)?;
-        gather_plan(object, &all, Buffer::new(from, n, ty)?, &parts)?
+        gather_plan(object, &all, Buffer::new(from)?, &parts)?
     };
 
     /// `MPI_Neighbor_alltoall`.
     neighbor_alltoall, ineighbor_alltoall, neighbor_alltoall_init:
-    (from: *const c_void, n: i64, ty: Datatype, to: *mut c_void, to_n: i64, to_ty: Datatype) |object| {
-        check(from, to)?;
+    (from: Triple, to: Triple) |object| {
+        check(from.address, to.address)?;
         let all = neighbours(&object)?;
-        let (sent, parts) = (equal(all.to.len(), from, n, ty)?, equal(all.from.len(), to, to_n, to_ty)?);
+        let (sent, parts) = (equal(all.to.len(), from)?, equal(all.from.len(), to)?);
         exchange_plan(object, &all, &sent, &parts)?
     };
 

@@ -3,10 +3,12 @@
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
+use transom::raw::Combine;
+
 use super::reduction::Reduction;
 use super::{Plan, across, collectives, in_place, root, run};
 use crate::abi::{Comm, Datatype, ERR_COMM, Info, Op, Request};
-use crate::buffer::{Buffer, count};
+use crate::buffer::{Buffer, Triple, count};
 use crate::comm::CommObject;
 use crate::failure::{Result, fail};
 use crate::place::{Counts, Place};
@@ -20,104 +22,82 @@ struct Operands {
 }
 
 impl Operands {
-    fn new(
-        from: *const c_void,
-        to: Option<*mut c_void>,
-        n: i64,
-        ty: Datatype,
-        op: Op,
-        results: i64,
-    ) -> Result<Self> {
-        let to = to.map(|to| Buffer::new(to, results, ty)).transpose()?;
+    /// Operands like `data`, at `from`; results, if this rank has any, where `to` says.
+    fn new(from: *const c_void, data: Triple, to: Option<Triple>, op: Op) -> Result<Self> {
+        let to = to.map(Buffer::new).transpose()?;
         let from = match &to {
-            Some(to) if in_place(from) => to.part(0, n)?,
-            _ => Buffer::new(from, n, ty)?,
+            Some(to) if in_place(from) => to.part(0, data.n)?,
+            _ => Buffer::new(data.at(from))?,
         };
-        let reduction = Reduction::new(op, ty, &from)?;
+        let reduction = Reduction::new(op, data.ty, &from)?;
         Ok(Self { from, to, reduction })
     }
 
-    fn load(&self) -> Result<Vec<u8>> {
-        self.reduction.load(&self.from)
+    /// The operands, and how two are combined.
+    fn given(&self) -> Result<(Vec<u8>, Combine)> {
+        Ok((self.reduction.load(&self.from)?, self.reduction.combine.clone()))
     }
 
-    fn store(&self, data: &[u8]) -> Result<()> {
-        self.to.as_ref().map_or(Ok(()), |to| self.reduction.store(to, data))
+    /// Stores the result, if there is one and this rank has it.
+    fn store<R: Into<Option<Vec<u8>>>>(&self) -> impl FnOnce(R) -> Result<()> + use<R> {
+        let (to, reduction) = (self.to.clone(), self.reduction.clone());
+        move |result| match (to, result.into()) {
+            (Some(to), Some(result)) => reduction.store(&to, &result),
+            _ => Ok(()),
+        }
     }
 }
 
-fn reduce_plan(comm: Arc<CommObject>, at: usize, operands: Operands) -> Plan {
-    Plan::new(move |how| {
-        let (data, combine) = (operands.load()?, operands.reduction.combine.clone());
-        let operands = operands.clone();
-        let fill = move |data: Option<Vec<u8>>| data.map_or(Ok(()), |data| operands.store(&data));
-        run!(how, reduce, ireduce, (&comm.comm, at, data, combine), fill)
-    })
+/// The plan of a reduction of the runtime's, which may have a root.
+macro_rules! reduction {
+    ($now:ident, $later:ident, $comm:expr, $operands:expr $(, root $root:expr)?) => {{
+        let (comm, operands): (Arc<CommObject>, Operands) = ($comm, $operands);
+        Plan::new(move |how| {
+            let (data, combine) = operands.given()?;
+            run!(how, $now, $later, (&comm.comm, $($root,)? data, combine), operands.store())
+        })
+    }};
 }
 
-fn allreduce_plan(comm: Arc<CommObject>, operands: Operands) -> Plan {
-    Plan::new(move |how| {
-        let (data, combine) = (operands.load()?, operands.reduction.combine.clone());
-        let operands = operands.clone();
-        let fill = move |data: Vec<u8>| operands.store(&data);
-        run!(how, allreduce, iallreduce, (&comm.comm, data, combine), fill)
-    })
+/// So many instances for each rank, whose counts are `counts`.
+struct Dealt<'a> {
+    counts: &'a [i64],
+    /// This rank's; `n` is that of its results.
+    to: Triple,
 }
 
-fn scan_plan(comm: Arc<CommObject>, operands: Operands) -> Plan {
-    Plan::new(move |how| {
-        let (data, combine) = (operands.load()?, operands.reduction.combine.clone());
-        let operands = operands.clone();
-        let fill = move |data: Vec<u8>| operands.store(&data);
-        run!(how, scan, iscan, (&comm.comm, data, combine), fill)
-    })
+impl<'a> Dealt<'a> {
+    fn new(comm: &CommObject, counts: &'a [i64], to: *const c_void, ty: Datatype) -> Self {
+        let own = counts.get(comm.comm.rank()).copied().unwrap_or(0);
+        Self { counts, to: Triple::new(to, own, ty) }
+    }
+
+    /// The operands: the instances of all ranks.
+    fn all(&self) -> Triple {
+        Triple { n: sum(self.counts), ..self.to }
+    }
+
+    fn plan(&self, comm: Arc<CommObject>, from: *const c_void, op: Op) -> Result<Plan> {
+        let operands = Operands::new(from, self.all(), Some(self.to), op)?;
+        let length = |n: &i64| Ok(operands.reduction.bytes(&operands.from, count(*n)?));
+        let lengths: Vec<usize> = self.counts.iter().map(length).collect::<Result<_>>()?;
+        Ok(Plan::new(move |how| {
+            let (data, combine) = operands.given()?;
+            let lengths = lengths.clone();
+            run!(how, reduce_scatter, ireduce_scatter, (&comm.comm, data, lengths, combine), operands.store())
+        }))
+    }
+
+    /// The other side's operands, combined and dealt out on this side.
+    fn across(&self, comm: Arc<CommObject>, from: *const c_void, op: Op) -> Result<Plan> {
+        let before = count(sum(&self.counts[..comm.comm.rank()]))?;
+        let (from, to) = (Buffer::new(self.all().at(from))?, Buffer::new(self.to)?);
+        across::allreduce(comm, from, to, self.to.ty, op, before)
+    }
 }
 
-fn exscan_plan(comm: Arc<CommObject>, operands: Operands) -> Plan {
-    Plan::new(move |how| {
-        let (data, combine) = (operands.load()?, operands.reduction.combine.clone());
-        let operands = operands.clone();
-        let fill = move |data: Option<Vec<u8>>| data.map_or(Ok(()), |data| operands.store(&data));
-        run!(how, exscan, iexscan, (&comm.comm, data, combine), fill)
-    })
-}
-
-/// The results of each rank: so many instances.
-fn reduce_scatter_plan(
-    comm: Arc<CommObject>,
-    from: *const c_void,
-    to: *mut c_void,
-    counts: &[i64],
-    ty: Datatype,
-    op: Op,
-) -> Result<Plan> {
-    let all = counts.iter().fold(0i64, |sum, n| sum.saturating_add(*n));
-    let own = counts.get(comm.comm.rank()).copied().unwrap_or(0);
-    let operands = Operands::new(from, Some(to), all, ty, op, own)?;
-    let length = |n: &i64| Ok(operands.reduction.bytes(&operands.from, count(*n)?));
-    let lengths: Vec<usize> = counts.iter().map(length).collect::<Result<_>>()?;
-    Ok(Plan::new(move |how| {
-        let (data, combine) = (operands.load()?, operands.reduction.combine.clone());
-        let (operands, lengths) = (operands.clone(), lengths.clone());
-        let fill = move |data: Vec<u8>| operands.store(&data);
-        run!(how, reduce_scatter, ireduce_scatter, (&comm.comm, data, lengths, combine), fill)
-    }))
-}
-
-/// The other side's operands, combined and dealt out on this side, where `counts` are its ranks'.
-fn reduce_scatter_across(
-    comm: Arc<CommObject>,
-    from: *const c_void,
-    to: *mut c_void,
-    counts: &[i64],
-    ty: Datatype,
-    op: Op,
-) -> Result<Plan> {
-    let (before, rest) = counts.split_at(comm.comm.rank());
-    let sum = |counts: &[i64]| counts.iter().fold(0i64, |sum, n| sum.saturating_add(*n));
-    let own = rest.first().copied().unwrap_or(0);
-    let (from, to) = (Buffer::new(from, sum(counts), ty)?, Buffer::new(to, own, ty)?);
-    across::allreduce(comm, from, to, ty, op, count(sum(before))?)
+fn sum(counts: &[i64]) -> i64 {
+    counts.iter().fold(0i64, |sum, n| sum.saturating_add(*n))
 }
 
 fn one_group() -> Result<Plan> {
@@ -127,50 +107,50 @@ fn one_group() -> Result<Plan> {
 collectives! {
     /// `MPI_Reduce`.
     reduce, ireduce, reduce_init:
-    (from: *const c_void, to: *mut c_void, n: i64, ty: Datatype, op: Op, at: c_int) |object| {
+    (from: *const c_void, to: Triple, op: Op, at: c_int) |object| {
         let at = root(&object, at)?;
-        let to = (object.comm.rank() == at).then_some(to);
-        reduce_plan(object, at, Operands::new(from, to, n, ty, op, n)?)
+        let results = (object.comm.rank() == at).then_some(to);
+        reduction!(reduce, ireduce, object, Operands::new(from, to, results, op)?, root at)
     }, across {
-        let roles = across::roles(&object, at, || Buffer::new(from, n, ty), || Buffer::new(to, n, ty))?;
-        across::reduce(object, roles, ty, op)?
+        let roles = across::roles(&object, at, || Buffer::new(to.at(from)), || Buffer::new(to))?;
+        across::reduce(object, roles, to.ty, op)?
     };
 
     /// `MPI_Allreduce`.
     allreduce, iallreduce, allreduce_init:
-    (from: *const c_void, to: *mut c_void, n: i64, ty: Datatype, op: Op) |object| {
-        allreduce_plan(object, Operands::new(from, Some(to), n, ty, op, n)?)
+    (from: *const c_void, to: Triple, op: Op) |object| {
+        reduction!(allreduce, iallreduce, object, Operands::new(from, to, Some(to), op)?)
     }, across {
-        across::allreduce(object, Buffer::new(from, n, ty)?, Buffer::new(to, n, ty)?, ty, op, 0)?
+        across::allreduce(object, Buffer::new(to.at(from))?, Buffer::new(to)?, to.ty, op, 0)?
     };
 
     /// `MPI_Scan`.
-    scan, iscan, scan_init: (from: *const c_void, to: *mut c_void, n: i64, ty: Datatype, op: Op) |object| {
-        scan_plan(object, Operands::new(from, Some(to), n, ty, op, n)?)
+    scan, iscan, scan_init: (from: *const c_void, to: Triple, op: Op) |object| {
+        reduction!(scan, iscan, object, Operands::new(from, to, Some(to), op)?)
     }, across one_group()?;
 
     /// `MPI_Exscan`.
-    exscan, iexscan, exscan_init: (from: *const c_void, to: *mut c_void, n: i64, ty: Datatype, op: Op) |object| {
-        exscan_plan(object, Operands::new(from, Some(to), n, ty, op, n)?)
+    exscan, iexscan, exscan_init: (from: *const c_void, to: Triple, op: Op) |object| {
+        reduction!(exscan, iexscan, object, Operands::new(from, to, Some(to), op)?)
     }, across one_group()?;
 
     /// `MPI_Reduce_scatter`.
     reduce_scatter, ireduce_scatter, reduce_scatter_init:
     (from: *const c_void, to: *mut c_void, counts: Counts, ty: Datatype, op: Op) |object| {
         let counts = counts.list(object.comm.size())?;
-        reduce_scatter_plan(object, from, to, &counts, ty, op)?
+        Dealt::new(&object, &counts, to, ty).plan(object, from, op)?
     }, across {
         let counts = counts.list(object.comm.size())?;
-        reduce_scatter_across(object, from, to, &counts, ty, op)?
+        Dealt::new(&object, &counts, to, ty).across(object, from, op)?
     };
 
     /// `MPI_Reduce_scatter_block`.
     reduce_scatter_block, ireduce_scatter_block, reduce_scatter_block_init:
-    (from: *const c_void, to: *mut c_void, n: i64, ty: Datatype, op: Op) |object| {
-        let counts = vec![n; object.comm.size()];
-        reduce_scatter_plan(object, from, to, &counts, ty, op)?
+    (from: *const c_void, to: Triple, op: Op) |object| {
+        let counts = vec![to.n; object.comm.size()];
+        Dealt { counts: &counts, to }.plan(object, from, op)?
     }, across {
-        let counts = vec![n; object.comm.size()];
-        reduce_scatter_across(object, from, to, &counts, ty, op)?
+        let counts = vec![to.n; object.comm.size()];
+        Dealt { counts: &counts, to }.across(object, from, op)?
     };
 }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use super::{
     Parts, Plan, across, at_root, collectives, equal, in_place, listed, pack_all, root, run, typed,
-    unpack_all,
+    unless_in_place, unpack_all,
 };
 use crate::abi::{Comm, Datatype, Info, Request};
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, Triple};
 use crate::comm::CommObject;
 use crate::failure::Result;
 use crate::place::{Counts, Place};
@@ -45,85 +45,75 @@ fn alltoall_plan(comm: Arc<CommObject>, from: Parts, to: Parts) -> Plan {
     })
 }
 
-/// Where a rank's part goes; nowhere with `MPI_IN_PLACE`.
-fn room(to: *const c_void, n: i64, ty: Datatype) -> Result<Option<Buffer>> {
-    if in_place(to) { Ok(None) } else { Buffer::new(to, n, ty).map(Some) }
-}
-
-/// What is sent: with `MPI_IN_PLACE`, what is in the buffer that receives.
-fn sent(from: *const c_void, to: &Parts, parts: impl FnOnce() -> Result<Parts>) -> Result<Parts> {
-    if in_place(from) { Ok(to.clone()) } else { parts() }
+/// Sends the parts of one buffer, and receives those of another, with each rank. With `MPI_IN_PLACE`, which is for one group,
+/// what is sent is in the buffer that receives.
+fn exchange(
+    comm: Arc<CommObject>,
+    address: *const c_void,
+    from: impl FnOnce(usize) -> Result<Parts>,
+    to: impl FnOnce(usize) -> Result<Parts>,
+) -> Result<Plan> {
+    let (partners, inter) = (comm.partners(), comm.inter.is_some());
+    let to = to(partners)?;
+    if inter {
+        return Ok(across::alltoall(comm, from(partners)?, to));
+    }
+    let from = if in_place(address) { to.clone() } else { from(partners)? };
+    Ok(alltoall_plan(comm, from, to))
 }
 
 collectives! {
     /// `MPI_Bcast`.
-    bcast, ibcast, bcast_init: (buffer: *mut c_void, n: i64, ty: Datatype, at: c_int) |object| {
+    bcast, ibcast, bcast_init: (buffer: Triple, at: c_int) |object| {
         let at = root(&object, at)?;
-        broadcast_plan(object, at, Buffer::new(buffer, n, ty)?)
+        broadcast_plan(object, at, Buffer::new(buffer)?)
     }, across {
-        let roles = across::roles(&object, at, || Buffer::new(buffer, n, ty), || Buffer::new(buffer, n, ty))?;
+        let roles = across::roles(&object, at, || Buffer::new(buffer), || Buffer::new(buffer))?;
         across::broadcast(object, roles)
     };
 
     /// `MPI_Scatter`.
     scatter, iscatter, scatter_init:
-    (from: *const c_void, n: i64, ty: Datatype, to: *mut c_void, to_n: i64, to_ty: Datatype, at: c_int) |object| {
+    (from: Triple, to: Triple, at: c_int) |object| {
         let at = root(&object, at)?;
-        let parts = at_root(&object, at, || equal(object.partners(), from, n, ty))?;
-        scatter_plan(object, at, parts, room(to, to_n, to_ty)?)
+        let parts = at_root(&object, at, || equal(object.partners(), from))?;
+        scatter_plan(object, at, parts, unless_in_place(to)?)
     }, across {
-        let parts = || equal(object.partners(), from, n, ty);
-        let roles = across::roles(&object, at, || Buffer::new(to, to_n, to_ty), parts)?;
+        let parts = || equal(object.partners(), from);
+        let roles = across::roles(&object, at, || Buffer::new(to), parts)?;
         across::scatter(object, roles)
     };
 
     /// `MPI_Scatterv`.
     scatterv, iscatterv, scatterv_init:
-    (from: *const c_void, counts: Counts, at_each: Counts, ty: Datatype, to: *mut c_void, to_n: i64, to_ty: Datatype,
-        at: c_int) |object| {
+    (from: *const c_void, counts: Counts, at_each: Counts, ty: Datatype, to: Triple, at: c_int) |object| {
         let at = root(&object, at)?;
         let parts = at_root(&object, at, || listed(object.partners(), from, counts, at_each, ty))?;
-        scatter_plan(object, at, parts, room(to, to_n, to_ty)?)
+        scatter_plan(object, at, parts, unless_in_place(to)?)
     }, across {
         let parts = || listed(object.partners(), from, counts, at_each, ty);
-        let roles = across::roles(&object, at, || Buffer::new(to, to_n, to_ty), parts)?;
+        let roles = across::roles(&object, at, || Buffer::new(to), parts)?;
         across::scatter(object, roles)
     };
 
     /// `MPI_Alltoall`.
-    alltoall, ialltoall, alltoall_init:
-    (from: *const c_void, n: i64, ty: Datatype, to: *mut c_void, to_n: i64, to_ty: Datatype) |object| {
-        let to = equal(object.partners(), to, to_n, to_ty)?;
-        let from = sent(from, &to, || equal(object.partners(), from, n, ty))?;
-        alltoall_plan(object, from, to)
-    }, across {
-        let (from, to) = (equal(object.partners(), from, n, ty)?, equal(object.partners(), to, to_n, to_ty)?);
-        across::alltoall(object, from, to)
+    alltoall, ialltoall, alltoall_init: (from: Triple, to: Triple) |object| {
+        exchange(object, from.address, |n| equal(n, from), |n| equal(n, to))?
     };
 
     /// `MPI_Alltoallv`.
     alltoallv, ialltoallv, alltoallv_init:
     (from: *const c_void, counts: Counts, at_each: Counts, ty: Datatype, to: *mut c_void, to_counts: Counts,
         to_each: Counts, to_ty: Datatype) |object| {
-        let to = listed(object.partners(), to, to_counts, to_each, to_ty)?;
-        let from = sent(from, &to, || listed(object.partners(), from, counts, at_each, ty))?;
-        alltoall_plan(object, from, to)
-    }, across {
-        let to = listed(object.partners(), to, to_counts, to_each, to_ty)?;
-        let from = listed(object.partners(), from, counts, at_each, ty)?;
-        across::alltoall(object, from, to)
+        let parts = |n| listed(n, from, counts, at_each, ty);
+        exchange(object, from, parts, |n| listed(n, to, to_counts, to_each, to_ty))?
     };
 
     /// `MPI_Alltoallw`.
     alltoallw, ialltoallw, alltoallw_init:
     (from: *const c_void, counts: Counts, at_each: Counts, types: Place<Datatype>, to: *mut c_void, to_counts: Counts,
         to_each: Counts, to_types: Place<Datatype>) |object| {
-        let to = typed(object.partners(), to, to_counts, to_each, to_types)?;
-        let from = sent(from, &to, || typed(object.partners(), from, counts, at_each, types))?;
-        alltoall_plan(object, from, to)
-    }, across {
-        let to = typed(object.partners(), to, to_counts, to_each, to_types)?;
-        let from = typed(object.partners(), from, counts, at_each, types)?;
-        across::alltoall(object, from, to)
+        let parts = |n| typed(n, from, counts, at_each, types);
+        exchange(object, from, parts, |n| typed(n, to, to_counts, to_each, to_types))?
     };
 }

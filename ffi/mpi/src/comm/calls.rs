@@ -163,6 +163,18 @@ pub fn comm_create_group(comm: Comm, members: Group, tag: c_int, new: Place<Comm
     new.set(handle(Some(made), &parent)?)
 }
 
+/// Makes a communicator of groups with an error handler, which is for the errors of the call, too (§7.4.2, §7.6.2).
+pub(super) fn of_groups(
+    info: Info,
+    handler: Errhandler,
+    new: Place<Comm>,
+    make: impl FnOnce(&Handler) -> Result<Comm>,
+) -> Result<()> {
+    let handler = Handler::of(handler, Of::Comm)?;
+    let made = info::hints(info).and_then(|_| make(&handler));
+    made.and_then(|made| new.set(made)).map_err(|failure| failure.to(handler))
+}
+
 /// `MPI_Comm_create_from_group`.
 pub fn comm_create_from_group(
     members: Group,
@@ -171,19 +183,17 @@ pub fn comm_create_from_group(
     handler: Errhandler,
     new: Place<Comm>,
 ) -> Result<()> {
-    let handler = Handler::of(handler, Of::Comm)?;
-    let made = || {
-        info::hints(info)?;
-        let origin = group::origin(members)?;
-        let (members, tag) = (group::members(members)?, tag.get()?);
-        if members.size() == 0 {
-            return new.set(COMM_NULL);
-        }
-        let made = get(COMM_WORLD)?.comm.create_from_group(&members, &tag)?;
-        new.set(add(CommObject::new(made, handler.clone(), origin))?)
-    };
-    // It is for the errors of this call, too (§7.4.2).
-    made().map_err(|failure| failure.to(handler.clone()))
+    of_groups(info, handler, new, |handler| from_group(members, tag, handler))
+}
+
+fn from_group(members: Group, tag: Text, handler: &Handler) -> Result<Comm> {
+    let origin = group::origin(members)?;
+    let (members, tag) = (group::members(members)?, tag.get()?);
+    if members.size() == 0 {
+        return Ok(COMM_NULL);
+    }
+    let made = get(COMM_WORLD)?.comm.create_from_group(&members, &tag)?;
+    add(CommObject::new(made, handler.clone(), origin))
 }
 
 fn color(color: c_int) -> Result<Option<u32>> {

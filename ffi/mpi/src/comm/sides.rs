@@ -4,16 +4,17 @@ use std::ffi::c_int;
 
 use transom::{Communicator, Group as Ranks};
 
+use super::calls::of_groups;
 use super::inter::other_side;
 use super::{CommObject, Inter, add, handle};
 use crate::abi::{
     COMM_NULL, COMM_WORLD, Comm, ERR_ARG, ERR_COMM, ERR_GROUP, ERR_RANK, Errhandler, Group, Info,
 };
 use crate::failure::{Result, fail};
-use crate::handlers::{Handler, Of};
+use crate::group;
+use crate::handlers::Handler;
 use crate::place::{Place, Text};
 use crate::world::comm as get;
-use crate::{group, info};
 
 /// What the leader says, at everybody on its side.
 fn spread(local: &Communicator, leader: usize, mut said: Vec<u64>) -> Result<Vec<u64>> {
@@ -93,13 +94,8 @@ pub fn intercomm_create_from_groups(
     handler: Errhandler,
     new: Place<Comm>,
 ) -> Result<()> {
-    let handler = Handler::of(handler, Of::Comm)?;
-    let made = || {
-        info::hints(info)?;
-        new.set(from_groups(local, local_leader, remote, &tag.get()?, &handler)?)
-    };
-    // It is for the errors of this call, too (§7.6.2).
-    made().map_err(|failure| failure.to(handler.clone()))
+    let make = |handler: &Handler| from_groups(local, local_leader, remote, &tag.get()?, handler);
+    of_groups(info, handler, new, make)
 }
 
 fn from_groups(local: Group, first: c_int, remote: Group, tag: &str, handler: &Handler) -> Result<Comm> {

@@ -1,17 +1,15 @@
 //! Messages that are taken before they are received (MPI-4.1 §3.8.2, §3.8.3).
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use transom::{Message as Taken, NULL_RANK, raw};
 
 use super::receive::{received, store};
-use super::{source, status as of, tag};
-use crate::abi::{
-    Comm, Datatype, ERR_REQUEST, MESSAGE_NO_PROC, MESSAGE_NULL, Message, PROC_NULL, Request, Status,
-};
-use crate::buffer::Buffer;
+use super::{Envelope, source, status as of, tag};
+use crate::abi::{ERR_REQUEST, MESSAGE_NO_PROC, MESSAGE_NULL, Message, PROC_NULL, Request, Status};
+use crate::buffer::{Buffer, Triple};
 use crate::comm::CommObject;
 use crate::failure::Result;
 use crate::handlers::Site;
@@ -42,8 +40,8 @@ fn take(message: Place<Message>) -> Result<Option<Held>> {
 }
 
 /// The buffer for the message of a handle.
-fn room_of(message: Place<Message>, room: *mut c_void, n: i64, ty: Datatype) -> Result<Buffer> {
-    if message.get()? == MESSAGE_NO_PROC { Buffer::none() } else { Buffer::new(room, n, ty) }
+fn room_of(message: Place<Message>, room: Triple) -> Result<Buffer> {
+    if message.get()? == MESSAGE_NO_PROC { Buffer::none() } else { Buffer::new(room) }
 }
 
 /// Of a receive from the null process.
@@ -52,30 +50,22 @@ fn of_nobody() -> Status {
 }
 
 /// `MPI_Mprobe`.
-pub fn mprobe(
-    from: c_int,
-    with: c_int,
-    comm: Comm,
-    message: Place<Message>,
-    status: Place<Status>,
-) -> Result<()> {
-    let comm = world::comm(comm)?;
-    let taken = comm.messages().mprobe(source(&comm, from)?, tag(with))?;
+pub fn mprobe(from: Envelope, message: Place<Message>, status: Place<Status>) -> Result<()> {
+    let comm = world::comm(from.comm)?;
+    let taken = comm.messages().mprobe(source(&comm, from.rank)?, tag(from.tag))?;
     give(Ok(of(&comm, taken.status())), status)?;
     message.set(handle(taken, comm)?)
 }
 
 /// `MPI_Improbe`.
 pub fn improbe(
-    from: c_int,
-    with: c_int,
-    comm: Comm,
+    from: Envelope,
     found: Place<c_int>,
     message: Place<Message>,
     status: Place<Status>,
 ) -> Result<()> {
-    let comm = world::comm(comm)?;
-    let taken = comm.messages().improbe(source(&comm, from)?, tag(with))?;
+    let comm = world::comm(from.comm)?;
+    let taken = comm.messages().improbe(source(&comm, from.rank)?, tag(from.tag))?;
     found.set(flag(taken.is_some()))?;
     let Some(taken) = taken else { return Ok(()) };
     give(Ok(of(&comm, taken.status())), status)?;
@@ -83,14 +73,8 @@ pub fn improbe(
 }
 
 /// `MPI_Mrecv`.
-pub fn mrecv(
-    room: *mut c_void,
-    n: i64,
-    ty: Datatype,
-    message: Place<Message>,
-    status: Place<Status>,
-) -> Result<()> {
-    let room = room_of(message, room, n, ty)?;
+pub fn mrecv(room: Triple, message: Place<Message>, status: Place<Status>) -> Result<()> {
+    let room = room_of(message, room)?;
     let Some((taken, comm)) = take(message)? else { return give(Ok(of_nobody()), status) };
     let of_message = taken.status();
     let data = taken.recv::<u8>().map(|(data, _)| data);
@@ -98,14 +82,8 @@ pub fn mrecv(
 }
 
 /// `MPI_Imrecv`.
-pub fn imrecv(
-    room: *mut c_void,
-    n: i64,
-    ty: Datatype,
-    message: Place<Message>,
-    request: Place<Request>,
-) -> Result<()> {
-    let room = room_of(message, room, n, ty)?;
+pub fn imrecv(room: Triple, message: Place<Message>, request: Place<Request>) -> Result<()> {
+    let room = room_of(message, room)?;
     let Some((taken, comm)) = take(message)? else {
         return request.set(request::done_with(of_nobody())?);
     };

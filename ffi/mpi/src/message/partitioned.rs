@@ -7,16 +7,16 @@ use parking_lot::Mutex;
 use transom::NULL_RANK;
 use transom::raw::{PartitionedReceive, PartitionedSend};
 
-use super::{dest, status as of};
+use super::{Envelope, dest, status as of};
 use crate::abi::{ANY_SOURCE, REQUEST_NULL, Request, Status};
-use crate::abi::{Comm, Datatype, ERR_ARG, ERR_COUNT, ERR_RANK, ERR_REQUEST, ERR_TAG, ERR_TRUNCATE, Info};
-use crate::buffer::Buffer;
+use crate::abi::{Datatype, ERR_ARG, ERR_COUNT, ERR_RANK, ERR_REQUEST, ERR_TAG, ERR_TRUNCATE, Info};
+use crate::buffer::{Buffer, Triple};
 use crate::comm::CommObject;
 use crate::failure::{Result, fail};
 use crate::group::count;
 use crate::handlers::Site;
 use crate::place::{Place, flag};
-use crate::request::{self, filled};
+use crate::request::{self, Start, filled};
 use crate::{info, world};
 
 /// A buffer in partitions.
@@ -39,7 +39,7 @@ pub enum Partitioned {
 impl Parts {
     fn new(address: *const c_void, partitions: c_int, each: i64, ty: Datatype) -> Result<Self> {
         let partitions = count(partitions)?;
-        let one = Buffer::new(address, each, ty)?;
+        let one = Buffer::new(Triple::new(address, each, ty))?;
         let Some(n) = i64::try_from(partitions).ok().and_then(|partitions| partitions.checked_mul(each))
         else {
             return fail(ERR_COUNT, format!("{partitions} partitions of {each} instances"));
@@ -113,59 +113,50 @@ fn fill(parts: &Parts, receive: &PartitionedReceive, stored: &Mutex<Vec<bool>>) 
     Ok(total)
 }
 
-/// `MPI_Psend_init`.
-#[expect(clippy::too_many_arguments, reason = "the standard's")]
-pub fn psend_init(
-    data: *const c_void,
-    partitions: c_int,
-    n: i64,
-    ty: Datatype,
-    to: c_int,
-    tag: c_int,
-    comm: Comm,
-    info: Info,
-    request: Place<Request>,
-) -> Result<()> {
-    request.check()?;
-    let (object, _) = (world::comm(comm)?, info::hints(info)?);
-    let parts = Parts::new(data, partitions, n, ty)?;
-    let to = dest(&object, to)?;
-    let send = PartitionedSend::new(object.messages(), to, checked(tag)?, parts.partitions, parts.bytes)?;
+fn begin_send(comm: &CommObject, parts: Parts, to: Envelope) -> Result<(Arc<Partitioned>, Start)> {
+    let rank = dest(comm, to.rank)?;
+    let send = PartitionedSend::new(comm.messages(), rank, checked(to.tag)?, parts.partitions, parts.bytes)?;
     let end = Arc::new(Partitioned::Send(parts, send));
     let started = end.clone();
     let start = Box::new(move || match &*started {
         Partitioned::Send(_, send) => Ok(filled(send.start(), |()| Ok(Status::EMPTY))),
         Partitioned::Receive(..) => fail(ERR_REQUEST, "not a send"),
     });
-    request.set(request::partitioned(start, end, Site::Comm(comm))?)
+    Ok((end, start))
 }
-
-/// `MPI_Precv_init`.
-#[expect(clippy::too_many_arguments, reason = "the standard's")]
-pub fn precv_init(
-    room: *mut c_void,
-    partitions: c_int,
-    n: i64,
-    ty: Datatype,
-    from: c_int,
-    tag: c_int,
-    comm: Comm,
-    info: Info,
-    request: Place<Request>,
-) -> Result<()> {
-    request.check()?;
-    let (object, _) = (world::comm(comm)?, info::hints(info)?);
-    let parts = Parts::new(room, partitions, n, ty)?;
-    if from == ANY_SOURCE {
+fn begin_receive(comm: &Arc<CommObject>, parts: Parts, from: Envelope) -> Result<(Arc<Partitioned>, Start)> {
+    if from.rank == ANY_SOURCE {
         return fail(ERR_RANK, "a partitioned message comes from one rank");
     }
-    let source = dest(&object, from)?;
-    let receive = PartitionedReceive::new(object.messages(), source, checked(tag)?)?;
+    let (object, source) = (comm.clone(), dest(comm, from.rank)?);
+    let receive = PartitionedReceive::new(comm.messages(), source, checked(from.tag)?)?;
     let stored = Mutex::new(vec![false; parts.partitions]);
     let end = Arc::new(Partitioned::Receive(parts, receive, stored));
     let started = end.clone();
-    let start = Box::new(move || begin(&object, &started, source, tag));
-    request.set(request::partitioned(start, end, Site::Comm(comm))?)
+    Ok((end, Box::new(move || begin(&object, &started, source, from.tag))))
+}
+
+macro_rules! inits {
+    ($($(#[$doc:meta])* $name:ident: $begin:ident;)*) => {$(
+        $(#[$doc])*
+        pub fn $name(
+            address: *const c_void, partitions: c_int, n: i64, ty: Datatype, envelope: Envelope, info: Info,
+            request: Place<Request>,
+        ) -> Result<()> {
+            request.check()?;
+            let (object, _) = (world::comm(envelope.comm)?, info::hints(info)?);
+            let parts = Parts::new(address, partitions, n, ty)?;
+            let (end, start) = $begin(&object, parts, envelope)?;
+            request.set(request::partitioned(start, end, Site::Comm(envelope.comm))?)
+        }
+    )*};
+}
+
+inits! {
+    /// `MPI_Psend_init`.
+    psend_init: begin_send;
+    /// `MPI_Precv_init`.
+    precv_init: begin_receive;
 }
 
 /// Starts a round of a receive.

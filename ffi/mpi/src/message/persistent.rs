@@ -1,41 +1,27 @@
 //! Persistent requests of messages (MPI-4.1 §3.9).
 
-use std::ffi::{c_int, c_void};
-
 use super::send::Mode;
-use super::{buffer, receive, send};
-use crate::abi::{Comm, Datatype, Request};
+use super::{Envelope, buffer, receive, send};
+use crate::abi::Request;
+use crate::buffer::Triple;
 use crate::failure::Result;
 use crate::handlers::Site;
 use crate::place::Place;
 use crate::{request, world};
 
-#[expect(clippy::too_many_arguments, reason = "the standard's, and the mode")]
-fn init_as(
-    mode: Mode,
-    data: *const c_void,
-    n: i64,
-    ty: Datatype,
-    to: c_int,
-    tag: c_int,
-    comm: Comm,
-    request: Place<Request>,
-) -> Result<()> {
-    let object = world::comm(comm)?;
-    let data = buffer(to, data, n, ty)?;
-    super::dest(&object, to)?;
-    let start = Box::new(move || send::begin(&object, &data, to, tag, mode));
-    request.set(request::persistent(start, Site::Comm(comm))?)
+fn init_as(mode: Mode, data: Triple, to: Envelope, request: Place<Request>) -> Result<()> {
+    let object = world::comm(to.comm)?;
+    let data = buffer(to.rank, data)?;
+    super::dest(&object, to.rank)?;
+    let start = Box::new(move || send::begin(&object, &data, to.rank, to.tag, mode));
+    request.set(request::persistent(start, Site::Comm(to.comm))?)
 }
 
 macro_rules! inits {
     ($($(#[$doc:meta])* $name:ident: $mode:ident;)*) => {$(
         $(#[$doc])*
-        pub fn $name(
-            data: *const c_void, n: i64, ty: Datatype, to: c_int, tag: c_int, comm: Comm,
-            request: Place<Request>,
-        ) -> Result<()> {
-            init_as(Mode::$mode, data, n, ty, to, tag, comm, request)
+        pub fn $name(data: Triple, to: Envelope, request: Place<Request>) -> Result<()> {
+            init_as(Mode::$mode, data, to, request)
         }
     )*};
 }
@@ -52,18 +38,10 @@ inits! {
 }
 
 /// `MPI_Recv_init`.
-pub fn recv_init(
-    room: *mut c_void,
-    n: i64,
-    ty: Datatype,
-    from: c_int,
-    with: c_int,
-    comm: Comm,
-    request: Place<Request>,
-) -> Result<()> {
-    let object = world::comm(comm)?;
-    let room = buffer(from, room, n, ty)?;
-    super::source(&object, from)?;
-    let start = Box::new(move || receive::begin(&object, room.clone(), from, with));
-    request.set(request::persistent(start, Site::Comm(comm))?)
+pub fn recv_init(room: Triple, from: Envelope, request: Place<Request>) -> Result<()> {
+    let object = world::comm(from.comm)?;
+    let room = buffer(from.rank, room)?;
+    super::source(&object, from.rank)?;
+    let start = Box::new(move || receive::begin(&object, room.clone(), from.rank, from.tag));
+    request.set(request::persistent(start, Site::Comm(from.comm))?)
 }

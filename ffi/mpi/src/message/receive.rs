@@ -1,13 +1,13 @@
 //! Receives and probes (MPI-4.1 §3.2.4, §3.7.2, §3.8.1, §3.11).
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 use std::sync::Arc;
 
 use transom::raw;
 
-use super::{buffer, dest, source, status as of, tag};
-use crate::abi::{Comm, Datatype, PROC_NULL, Request, Status};
-use crate::buffer::Buffer;
+use super::{Envelope, buffer, dest, source, status as of, tag};
+use crate::abi::{Comm, PROC_NULL, Request, Status};
+use crate::buffer::{Buffer, Triple};
 use crate::comm::CommObject;
 use crate::failure::{Failure, Result};
 use crate::handlers::Site;
@@ -39,25 +39,18 @@ pub fn begin(comm: &Arc<CommObject>, room: Buffer, from: c_int, with: c_int) -> 
 }
 
 /// `MPI_Recv`.
-pub fn recv(
-    room: *mut c_void,
-    n: i64,
-    ty: Datatype,
-    from: c_int,
-    with: c_int,
-    comm: Comm,
-    status: Place<Status>,
-) -> Result<()> {
-    let comm = world::comm(comm)?;
-    let mut room = buffer(from, room, n, ty)?;
+pub fn recv(room: Triple, from: Envelope, status: Place<Status>) -> Result<()> {
+    let comm = world::comm(from.comm)?;
+    let mut room = buffer(from.rank, room)?;
+    let with = tag(from.tag);
     let (stored, of_message) = match room.plain_mut()? {
         Some(bytes) => {
             let (stored, of_message) =
-                raw::recv_into(comm.messages(), source(&comm, from)?, tag(with), bytes)?;
+                raw::recv_into(comm.messages(), source(&comm, from.rank)?, with, bytes)?;
             (stored.map_err(Failure::from), of_message)
         }
         None => {
-            let (data, of_message) = raw::recv(comm.messages(), source(&comm, from)?, tag(with))?;
+            let (data, of_message) = raw::recv(comm.messages(), source(&comm, from.rank)?, with)?;
             (store(data, &room), of_message)
         }
     };
@@ -65,154 +58,95 @@ pub fn recv(
 }
 
 /// `MPI_Irecv`.
-pub fn irecv(
-    room: *mut c_void,
-    n: i64,
-    ty: Datatype,
-    from: c_int,
-    with: c_int,
-    comm: Comm,
-    request: Place<Request>,
-) -> Result<()> {
-    let object = world::comm(comm)?;
-    let pending = begin(&object, buffer(from, room, n, ty)?, from, with)?;
-    request.set(request::running(pending, Site::Comm(comm))?)
-}
-
-/// `MPI_Sendrecv`.
-#[expect(clippy::too_many_arguments, reason = "the standard's")]
-pub fn sendrecv(
-    data: *const c_void,
-    n: i64,
-    ty: Datatype,
-    to: c_int,
-    send_tag: c_int,
-    room: *mut c_void,
-    room_n: i64,
-    room_ty: Datatype,
-    from: c_int,
-    with: c_int,
-    comm: Comm,
-    status: Place<Status>,
-) -> Result<()> {
-    let object = world::comm(comm)?;
-    let (data, room) = (buffer(to, data, n, ty)?, buffer(from, room, room_n, room_ty)?);
-    exchange(&object, data.pack()?, to, send_tag, room, from, with, status)
-}
-
-/// `MPI_Sendrecv_replace`.
-#[expect(clippy::too_many_arguments, reason = "the standard's")]
-pub fn sendrecv_replace(
-    room: *mut c_void,
-    n: i64,
-    ty: Datatype,
-    to: c_int,
-    send_tag: c_int,
-    from: c_int,
-    with: c_int,
-    comm: Comm,
-    status: Place<Status>,
-) -> Result<()> {
-    let object = world::comm(comm)?;
-    let room = buffer(either(to, from), room, n, ty)?;
-    exchange(&object, room.pack()?, to, send_tag, room, from, with, status)
-}
-
-#[expect(clippy::too_many_arguments, reason = "the standard's")]
-fn exchange(
-    comm: &Arc<CommObject>,
-    data: Vec<u8>,
-    to: c_int,
-    send_tag: c_int,
-    room: Buffer,
-    from: c_int,
-    with: c_int,
-    status: Place<Status>,
-) -> Result<()> {
-    let to = dest(comm, to)?;
-    let received = begin(comm, room, from, with)?;
-    let sent = raw::isend(comm.messages(), to, send_tag, data, false);
-    let received = request::outcome(received.wait());
-    sent.wait()?;
-    give(received, status)
+pub fn irecv(room: Triple, from: Envelope, request: Place<Request>) -> Result<()> {
+    let object = world::comm(from.comm)?;
+    let pending = begin(&object, buffer(from.rank, room)?, from.rank, from.tag)?;
+    request.set(request::running(pending, Site::Comm(from.comm))?)
 }
 
 /// `MPI_Probe`.
-pub fn probe(from: c_int, with: c_int, comm: Comm, status: Place<Status>) -> Result<()> {
-    let comm = world::comm(comm)?;
-    give(Ok(of(&comm, comm.messages().probe(source(&comm, from)?, tag(with))?)), status)
+pub fn probe(from: Envelope, status: Place<Status>) -> Result<()> {
+    let comm = world::comm(from.comm)?;
+    give(Ok(of(&comm, comm.messages().probe(source(&comm, from.rank)?, tag(from.tag))?)), status)
 }
 
 /// `MPI_Iprobe`.
-pub fn iprobe(
-    from: c_int,
-    with: c_int,
-    comm: Comm,
-    found: Place<c_int>,
-    status: Place<Status>,
-) -> Result<()> {
-    let comm = world::comm(comm)?;
-    let there = comm.messages().iprobe(source(&comm, from)?, tag(with))?;
+pub fn iprobe(from: Envelope, found: Place<c_int>, status: Place<Status>) -> Result<()> {
+    let comm = world::comm(from.comm)?;
+    let there = comm.messages().iprobe(source(&comm, from.rank)?, tag(from.tag))?;
     found.set(flag(there.is_some()))?;
     there.map_or(Ok(()), |there| give(Ok(of(&comm, there)), status))
 }
 
-/// `MPI_Isendrecv`.
-#[expect(clippy::too_many_arguments, reason = "the standard's")]
-pub fn isendrecv(
-    data: *const c_void,
-    n: i64,
-    ty: Datatype,
-    to: c_int,
-    send_tag: c_int,
-    room: *mut c_void,
-    room_n: i64,
-    room_ty: Datatype,
-    from: c_int,
-    with: c_int,
-    comm: Comm,
-    request: Place<Request>,
-) -> Result<()> {
-    let object = world::comm(comm)?;
-    let (data, room) = (buffer(to, data, n, ty)?, buffer(from, room, room_n, room_ty)?);
-    both(comm, &object, data.pack()?, (to, send_tag), room, (from, with), request)
+/// A send and a receive at once: data, and a place for data, each with rank and tag.
+struct Exchange {
+    data: Vec<u8>,
+    to: (c_int, c_int),
+    room: Buffer,
+    from: (c_int, c_int),
 }
 
-/// `MPI_Isendrecv_replace`.
-#[expect(clippy::too_many_arguments, reason = "the standard's")]
-pub fn isendrecv_replace(
-    room: *mut c_void,
-    n: i64,
-    ty: Datatype,
-    to: c_int,
-    send_tag: c_int,
-    from: c_int,
-    with: c_int,
-    comm: Comm,
-    request: Place<Request>,
-) -> Result<()> {
-    let object = world::comm(comm)?;
-    let room = buffer(either(to, from), room, n, ty)?;
-    both(comm, &object, room.pack()?, (to, send_tag), room, (from, with), request)
+impl Exchange {
+    /// Begins both.
+    fn begin(self, comm: &Arc<CommObject>) -> Result<(Pending, transom::Request<Vec<u8>>)> {
+        let to = dest(comm, self.to.0)?;
+        let received = begin(comm, self.room, self.from.0, self.from.1)?;
+        Ok((received, raw::isend(comm.messages(), to, self.to.1, self.data, false)))
+    }
+
+    fn now(self, comm: &Arc<CommObject>, status: Place<Status>) -> Result<()> {
+        let (received, sent) = self.begin(comm)?;
+        let received = request::outcome(received.wait());
+        sent.wait()?;
+        give(received, status)
+    }
+
+    /// With one request: that of the receive, as the data to send has been copied.
+    fn later(self, comm: &Arc<CommObject>, handle: Comm, request: Place<Request>) -> Result<()> {
+        let (received, sent) = self.begin(comm)?;
+        request::let_go(filled(sent, |_| Ok(Status::EMPTY)));
+        request.set(request::running(received, Site::Comm(handle))?)
+    }
+}
+
+/// The two forms of an exchange.
+macro_rules! exchanges {
+    ($($(#[$doc:meta])* $now:ident, $later:ident: ($($arg:ident: $ty:ty),*) $exchange:block)*) => {$(
+        $(#[$doc])*
+        #[allow(clippy::too_many_arguments, reason = "the standard's")]
+        pub fn $now($($arg: $ty,)* comm: Comm, status: Place<Status>) -> Result<()> {
+            let object = world::comm(comm)?;
+            let exchange: Exchange = $exchange;
+            exchange.now(&object, status)
+        }
+
+        /// The same, nonblocking.
+        #[allow(clippy::too_many_arguments, reason = "the standard's")]
+        pub fn $later($($arg: $ty,)* comm: Comm, request: Place<Request>) -> Result<()> {
+            let object = world::comm(comm)?;
+            let exchange: Exchange = $exchange;
+            exchange.later(&object, comm, request)
+        }
+    )*};
+}
+
+exchanges! {
+    /// `MPI_Sendrecv`.
+    sendrecv, isendrecv:
+    (data: Triple, to: c_int, send_tag: c_int, room: Triple, from: c_int, with: c_int) {
+        let (data, room) = (buffer(to, data)?, buffer(from, room)?);
+        Exchange { data: data.pack()?, to: (to, send_tag), room, from: (from, with) }
+    }
+
+    /// `MPI_Sendrecv_replace`.
+    sendrecv_replace, isendrecv_replace:
+    (room: Triple, to: c_int, send_tag: c_int, from: c_int, with: c_int) {
+        let room = buffer(either(to, from), room)?;
+        Exchange { data: room.pack()?, to: (to, send_tag), room, from: (from, with) }
+    }
 }
 
 /// One that is somebody, if there is one.
 fn either(to: c_int, from: c_int) -> c_int {
     if to == PROC_NULL { from } else { to }
-}
-
-/// A send and a receive with one request: that of the receive, as the data to send has been copied.
-fn both(
-    handle: Comm,
-    comm: &Arc<CommObject>,
-    data: Vec<u8>,
-    (to, send_tag): (c_int, c_int),
-    room: Buffer,
-    (from, with): (c_int, c_int),
-    request: Place<Request>,
-) -> Result<()> {
-    let to = dest(comm, to)?;
-    let received = begin(comm, room, from, with)?;
-    request::let_go(filled(raw::isend(comm.messages(), to, send_tag, data, false), |_| Ok(Status::EMPTY)));
-    request.set(request::running(received, Site::Comm(handle))?)
 }

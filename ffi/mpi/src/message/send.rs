@@ -1,12 +1,12 @@
 //! Sends (MPI-4.1 §3.2.1, §3.4, §3.7.2).
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 
 use transom::{NULL_RANK, raw};
 
-use super::{buffer, buffered, dest};
-use crate::abi::{Comm, Datatype, Request, Status};
-use crate::buffer::Buffer;
+use super::{Envelope, buffer, buffered, dest};
+use crate::abi::{Request, Status};
+use crate::buffer::{Buffer, Triple};
 use crate::comm::CommObject;
 use crate::failure::Result;
 use crate::handlers::Site;
@@ -35,21 +35,13 @@ pub fn begin(comm: &CommObject, data: &Buffer, to: c_int, tag: c_int, mode: Mode
     Ok(filled(sent(), |_| Ok(Status::EMPTY)))
 }
 
-fn send_as(
-    mode: Mode,
-    data: *const c_void,
-    n: i64,
-    ty: Datatype,
-    to: c_int,
-    tag: c_int,
-    comm: Comm,
-) -> Result<()> {
-    let comm = world::comm(comm)?;
-    let data = buffer(to, data, n, ty)?;
+fn send_as(mode: Mode, data: Triple, to: Envelope) -> Result<()> {
+    let (comm, tag) = (world::comm(to.comm)?, to.tag);
+    let data = buffer(to.rank, data)?;
     if mode == Mode::Buffered {
-        return request::outcome(begin(&comm, &data, to, tag, mode)?.wait()).map(drop);
+        return request::outcome(begin(&comm, &data, to.rank, tag, mode)?.wait()).map(drop);
     }
-    let (to, synchronous) = (dest(&comm, to)?, mode == Mode::Synchronous);
+    let (to, synchronous) = (dest(&comm, to.rank)?, mode == Mode::Synchronous);
     match data.plain()? {
         Some(bytes) => raw::send(comm.messages(), to, tag, bytes, synchronous)?,
         None => raw::send(comm.messages(), to, tag, &data.pack()?, synchronous)?,
@@ -57,37 +49,22 @@ fn send_as(
     Ok(())
 }
 
-#[expect(clippy::too_many_arguments, reason = "the standard's, and the mode")]
-fn isend_as(
-    mode: Mode,
-    data: *const c_void,
-    n: i64,
-    ty: Datatype,
-    to: c_int,
-    tag: c_int,
-    comm: Comm,
-    request: Place<Request>,
-) -> Result<()> {
-    let object = world::comm(comm)?;
-    let pending = begin(&object, &buffer(to, data, n, ty)?, to, tag, mode)?;
-    request.set(request::running(pending, Site::Comm(comm))?)
+fn isend_as(mode: Mode, data: Triple, to: Envelope, request: Place<Request>) -> Result<()> {
+    let object = world::comm(to.comm)?;
+    let pending = begin(&object, &buffer(to.rank, data)?, to.rank, to.tag, mode)?;
+    request.set(request::running(pending, Site::Comm(to.comm))?)
 }
 
 macro_rules! sends {
     ($($(#[$doc:meta])* $send:ident, $isend:ident: $mode:ident;)*) => {$(
         $(#[$doc])*
-        pub fn $send(
-            data: *const c_void, n: i64, ty: Datatype, to: c_int, tag: c_int, comm: Comm,
-        ) -> Result<()> {
-            send_as(Mode::$mode, data, n, ty, to, tag, comm)
+        pub fn $send(data: Triple, to: Envelope) -> Result<()> {
+            send_as(Mode::$mode, data, to)
         }
 
         /// The same, nonblocking.
-        pub fn $isend(
-            data: *const c_void, n: i64, ty: Datatype, to: c_int, tag: c_int, comm: Comm,
-            request: Place<Request>,
-        ) -> Result<()> {
-            isend_as(Mode::$mode, data, n, ty, to, tag, comm, request)
+        pub fn $isend(data: Triple, to: Envelope, request: Place<Request>) -> Result<()> {
+            isend_as(Mode::$mode, data, to, request)
         }
     )*};
 }

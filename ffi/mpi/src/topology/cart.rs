@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use transom::raw::Edge;
 
-use super::{Neighbours, Topology, int, make};
-use crate::abi::{COMM_NULL, Comm, ERR_ARG, ERR_DIMS, ERR_RANK, ERR_TOPOLOGY, PROC_NULL, UNDEFINED};
+use super::{Neighbours, Topology, int, make, topologies};
+use crate::abi::{Comm, ERR_ARG, ERR_DIMS, ERR_RANK, ERR_TOPOLOGY, PROC_NULL};
 use crate::comm::CommObject;
 use crate::failure::{Result, fail};
 use crate::place::{Place, flag};
@@ -97,35 +97,13 @@ fn check_fits(cart: &Cart, size: usize) -> Result<usize> {
     }
 }
 
-/// `MPI_Cart_create`: ranks keep their order.
-pub fn cart_create(
-    comm: Comm,
-    n: c_int,
-    widths: Place<c_int>,
-    rings: Place<c_int>,
-    _reorder: c_int,
-    new: Place<Comm>,
-) -> Result<()> {
-    new.set(COMM_NULL)?;
-    let parent = get(comm)?;
-    parent.check_intra()?;
-    let cart = grid(n, widths, rings)?;
-    let needed = check_fits(&cart, parent.comm.size())?;
-    let rank = parent.comm.rank();
-    new.set(make(&parent, (rank < needed).then_some(0), rank, Topology::Cart(Arc::new(cart)))?)
-}
-
-/// `MPI_Cart_map`.
-pub fn cart_map(
-    comm: Comm,
-    n: c_int,
-    widths: Place<c_int>,
-    rings: Place<c_int>,
-    rank: Place<c_int>,
-) -> Result<()> {
-    let parent = get(comm)?;
-    let needed = check_fits(&grid(n, widths, rings)?, parent.comm.size())?;
-    rank.set(if parent.comm.rank() < needed { int(parent.comm.rank()) } else { UNDEFINED })
+topologies! {
+    /// `MPI_Cart_create`: ranks keep their order.
+    cart_create, cart_map: (n: c_int, widths: Place<c_int>, rings: Place<c_int>) |size| {
+        let cart = grid(n, widths, rings)?;
+        let needed = check_fits(&cart, size)?;
+        (Topology::Cart(Arc::new(cart)), needed)
+    }
 }
 
 /// `MPI_Cart_sub`.

@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::sync::Arc;
 
-use super::{Topology, int, rank};
+use super::{Topology, int, parent, rank};
 use crate::abi::{COMM_NULL, Comm, ERR_ARG, ERR_TOPOLOGY, Info, UNWEIGHTED, WEIGHTS_EMPTY};
 use crate::comm::name::hints;
 use crate::comm::{CommObject, add};
@@ -82,64 +82,54 @@ impl DistGraph {
     }
 }
 
-/// `MPI_Dist_graph_create_adjacent`.
-#[expect(clippy::too_many_arguments, reason = "the standard's")]
-pub fn dist_graph_create_adjacent(
-    comm: Comm,
-    indegree: c_int,
-    sources: Place<c_int>,
-    source_weights: Place<c_int>,
-    outdegree: c_int,
-    destinations: Place<c_int>,
-    destination_weights: Place<c_int>,
-    info: Info,
-    _reorder: c_int,
-    new: Place<Comm>,
-) -> Result<()> {
-    new.set(COMM_NULL)?;
-    let (parent, hints) = (get(comm)?, hints(info)?);
-    parent.check_intra()?;
-    let (indegree, outdegree) = (count(indegree)?, count(outdegree)?);
-    let size = parent.comm.size();
-    let (weighted, source_weights, destination_weights) =
-        match (weights(indegree, source_weights)?, weights(outdegree, destination_weights)?) {
-            (Some(sources), Some(destinations)) => (true, sources, destinations),
-            (None, None) => (false, Vec::new(), Vec::new()),
-            _ => return fail(ERR_ARG, "MPI_UNWEIGHTED for edges in one direction only"),
-        };
-    let (sources, destinations) = (ranks(indegree, sources, size)?, ranks(outdegree, destinations, size)?);
-    let graph = DistGraph { sources, destinations, weighted, source_weights, destination_weights };
-    new.set(graph.communicator(&parent, hints)?)
+/// Constructors: of the arguments, and the communicator that has the ranks, a graph.
+macro_rules! graphs {
+    ($($(#[$doc:meta])* $name:ident($($arg:ident: $ty:ty),*) |$parent:ident| $made:block)*) => {$(
+        $(#[$doc])*
+        #[allow(clippy::too_many_arguments, reason = "the standard's")]
+        pub fn $name(comm: Comm, $($arg: $ty,)* info: Info, _reorder: c_int, new: Place<Comm>) -> Result<()> {
+            new.set(COMM_NULL)?;
+            let ($parent, hints) = (parent(comm)?, hints(info)?);
+            let graph: DistGraph = $made;
+            new.set(graph.communicator(&$parent, hints)?)
+        }
+    )*};
 }
 
-/// `MPI_Dist_graph_create`.
-#[expect(clippy::too_many_arguments, reason = "the standard's")]
-pub fn dist_graph_create(
-    comm: Comm,
-    n: c_int,
-    sources: Place<c_int>,
-    degrees: Place<c_int>,
-    destinations: Place<c_int>,
-    given: Place<c_int>,
-    info: Info,
-    _reorder: c_int,
-    new: Place<Comm>,
-) -> Result<()> {
-    new.set(COMM_NULL)?;
-    let (parent, hints) = (get(comm)?, hints(info)?);
-    parent.check_intra()?;
-    let size = parent.comm.size();
-    let n = count(n)?;
-    let sources = ranks(n, sources, size)?;
-    let degrees = degrees.list(n)?.into_iter().map(count).collect::<Result<Vec<_>>>()?;
-    let destinations = ranks(degrees.iter().sum(), destinations, size)?;
-    let given = weights(destinations.len(), given)?;
-    let begin = sources.iter().zip(degrees).flat_map(|(from, degree)| std::iter::repeat_n(*from, degree));
-    let weight = |i: usize| given.as_ref().map_or(0, |weights| weights[i]);
-    let edges: Vec<_> =
-        begin.zip(destinations).enumerate().map(|(i, (from, to))| (from, to, weight(i))).collect();
-    let graph = DistGraph::collected(&parent, &edges, given.is_some())?;
-    new.set(graph.communicator(&parent, hints)?)
+graphs! {
+    /// `MPI_Dist_graph_create_adjacent`.
+    dist_graph_create_adjacent(
+        indegree: c_int, sources: Place<c_int>, source_weights: Place<c_int>, outdegree: c_int,
+        destinations: Place<c_int>, destination_weights: Place<c_int>
+    ) |parent| {
+        let (indegree, outdegree) = (count(indegree)?, count(outdegree)?);
+        let size = parent.comm.size();
+        let (weighted, source_weights, destination_weights) =
+            match (weights(indegree, source_weights)?, weights(outdegree, destination_weights)?) {
+                (Some(sources), Some(destinations)) => (true, sources, destinations),
+                (None, None) => (false, Vec::new(), Vec::new()),
+                _ => return fail(ERR_ARG, "MPI_UNWEIGHTED for edges in one direction only"),
+            };
+        let (sources, destinations) = (ranks(indegree, sources, size)?, ranks(outdegree, destinations, size)?);
+        DistGraph { sources, destinations, weighted, source_weights, destination_weights }
+    }
+
+    /// `MPI_Dist_graph_create`.
+    dist_graph_create(
+        n: c_int, sources: Place<c_int>, degrees: Place<c_int>, destinations: Place<c_int>, given: Place<c_int>
+    ) |parent| {
+        let size = parent.comm.size();
+        let n = count(n)?;
+        let sources = ranks(n, sources, size)?;
+        let degrees = degrees.list(n)?.into_iter().map(count).collect::<Result<Vec<_>>>()?;
+        let destinations = ranks(degrees.iter().sum(), destinations, size)?;
+        let given = weights(destinations.len(), given)?;
+        let begin = sources.iter().zip(degrees).flat_map(|(from, degree)| std::iter::repeat_n(*from, degree));
+        let weight = |i: usize| given.as_ref().map_or(0, |weights| weights[i]);
+        let edges: Vec<_> =
+            begin.zip(destinations).enumerate().map(|(i, (from, to))| (from, to, weight(i))).collect();
+        DistGraph::collected(&parent, &edges, given.is_some())?
+    }
 }
 
 fn graph(comm: Comm) -> Result<Arc<DistGraph>> {

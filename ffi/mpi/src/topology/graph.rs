@@ -3,8 +3,8 @@
 use std::ffi::c_int;
 use std::sync::Arc;
 
-use super::{Topology, int, make, rank};
-use crate::abi::{COMM_NULL, Comm, ERR_ARG, ERR_TOPOLOGY, UNDEFINED};
+use super::{Topology, int, rank, topologies};
+use crate::abi::{Comm, ERR_ARG, ERR_TOPOLOGY};
 use crate::comm::CommObject;
 use crate::failure::{Result, fail};
 use crate::group::count;
@@ -63,37 +63,13 @@ fn give(numbers: &[usize], most: c_int, place: Place<c_int>) -> Result<()> {
     shown.enumerate().try_for_each(|(i, number)| place.set_at(i, int(*number)))
 }
 
-/// `MPI_Graph_create`.
-pub fn graph_create(
-    comm: Comm,
-    n: c_int,
-    ends: Place<c_int>,
-    edges: Place<c_int>,
-    _reorder: c_int,
-    new: Place<Comm>,
-) -> Result<()> {
-    new.set(COMM_NULL)?;
-    let parent = get(comm)?;
-    parent.check_intra()?;
-    let graph = Graph::new(n, ends, edges, parent.comm.size())?;
-    let own = parent.comm.rank();
-    let color = (own < graph.ends.len()).then_some(0);
-    new.set(make(&parent, color, own, Topology::Graph(Arc::new(graph)))?)
-}
-
-/// `MPI_Graph_map`.
-pub fn graph_map(
-    comm: Comm,
-    n: c_int,
-    ends: Place<c_int>,
-    edges: Place<c_int>,
-    rank: Place<c_int>,
-) -> Result<()> {
-    let parent = get(comm)?;
-    parent.check_intra()?;
-    let graph = Graph::new(n, ends, edges, parent.comm.size())?;
-    let own = parent.comm.rank();
-    rank.set(if own < graph.ends.len() { int(own) } else { UNDEFINED })
+topologies! {
+    /// `MPI_Graph_create`.
+    graph_create, graph_map: (n: c_int, ends: Place<c_int>, edges: Place<c_int>) |size| {
+        let graph = Graph::new(n, ends, edges, size)?;
+        let nodes = graph.ends.len();
+        (Topology::Graph(Arc::new(graph)), nodes)
+    }
 }
 
 /// `MPI_Graphdims_get`.

@@ -23,9 +23,39 @@ fn order_of(order: c_int) -> Result<Order> {
     }
 }
 
-fn sizes(n: usize, list: Counts) -> Result<Vec<usize>> {
-    let checked = |size: i64| usize::try_from(size).or_else(|_| fail(ERR_ARG, format!("a size of {size}")));
-    list.list(n)?.into_iter().map(checked).collect()
+/// What both kinds of arrays have.
+struct Array {
+    ndims: c_int,
+    order: c_int,
+    oldtype: Datatype,
+}
+
+impl Array {
+    /// The number of dimensions.
+    fn dimensions(&self) -> Result<usize> {
+        usize::try_from(self.ndims).or_else(|_| fail(ERR_ARG, format!("{} dimensions", self.ndims)))
+    }
+
+    /// The array's datatype, if there is a layout of it; the envelope has the lists between `ints` and the order.
+    fn made(
+        self,
+        combiner: c_int,
+        ints: &[c_int],
+        lists: &[Vec<i64>],
+        layout: impl FnOnce(Order, &Layout) -> transom::Result<Layout>,
+    ) -> Result<Datatype> {
+        let layout = layout(order_of(self.order)?, &get(self.oldtype)?.datatype)?;
+        let mut all: Vec<i64> = ints.iter().copied().map(i64::from).collect();
+        all.extend(lists.iter().flatten());
+        all.push(i64::from(self.order));
+        let types = vec![part(self.oldtype)?];
+        add(layout, Envelope { combiner, ints: all, types, ..Envelope::default() })
+    }
+}
+
+fn sizes(list: &[i64]) -> Result<Vec<usize>> {
+    let checked = |size: &i64| usize::try_from(*size).or_else(|_| fail(ERR_ARG, format!("a size of {size}")));
+    list.iter().map(checked).collect()
 }
 
 /// `MPI_Type_create_subarray`.
@@ -38,22 +68,13 @@ pub fn type_create_subarray(
     oldtype: Datatype,
     new: Place<Datatype>,
 ) -> Result<()> {
-    let n = usize::try_from(ndims).or_else(|_| fail(ERR_ARG, format!("{ndims} dimensions")))?;
-    let object = get(oldtype)?;
-    let layout = Layout::subarray(
-        &sizes(n, whole)?,
-        &sizes(n, subsizes)?,
-        &sizes(n, starts)?,
-        order_of(order)?,
-        &object.datatype,
-    )?;
-    let mut ints = vec![i64::from(ndims)];
-    for list in [whole, subsizes, starts] {
-        ints.extend(list.list(n)?);
-    }
-    ints.push(i64::from(order));
-    let combiner = abi::COMBINER_SUBARRAY;
-    new.set(add(layout, Envelope { combiner, ints, types: vec![part(oldtype)?], ..Envelope::default() })?)
+    let array = Array { ndims, order, oldtype };
+    let n = array.dimensions()?;
+    let lists = [whole.list(n)?, subsizes.list(n)?, starts.list(n)?];
+    let (whole, subsizes, starts) = (sizes(&lists[0])?, sizes(&lists[1])?, sizes(&lists[2])?);
+    new.set(array.made(abi::COMBINER_SUBARRAY, &[ndims], &lists, |order, old| {
+        Layout::subarray(&whole, &subsizes, &starts, order, old)
+    })?)
 }
 
 fn distribution(kind: c_int, argument: c_int) -> Result<Distribution> {
@@ -85,28 +106,20 @@ pub fn type_create_darray(
     oldtype: Datatype,
     new: Place<Datatype>,
 ) -> Result<()> {
-    let n = usize::try_from(ndims).or_else(|_| fail(ERR_ARG, format!("{ndims} dimensions")))?;
-    let object = get(oldtype)?;
+    let place = |n: c_int| checked(i64::from(n)).or_else(|_| fail(ERR_ARG, format!("process {n}")));
+    let array = Array { ndims, order, oldtype };
+    let n = array.dimensions()?;
     let (kinds, blocks, grid) = (distributions.list(n)?, arguments.list(n)?, psizes.list(n)?);
     let dealt: Vec<_> =
         kinds.iter().zip(&blocks).map(|(kind, block)| distribution(*kind, *block)).collect::<Result<_>>()?;
-    let place = |n: c_int| checked(i64::from(n)).or_else(|_| fail(ERR_ARG, format!("process {n}")));
     let widths: Vec<usize> = grid.iter().map(|width| place(*width)).collect::<Result<_>>()?;
-    let layout = Layout::darray(
-        place(size)?,
-        place(rank)?,
-        &sizes(n, gsizes)?,
-        &dealt,
-        &widths,
-        order_of(order)?,
-        &object.datatype,
-    )?;
-    let mut ints = vec![i64::from(size), i64::from(rank), i64::from(ndims)];
-    ints.extend(gsizes.list(n)?);
-    ints.extend([kinds, blocks, grid].concat().into_iter().map(i64::from));
-    ints.push(i64::from(order));
-    let combiner = abi::COMBINER_DARRAY;
-    new.set(add(layout, Envelope { combiner, ints, types: vec![part(oldtype)?], ..Envelope::default() })?)
+    let (processes, process) = (place(size)?, place(rank)?);
+    let (gsizes, dealt_as) = (gsizes.list(n)?, [kinds, blocks, grid].concat());
+    let whole = sizes(&gsizes)?;
+    let lists = [gsizes, dealt_as.into_iter().map(i64::from).collect()];
+    new.set(array.made(abi::COMBINER_DARRAY, &[size, rank, ndims], &lists, |order, old| {
+        Layout::darray(processes, process, &whole, &dealt, &widths, order, old)
+    })?)
 }
 
 /// Those of Fortran's kinds that were asked for: the same arguments give the same datatype (§19.1.9).

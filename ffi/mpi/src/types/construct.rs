@@ -23,126 +23,97 @@ fn lengths(n: usize, lengths: Counts) -> Result<Vec<usize>> {
     lengths.list(n)?.into_iter().map(checked).collect()
 }
 
-/// `MPI_Type_contiguous`.
-pub fn type_contiguous(n: i64, oldtype: Datatype, new: Place<Datatype>) -> Result<()> {
-    let (layout, ty) = old(oldtype)?;
-    let made = Layout::contiguous(checked(n)?, &layout)?;
-    new.set(add(made, envelope(abi::COMBINER_CONTIGUOUS, vec![n], Vec::new(), vec![ty]))?)
+/// Blocks: each with length and displacement, and what the envelope has of them.
+struct Blocks {
+    all: Vec<(usize, i64)>,
+    ints: Vec<i64>,
+    displacements: Vec<i64>,
 }
 
-/// `MPI_Type_vector`.
-pub fn type_vector(n: i64, length: i64, stride: i64, oldtype: Datatype, new: Place<Datatype>) -> Result<()> {
-    let (layout, ty) = old(oldtype)?;
-    let made = Layout::vector(checked(n)?, checked(length)?, stride, &layout)?;
-    let ints = vec![n, length, stride];
-    new.set(add(made, envelope(abi::COMBINER_VECTOR, ints, Vec::new(), vec![ty]))?)
-}
-
-/// `MPI_Type_create_hvector`.
-pub fn type_create_hvector(
-    n: i64,
-    length: i64,
-    stride: i64,
-    oldtype: Datatype,
-    new: Place<Datatype>,
-) -> Result<()> {
-    let (layout, ty) = old(oldtype)?;
-    let made = Layout::hvector(checked(n)?, checked(length)?, stride, &layout)?;
-    new.set(add(made, envelope(abi::COMBINER_HVECTOR, vec![n, length], vec![stride], vec![ty]))?)
-}
-
-/// `MPI_Type_indexed`.
-pub fn type_indexed(
-    n: i64,
-    array: Counts,
-    displacements: Counts,
-    oldtype: Datatype,
-    new: Place<Datatype>,
-) -> Result<()> {
-    let (layout, ty) = old(oldtype)?;
+fn blocks(n: i64, array: Counts, displacements: Counts) -> Result<Blocks> {
     let count = checked(n)?;
-    let (lengths, at) = (lengths(count, array)?, displacements.list(count)?);
-    let blocks: Vec<_> = lengths.into_iter().zip(at.iter().copied()).collect();
-    let made = Layout::indexed(&blocks, &layout)?;
-    let ints = [vec![n], array.list(count)?, at].concat();
-    new.set(add(made, envelope(abi::COMBINER_INDEXED, ints, Vec::new(), vec![ty]))?)
+    let (lengths, displacements) = (lengths(count, array)?, displacements.list(count)?);
+    let all = lengths.into_iter().zip(displacements.iter().copied()).collect();
+    Ok(Blocks { all, ints: [vec![n], array.list(count)?].concat(), displacements })
 }
 
-/// `MPI_Type_create_hindexed`.
-pub fn type_create_hindexed(
-    n: i64,
-    array: Counts,
-    displacements: Counts,
-    oldtype: Datatype,
-    new: Place<Datatype>,
-) -> Result<()> {
-    let (layout, ty) = old(oldtype)?;
-    let count = checked(n)?;
-    let (lengths, at) = (lengths(count, array)?, displacements.list(count)?);
-    let blocks: Vec<_> = lengths.into_iter().zip(at.iter().copied()).collect();
-    let made = Layout::hindexed(&blocks, &layout)?;
-    let ints = [vec![n], array.list(count)?].concat();
-    new.set(add(made, envelope(abi::COMBINER_HINDEXED, ints, at, vec![ty]))?)
+/// Constructors: of the arguments a layout, and the combiner with its integers, addresses and datatypes.
+macro_rules! constructors {
+    ($($(#[$doc:meta])* $name:ident($($arg:ident: $ty:ty),*) $made:block)*) => {$(
+        $(#[$doc])*
+        pub fn $name($($arg: $ty,)* new: Place<Datatype>) -> Result<()> {
+            let (layout, (combiner, ints, addresses, types)): (Layout, _) = $made;
+            new.set(add(layout, envelope(combiner, ints, addresses, types))?)
+        }
+    )*};
 }
 
-/// `MPI_Type_create_indexed_block`.
-pub fn type_create_indexed_block(
-    n: i64,
-    length: i64,
-    displacements: Counts,
-    oldtype: Datatype,
-    new: Place<Datatype>,
-) -> Result<()> {
-    let (layout, ty) = old(oldtype)?;
-    let at = displacements.list(checked(n)?)?;
-    let made = Layout::indexed_block(checked(length)?, &at, &layout)?;
-    let ints = [vec![n, length], at].concat();
-    new.set(add(made, envelope(abi::COMBINER_INDEXED_BLOCK, ints, Vec::new(), vec![ty]))?)
-}
+constructors! {
+    /// `MPI_Type_contiguous`.
+    type_contiguous(n: i64, oldtype: Datatype) {
+        let (layout, ty) = old(oldtype)?;
+        let made = Layout::contiguous(checked(n)?, &layout)?;
+        (made, (abi::COMBINER_CONTIGUOUS, vec![n], Vec::new(), vec![ty]))
+    }
 
-/// `MPI_Type_create_hindexed_block`.
-pub fn type_create_hindexed_block(
-    n: i64,
-    length: i64,
-    displacements: Counts,
-    oldtype: Datatype,
-    new: Place<Datatype>,
-) -> Result<()> {
-    let (layout, ty) = old(oldtype)?;
-    let at = displacements.list(checked(n)?)?;
-    let made = Layout::hindexed_block(checked(length)?, &at, &layout)?;
-    new.set(add(made, envelope(abi::COMBINER_HINDEXED_BLOCK, vec![n, length], at, vec![ty]))?)
-}
+    /// `MPI_Type_vector`.
+    type_vector(n: i64, length: i64, stride: i64, oldtype: Datatype) {
+        let (layout, ty) = old(oldtype)?;
+        let made = Layout::vector(checked(n)?, checked(length)?, stride, &layout)?;
+        (made, (abi::COMBINER_VECTOR, vec![n, length, stride], Vec::new(), vec![ty]))
+    }
 
-/// `MPI_Type_create_struct`.
-pub fn type_create_struct(
-    n: i64,
-    array: Counts,
-    displacements: Counts,
-    types: Place<Datatype>,
-    new: Place<Datatype>,
-) -> Result<()> {
-    let count = checked(n)?;
-    let (lengths, at) = (lengths(count, array)?, displacements.list(count)?);
-    let olds: Vec<_> = types.list(count)?.into_iter().map(old).collect::<Result<_>>()?;
-    let fields: Vec<_> = (0..count).map(|field| (lengths[field], at[field], olds[field].0.clone())).collect();
-    let made = Layout::structure(&fields)?;
-    let ints = [vec![n], array.list(count)?].concat();
-    let types = olds.into_iter().map(|(_, ty)| ty).collect();
-    new.set(add(made, envelope(abi::COMBINER_STRUCT, ints, at, types))?)
-}
+    /// `MPI_Type_create_hvector`.
+    type_create_hvector(n: i64, length: i64, stride: i64, oldtype: Datatype) {
+        let (layout, ty) = old(oldtype)?;
+        let made = Layout::hvector(checked(n)?, checked(length)?, stride, &layout)?;
+        (made, (abi::COMBINER_HVECTOR, vec![n, length], vec![stride], vec![ty]))
+    }
 
-/// `MPI_Type_create_resized`.
-pub fn type_create_resized(
-    oldtype: Datatype,
-    lower_bound: i64,
-    extent: i64,
-    new: Place<Datatype>,
-) -> Result<()> {
-    let (layout, ty) = old(oldtype)?;
-    let made = layout.resized(lower_bound, extent)?;
-    let addresses = vec![lower_bound, extent];
-    new.set(add(made, envelope(abi::COMBINER_RESIZED, Vec::new(), addresses, vec![ty]))?)
+    /// `MPI_Type_indexed`.
+    type_indexed(n: i64, array: Counts, displacements: Counts, oldtype: Datatype) {
+        let ((layout, ty), blocks) = (old(oldtype)?, blocks(n, array, displacements)?);
+        let made = Layout::indexed(&blocks.all, &layout)?;
+        (made, (abi::COMBINER_INDEXED, [blocks.ints, blocks.displacements].concat(), Vec::new(), vec![ty]))
+    }
+
+    /// `MPI_Type_create_hindexed`.
+    type_create_hindexed(n: i64, array: Counts, displacements: Counts, oldtype: Datatype) {
+        let ((layout, ty), blocks) = (old(oldtype)?, blocks(n, array, displacements)?);
+        let made = Layout::hindexed(&blocks.all, &layout)?;
+        (made, (abi::COMBINER_HINDEXED, blocks.ints, blocks.displacements, vec![ty]))
+    }
+
+    /// `MPI_Type_create_indexed_block`.
+    type_create_indexed_block(n: i64, length: i64, displacements: Counts, oldtype: Datatype) {
+        let ((layout, ty), at) = (old(oldtype)?, displacements.list(checked(n)?)?);
+        let made = Layout::indexed_block(checked(length)?, &at, &layout)?;
+        (made, (abi::COMBINER_INDEXED_BLOCK, [vec![n, length], at].concat(), Vec::new(), vec![ty]))
+    }
+
+    /// `MPI_Type_create_hindexed_block`.
+    type_create_hindexed_block(n: i64, length: i64, displacements: Counts, oldtype: Datatype) {
+        let ((layout, ty), at) = (old(oldtype)?, displacements.list(checked(n)?)?);
+        let made = Layout::hindexed_block(checked(length)?, &at, &layout)?;
+        (made, (abi::COMBINER_HINDEXED_BLOCK, vec![n, length], at, vec![ty]))
+    }
+
+    /// `MPI_Type_create_struct`.
+    type_create_struct(n: i64, array: Counts, displacements: Counts, types: Place<Datatype>) {
+        let blocks = blocks(n, array, displacements)?;
+        let olds: Vec<_> = types.list(blocks.all.len())?.into_iter().map(old).collect::<Result<_>>()?;
+        let fields: Vec<_> =
+            blocks.all.iter().zip(&olds).map(|(block, old)| (block.0, block.1, old.0.clone())).collect();
+        let types = olds.into_iter().map(|(_, ty)| ty).collect();
+        (Layout::structure(&fields)?, (abi::COMBINER_STRUCT, blocks.ints, blocks.displacements, types))
+    }
+
+    /// `MPI_Type_create_resized`.
+    type_create_resized(oldtype: Datatype, lower_bound: i64, extent: i64) {
+        let (layout, ty) = old(oldtype)?;
+        let made = layout.resized(lower_bound, extent)?;
+        (made, (abi::COMBINER_RESIZED, Vec::new(), vec![lower_bound, extent], vec![ty]))
+    }
 }
 
 /// `MPI_Type_dup`.

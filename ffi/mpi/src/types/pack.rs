@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use super::get;
 use crate::abi::{Comm, Datatype, ERR_ARG};
-use crate::buffer::{Shaped, bytes, bytes_mut, count as checked};
+use crate::buffer::{Shaped, Triple, bytes, bytes_mut, count as checked};
 use crate::failure::{Result, fail};
 use crate::place::{Counts, Text};
 use crate::world;
@@ -22,41 +22,37 @@ pub fn pack_size(n: i64, ty: Datatype, comm: Comm, size: Counts) -> Result<()> {
 }
 
 /// `MPI_Pack`.
-pub fn pack(
-    from: *const c_void,
-    n: i64,
-    ty: Datatype,
-    to: *mut c_void,
-    room: i64,
-    position: Counts,
-    comm: Comm,
-) -> Result<()> {
+pub fn pack(from: Triple, to: *mut c_void, room: i64, position: Counts, comm: Comm) -> Result<()> {
     world::comm(comm)?;
-    let object = get(ty)?;
-    let shaped = Shaped::new(from, checked(n)?, &object.datatype)?;
+    let object = get(from.ty)?;
+    let shaped = from.shaped(&object)?;
     let source = bytes(shaped.address, shaped.len)?;
     let mut at = at(position)?;
     shaped.datatype.pack_at(shaped.count, source, 0, bytes_mut(to, checked(room)?)?, &mut at)?;
     position.set(at as i64)
 }
 
-/// `MPI_Unpack`.
-pub fn unpack(
-    from: *const c_void,
-    size: i64,
+/// Unpacks in one of the representations.
+fn unpack_by(
+    from: (*const c_void, i64),
     position: Counts,
-    to: *mut c_void,
-    n: i64,
-    ty: Datatype,
-    comm: Comm,
+    to: Triple,
+    unpack: impl FnOnce(&Shaped<'_>, &[u8], &mut usize, &mut [u8]) -> transom::Result<()>,
 ) -> Result<()> {
-    world::comm(comm)?;
-    let object = get(ty)?;
-    let shaped = Shaped::new(to, checked(n)?, &object.datatype)?;
+    let object = get(to.ty)?;
+    let shaped = to.shaped(&object)?;
     let target = bytes_mut(shaped.address, shaped.len)?;
     let mut at = at(position)?;
-    shaped.datatype.unpack(shaped.count, bytes(from, checked(size)?)?, &mut at, target, 0)?;
+    unpack(&shaped, bytes(from.0, checked(from.1)?)?, &mut at, target)?;
     position.set(at as i64)
+}
+
+/// `MPI_Unpack`.
+pub fn unpack(from: *const c_void, size: i64, position: Counts, to: Triple, comm: Comm) -> Result<()> {
+    world::comm(comm)?;
+    unpack_by((from, size), position, to, |shaped, packed, at, target| {
+        shaped.datatype.unpack(shaped.count, packed, at, target, 0)
+    })
 }
 
 fn check_representation(name: Text) -> Result<()> {
@@ -73,18 +69,10 @@ pub fn pack_external_size(name: Text, n: i64, ty: Datatype, size: Counts) -> Res
 }
 
 /// `MPI_Pack_external`.
-pub fn pack_external(
-    name: Text,
-    from: *const c_void,
-    n: i64,
-    ty: Datatype,
-    to: *mut c_void,
-    room: i64,
-    position: Counts,
-) -> Result<()> {
+pub fn pack_external(name: Text, from: Triple, to: *mut c_void, room: i64, position: Counts) -> Result<()> {
     check_representation(name)?;
-    let object = get(ty)?;
-    let shaped = Shaped::new(from, checked(n)?, &object.datatype)?;
+    let object = get(from.ty)?;
+    let shaped = from.shaped(&object)?;
     let mut packed = Vec::new();
     shaped.datatype.pack_external(shaped.count, bytes(shaped.address, shaped.len)?, 0, &mut packed)?;
     let at = at(position)?;
@@ -102,15 +90,10 @@ pub fn unpack_external(
     from: *const c_void,
     size: i64,
     position: Counts,
-    to: *mut c_void,
-    n: i64,
-    ty: Datatype,
+    to: Triple,
 ) -> Result<()> {
     check_representation(name)?;
-    let object = get(ty)?;
-    let shaped = Shaped::new(to, checked(n)?, &object.datatype)?;
-    let target = bytes_mut(shaped.address, shaped.len)?;
-    let mut at = at(position)?;
-    shaped.datatype.unpack_external(shaped.count, bytes(from, checked(size)?)?, &mut at, target, 0)?;
-    position.set(at as i64)
+    unpack_by((from, size), position, to, |shaped, packed, at, target| {
+        shaped.datatype.unpack_external(shaped.count, packed, at, target, 0)
+    })
 }

@@ -19,28 +19,27 @@ pub fn type_size_x(ty: Datatype, size: Place<Count>) -> Result<()> {
     type_size(ty, Counts::Long(size))
 }
 
-/// `MPI_Type_get_extent`.
-pub fn type_get_extent(ty: Datatype, lower_bound: Counts, extent: Counts) -> Result<()> {
-    let object = get(ty)?;
-    lower_bound.set(object.datatype.lower_bound())?;
-    extent.set(object.datatype.extent())
+macro_rules! extents {
+    ($($(#[$doc:meta])* $name:ident, $large:ident: $lower_bound:ident, $extent:ident;)*) => {$(
+        $(#[$doc])*
+        pub fn $name(ty: Datatype, lower_bound: Counts, extent: Counts) -> Result<()> {
+            let object = get(ty)?;
+            lower_bound.set(object.datatype.$lower_bound())?;
+            extent.set(object.datatype.$extent())
+        }
+
+        /// The same in counts.
+        pub fn $large(ty: Datatype, lower_bound: Place<Count>, extent: Place<Count>) -> Result<()> {
+            $name(ty, Counts::Long(lower_bound), Counts::Long(extent))
+        }
+    )*};
 }
 
-/// `MPI_Type_get_extent_x`.
-pub fn type_get_extent_x(ty: Datatype, lower_bound: Place<Count>, extent: Place<Count>) -> Result<()> {
-    type_get_extent(ty, Counts::Long(lower_bound), Counts::Long(extent))
-}
-
-/// `MPI_Type_get_true_extent`.
-pub fn type_get_true_extent(ty: Datatype, lower_bound: Counts, extent: Counts) -> Result<()> {
-    let object = get(ty)?;
-    lower_bound.set(object.datatype.true_lower_bound())?;
-    extent.set(object.datatype.true_extent())
-}
-
-/// `MPI_Type_get_true_extent_x`.
-pub fn type_get_true_extent_x(ty: Datatype, lower_bound: Place<Count>, extent: Place<Count>) -> Result<()> {
-    type_get_true_extent(ty, Counts::Long(lower_bound), Counts::Long(extent))
+extents! {
+    /// `MPI_Type_get_extent`.
+    type_get_extent, type_get_extent_x: lower_bound, extent;
+    /// `MPI_Type_get_true_extent`.
+    type_get_true_extent, type_get_true_extent_x: true_lower_bound, true_extent;
 }
 
 /// `MPI_Type_set_name`.

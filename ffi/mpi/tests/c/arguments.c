@@ -313,8 +313,7 @@ int main(int argc, char **argv) {
     void *base_place, *value;
     char name[MPI_MAX_OBJECT_NAME] = "x";
     begin(&argc, &argv);
-    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+    errors_return();
     make_wrong_handles();
     OK(MPI_Comm_group(MPI_COMM_WORLD, &all));
     OK(MPI_Info_create(&info));

@@ -35,11 +35,33 @@ static inline void begin(int *argc, char ***argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &size_);
 }
 
+/* Errors of the predefined communicators are returned, to be looked at. */
+static inline void errors_return(void) {
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+}
+
 static inline int end(void) {
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank_ == 0) printf("all well with %d\n", size_);
     MPI_Finalize();
     return 0;
 }
+
+/* These checks, one after the other. */
+#define RUN(...)                                                                                        \
+    do {                                                                                                \
+        void (*const checks[])(void) = {__VA_ARGS__};                                                   \
+        for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) checks[i]();                        \
+    } while (0)
+
+/* A program of nothing else. */
+#define PROGRAM(...)                                                                                    \
+    int main(int argc, char **argv) {                                                                   \
+        begin(&argc, &argv);                                                                            \
+        errors_return();                                                                                \
+        RUN(__VA_ARGS__);                                                                               \
+        return end();                                                                                   \
+    }
 
 #endif

@@ -273,18 +273,11 @@ static int at_end(MPI_Comm comm, int key, void *value, void *extra) {
     return MPI_SUCCESS;
 }
 
-int main(int argc, char **argv) {
-    begin(&argc, &argv);
-    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
-    groups();
-    communicators();
-    attributes();
-    sides_and_grids();
-    duplicates_that_wait_for_nobody();
-    duplicates_that_fail_at_one_rank();
+static void deleted_at_the_end(void) {
     int key;
     OK(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_end, &key, NULL));
     OK(MPI_Comm_set_attr(MPI_COMM_SELF, key, "deleted by MPI_Finalize"));
-    return end();
 }
+
+PROGRAM(groups, communicators, attributes, sides_and_grids, duplicates_that_wait_for_nobody,
+        duplicates_that_fail_at_one_rank, deleted_at_the_end)

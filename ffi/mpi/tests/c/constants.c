@@ -395,11 +395,4 @@ static void pointers(void) {
     CHECK(MPI_DISPLACEMENT_CURRENT == (MPI_Offset)-1);
 }
 
-int main(int argc, char **argv) {
-    begin(&argc, &argv);
-    layouts();
-    handles();
-    integers();
-    pointers();
-    return end();
-}
+PROGRAM(layouts, handles, integers, pointers)

@@ -25,8 +25,7 @@ static void envelope(MPI_Datatype type, int combiner, int ints, int addresses, i
 
 int main(int argc, char **argv) {
     begin(&argc, &argv);
-    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+    errors_return();
     MPI_Datatype t, u, v;
     int lengths[3] = {1, 2, 1}, places[2] = {3, 0}, i;
     char name[MPI_MAX_OBJECT_NAME];

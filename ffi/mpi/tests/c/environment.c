@@ -35,8 +35,7 @@ static void handlers_that_fail(void) {
     CHECK(called == 1 && last == MPI_ERR_UNSUPPORTED_OPERATION);
     FAILS(MPI_Send(port, 1, MPI_CHAR, size_, 0, MPI_COMM_WORLD), MPI_ERR_RANK);
     CHECK(called == 2 && last == MPI_ERR_RANK);
-    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+    errors_return();
     OK(MPI_Errhandler_free(&mine));
 }
 
@@ -58,8 +57,7 @@ static void errors(void) {
     CHECK(called == 1 && last == MPI_ERR_RANK);
     OK(MPI_Comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_OTHER));
     CHECK(called == 2 && last == MPI_ERR_OTHER);
-    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+    errors_return();
     FAILS(MPI_Send(text, 1, MPI_CHAR, size_, 0, MPI_COMM_WORLD), MPI_ERR_RANK);
     CHECK(called == 2);
     OK(MPI_Error_string(MPI_ERR_RANK, text, &len));

@@ -136,8 +136,7 @@ static void long_doubles(void) {
 
 int main(int argc, char **argv) {
     begin(&argc, &argv);
-    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+    errors_return();
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         pack(sizes[i].type, memory, N * sizes[i].bytes);
         MPI_Aint at = 0;

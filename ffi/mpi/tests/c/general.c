@@ -199,8 +199,7 @@ int main(void) {
     CHECK(provided == MPI_THREAD_MULTIPLE);
     OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank_));
     OK(MPI_Comm_size(MPI_COMM_WORLD, &size_));
-    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+    errors_return();
     wait_and_test();
     wait_for_a_thread();
     freed();

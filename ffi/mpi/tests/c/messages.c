@@ -50,8 +50,7 @@ static void nobody(int left, int right) {
 
 int main(int argc, char **argv) {
     begin(&argc, &argv);
-    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+    errors_return();
     int right = (rank_ + 1) % size_, left = (rank_ + size_ - 1) % size_, n, flag, index, done;
     MPI_Status status, statuses[3];
     MPI_Request request, requests[3];

@@ -235,14 +235,4 @@ static void wrong(void) {
     OK(MPI_Comm_free(&comm));
 }
 
-int main(int argc, char **argv) {
-    begin(&argc, &argv);
-    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
-    grids();
-    ring_graph();
-    doubled();
-    lengths();
-    wrong();
-    return end();
-}
+PROGRAM(grids, ring_graph, doubled, lengths, wrong)

@@ -237,8 +237,7 @@ int main(void) {
     OK(MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided));
     OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank_));
     OK(MPI_Comm_size(MPI_COMM_WORLD, &size_));
-    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+    errors_return();
     next = (rank_ + 1) % size_, last = (rank_ + size_ - 1) % size_;
     static const int cuts[][3] = {{1, 1, 1}, {4, 4, 8}, {1, 6, 12}, {6, 1, 12}, {3, 7, 2100}, {7, 3, 210000}, {64, 8, 640}};
     for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) ring(cuts[i][0], cuts[i][1], cuts[i][2], (int)(i % 2));

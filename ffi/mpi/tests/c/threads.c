@@ -204,13 +204,7 @@ int main(int argc, char **argv) {
     OK(MPI_Group_incl(all, 1, &there, &other));
     OK(MPI_Win_allocate(PLACES * sizeof(long), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win));
     memset(memory, 0, PLACES * sizeof(long));
-    together();
-    locks();
-    lock_all();
-    start_and_post();
-    wait_and_start();
-    everybody();
-    cancel();
+    RUN(together, locks, lock_all, start_and_post, wait_and_start, everybody, cancel);
     OK(MPI_Win_free(&win));
     OK(MPI_Group_free(&other));
     OK(MPI_Group_free(&all));

@@ -202,13 +202,4 @@ static void wrong(void) {
     CHECK(new == MPI_COMM_NULL && kind_of(all) == MPI_UNDEFINED);
 }
 
-int main(int argc, char **argv) {
-    begin(&argc, &argv);
-    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
-    graphs();
-    adjacent();
-    told_by_others();
-    wrong();
-    return end();
-}
+PROGRAM(graphs, adjacent, told_by_others, wrong)

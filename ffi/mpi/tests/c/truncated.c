@@ -173,8 +173,7 @@ static void blocking(void) {
 
 int main(int argc, char **argv) {
     begin(&argc, &argv);
-    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+    errors_return();
     right = (rank_ + 1) % size_, left = (rank_ + size_ - 1) % size_;
     int lengths[2] = {10, MANY - 1};
     for (int i = 0; i < 2; i++) {

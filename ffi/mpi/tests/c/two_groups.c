@@ -172,8 +172,7 @@ int main(int argc, char **argv) {
     begin(&argc, &argv);
     /* Sides of different sizes: one rank, and all others. */
     side = rank_ == size_ / 2 ? 1 : 0;
-    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+    errors_return();
     OK(MPI_Comm_split(MPI_COMM_WORLD, side, 0, &half));
     OK(MPI_Comm_rank(half, &mine));
     OK(MPI_Comm_size(half, &here));
@@ -181,10 +180,7 @@ int main(int argc, char **argv) {
     OK(MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, side ? 0 : size_ / 2, 4, &inter));
     rooted(0);
     rooted(1);
-    everybody();
-    parts();
-    duplicate_that_waits_for_nobody();
-    from_groups();
+    RUN(everybody, parts, duplicate_that_waits_for_nobody, from_groups);
     OK(MPI_Comm_free(&inter));
     OK(MPI_Comm_free(&half));
     return end();

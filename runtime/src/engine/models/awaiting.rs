@@ -36,14 +36,14 @@ fn shuttle_callers_are_told_of_their_own_operation() {
                         move || end(&pendings, context, caller)
                     });
                     // The first does not wait for the end.
-                    while caller > 0 {
+                    let outcome = || loop {
                         match awaited.outcome() {
                             None => thread::yield_now(),
-                            Some(outcome) => {
-                                assert_eq!(outcome.ok(), (!fails(caller)).then_some(caller));
-                                break;
-                            }
+                            Some(outcome) => return outcome,
                         }
+                    };
+                    if caller > 0 {
+                        assert_eq!(outcome().ok(), (!fails(caller)).then_some(caller));
                     }
                     drop(awaited);
                     ending.join().unwrap();

@@ -10,7 +10,16 @@ use crate::{DataType, ReduceOp};
 
 /// The way of the CPU's own atomics.
 macro_rules! number {
-    ($t:ty, $atomic:ty) => {
+    ($t:ty, $atomic:ty, $ty:ident, $reduce:expr) => {
+        impl Basic for $t {
+            const TYPE: DataType = DataType::$ty;
+
+            #[inline]
+            fn reduce(op: ReduceOp, target: Self, origin: Self) -> Self {
+                $reduce(op, target, origin)
+            }
+        }
+
         impl Number for $t {}
         impl Arithmetic for $t {}
         impl Ordered for $t {}
@@ -41,27 +50,18 @@ pub(super) fn logical<T: From<bool>>(op: ReduceOp, a: bool, b: bool) -> T {
 
 macro_rules! integer {
     ($($t:ty, $atomic:ty, $ty:ident;)*) => {$(
-        number!($t, $atomic);
-
-        impl Basic for $t {
-            const TYPE: DataType = DataType::$ty;
-
-            #[inline]
-            fn reduce(op: ReduceOp, target: Self, origin: Self) -> Self {
-                match op {
-                    ReduceOp::Sum => target.wrapping_add(origin),
-                    ReduceOp::Prod => target.wrapping_mul(origin),
-                    ReduceOp::Min => target.min(origin),
-                    ReduceOp::Max => target.max(origin),
-                    ReduceOp::Land | ReduceOp::Lor | ReduceOp::Lxor => logical(op, target != 0, origin != 0),
-                    ReduceOp::Band => target & origin,
-                    ReduceOp::Bor => target | origin,
-                    ReduceOp::Bxor => target ^ origin,
-                    ReduceOp::Replace => origin,
-                    ReduceOp::NoOp | ReduceOp::MinLoc | ReduceOp::MaxLoc => target,
-                }
-            }
-        }
+        number!($t, $atomic, $ty, |op, target: $t, origin: $t| match op {
+            ReduceOp::Sum => target.wrapping_add(origin),
+            ReduceOp::Prod => target.wrapping_mul(origin),
+            ReduceOp::Min => target.min(origin),
+            ReduceOp::Max => target.max(origin),
+            ReduceOp::Land | ReduceOp::Lor | ReduceOp::Lxor => logical(op, target != 0, origin != 0),
+            ReduceOp::Band => target & origin,
+            ReduceOp::Bor => target | origin,
+            ReduceOp::Bxor => target ^ origin,
+            ReduceOp::Replace => origin,
+            ReduceOp::NoOp | ReduceOp::MinLoc | ReduceOp::MaxLoc => target,
+        });
 
         impl Integer for $t {}
         impl Logical for $t {}
@@ -118,23 +118,14 @@ integer! {
 
 macro_rules! float {
     ($($t:ty, $atomic:ty, $ty:ident;)*) => {$(
-        number!($t, $atomic);
-
-        impl Basic for $t {
-            const TYPE: DataType = DataType::$ty;
-
-            #[inline]
-            fn reduce(op: ReduceOp, target: Self, origin: Self) -> Self {
-                match op {
-                    ReduceOp::Sum => target + origin,
-                    ReduceOp::Prod => target * origin,
-                    ReduceOp::Min => target.min(origin),
-                    ReduceOp::Max => target.max(origin),
-                    ReduceOp::Replace => origin,
-                    _ => target,
-                }
-            }
-        }
+        number!($t, $atomic, $ty, |op, target: $t, origin: $t| match op {
+            ReduceOp::Sum => target + origin,
+            ReduceOp::Prod => target * origin,
+            ReduceOp::Min => target.min(origin),
+            ReduceOp::Max => target.max(origin),
+            ReduceOp::Replace => origin,
+            _ => target,
+        });
 
         impl sealed::Atomic for $t {
             type Cell = $atomic;

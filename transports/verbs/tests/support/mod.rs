@@ -2,30 +2,17 @@
 
 use std::sync::Arc;
 
-use transom_conformance::Subject;
-use transom_transport::{Transport, TransportError};
+use transom_conformance::{Subject, opened};
+use transom_transport::Transport;
 use transom_verbs::{Connect, Limits, Options, Verbs};
 
 /// Nothing, and the tests are skipped, where there is no device, unless `TRANSOM_CI_REQUIRE_VERBS=1`. Ranks take turns among
 /// the devices, so that they talk across the wire where there are two.
-#[allow(clippy::panic)]
 pub fn open_with(ranks: usize, limits: &Limits, connect: Connect) -> Option<Vec<Arc<dyn Transport>>> {
-    let required = std::env::var("TRANSOM_CI_REQUIRE_VERBS").is_ok_and(|value| value == "1");
     let device = std::env::var("TRANSOM_VERBS_DEVICE").ok();
     let device = device.or_else(|| transom_verbs::devices().ok().map(|names| names.join(",")));
-    (0..ranks)
-        .map(|rank| {
-            let options = Options { ranks, rank, device: device.clone(), limits: limits.clone(), connect };
-            match Verbs::new(&options) {
-                Ok(verbs) => Some(Arc::new(verbs) as Arc<dyn Transport>),
-                Err(TransportError::Unavailable { reason, .. }) if !required => {
-                    println!("skipped: {reason}");
-                    None
-                }
-                Err(error) => panic!("{error}"),
-            }
-        })
-        .collect()
+    let options = |rank| Options { ranks, rank, device: device.clone(), limits: limits.clone(), connect };
+    (0..ranks).map(|rank| opened(Verbs::new(&options(rank)), "TRANSOM_CI_REQUIRE_VERBS")).collect()
 }
 
 #[allow(dead_code, reason = "some tests have limits of their own")]

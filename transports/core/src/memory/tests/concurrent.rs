@@ -122,25 +122,29 @@ fn fetches_under_locks_draw_each_number_once() {
     assert!(drawn.into_iter().eq(0..(THREADS * ROUNDS) as u64));
 }
 
+/// All threads do the same.
+fn in_threads(work: impl Fn() + Sync) {
+    std::thread::scope(|s| {
+        for _ in 0..THREADS {
+            s.spawn(&work);
+        }
+    });
+}
+
 #[test]
 fn compare_swaps_under_locks_are_exact() {
     let (span, stripes) = (Span::anonymous(64).unwrap(), Stripes::private().unwrap());
-    std::thread::scope(|s| {
-        for _ in 0..THREADS {
-            s.spawn(|| {
-                let mut seen = [0; 4];
-                for _ in 0..ROUNDS {
-                    loop {
-                        let compare = seen;
-                        let next = (u32::from_ne_bytes(compare) + 1).to_ne_bytes();
-                        let ty = DataType::U32;
-                        span.compare_swap_bytes(&stripes, 9, ty, 9, &compare, &next, &mut seen).unwrap();
-                        if seen == compare {
-                            break;
-                        }
-                    }
+    in_threads(|| {
+        let mut seen = [0; 4];
+        for _ in 0..ROUNDS {
+            loop {
+                let compare = seen;
+                let next = (u32::from_ne_bytes(compare) + 1).to_ne_bytes();
+                span.compare_swap_bytes(&stripes, 9, DataType::U32, 9, &compare, &next, &mut seen).unwrap();
+                if seen == compare {
+                    break;
                 }
-            });
+            }
         }
     });
     let mut count = [0; 4];
@@ -323,19 +327,15 @@ fn padding_can_be_written_meanwhile() {
 #[test]
 fn locks_exclude() {
     let (span, stripes) = (Span::anonymous(64).unwrap(), Stripes::private().unwrap());
-    std::thread::scope(|s| {
-        for _ in 0..THREADS {
-            s.spawn(|| {
-                for round in 0..2000u64 {
-                    let _held = stripes.lock(1 << 40).unwrap();
-                    let count = span.word64(0).unwrap();
-                    let seen = count.load(Ordering::Relaxed);
-                    if round.is_multiple_of(500) {
-                        std::thread::sleep(Duration::from_millis(2)); // so that others sleep in the kernel
-                    }
-                    count.store(seen + 1, Ordering::Relaxed);
-                }
-            });
+    in_threads(|| {
+        for round in 0..2000u64 {
+            let _held = stripes.lock(1 << 40).unwrap();
+            let count = span.word64(0).unwrap();
+            let seen = count.load(Ordering::Relaxed);
+            if round.is_multiple_of(500) {
+                std::thread::sleep(Duration::from_millis(2)); // so that others sleep in the kernel
+            }
+            count.store(seen + 1, Ordering::Relaxed);
         }
     });
     assert_eq!(span.word64(0).unwrap().load(Ordering::Relaxed), THREADS as u64 * 2000);
