@@ -10,12 +10,12 @@ cd "$(dirname "$0")/.."
 
 # One turn of the loop in benches/examples/turns.rs, and at most how many instructions.
 limits=(
-    "put 860"
-    "get 910"
-    "fetch_and_op 920"
-    "compare_and_swap 910"
-    "put_borrowed 830"
-    "get_borrowed 885"
+    "put 850"
+    "get 890"
+    "fetch_and_op 890"
+    "compare_and_swap 870"
+    "put_borrowed 900"
+    "get_borrowed 955"
 )
 short=1000 long=3000
 

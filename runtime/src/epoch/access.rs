@@ -1,10 +1,11 @@
 //! The operations of an open access epoch on bytes: by the short cut where that does all there is to do, else as a description that
 //! goes its way in `operation`. Scopes and calls translate their arguments to these.
 
-use transom_transport::{Basic, ReduceOp, Swappable};
+use transom_transport::{Basic, DataType, NativeAtomic, ReduceOp, Swappable};
 
+use crate::engine::unpack_bytes;
 use crate::memory::{OriginBuffer, ResultBuffer};
-use crate::operation::{self, Accumulate, Completion, Description};
+use crate::operation::{self, Accumulate, Completion, Description, Place, device, single};
 use crate::window::Core;
 use crate::{Class, Layout, NULL_RANK, Result};
 
@@ -47,6 +48,10 @@ impl Access<'_> {
     #[inline(never)]
     fn put_described(self, target: usize, displacement: usize, bytes: &[u8], copies: bool) -> Result<()> {
         let origin = if copies { OriginBuffer::Copied(bytes) } else { OriginBuffer::of_scope(bytes) };
+        if let Some(place) = self.plain_place("put", target, displacement, bytes.len()) {
+            self.core.touch(target);
+            return single::put(self.core, &place, &origin, None);
+        }
         self.perform(Description::put(target, displacement, origin), Completion::Flush)
     }
 
@@ -62,7 +67,58 @@ impl Access<'_> {
         if self.core.shortcut.get(target, displacement, bytes) {
             return Ok(());
         }
-        self.perform(Description::get(target, displacement, ResultBuffer::of_scope(bytes)), completion)
+        self.get_described(target, displacement, ResultBuffer::of_scope(bytes), completion)
+    }
+
+    #[inline(never)]
+    fn get_described(
+        self,
+        target: usize,
+        displacement: usize,
+        result: ResultBuffer<'_>,
+        completion: Completion<'_>,
+    ) -> Result<()> {
+        match (self.plain_place("get", target, displacement, result.len()), completion) {
+            (Some(place), Completion::Call) => return single::get_now(self.core, &place, &result),
+            (Some(place), Completion::Flush) => {
+                self.core.touch(target);
+                return single::get(self.core, &place, &result, None);
+            }
+            _ => {}
+        }
+        self.perform(Description::get(target, displacement, result), completion)
+    }
+
+    /// An update of one element that is one atomic of the network device and needs no check but of its range: none if it is not.
+    #[inline(always)]
+    pub fn by_device(
+        &self,
+        name: &'static str,
+        at: (usize, usize),
+        ty: DataType,
+        atomic: Option<NativeAtomic>,
+        old: &mut [u8],
+    ) -> Option<Result<()>> {
+        if self.only.is_some_and(|locked| locked != at.0) {
+            return None;
+        }
+        let found = device::one_plain(self.core, name, at, ty, atomic?)?;
+        Some(found.map(|found| unpack_bytes(found, old)))
+    }
+
+    /// The place of an operation over a network that needs no check but of its range.
+    #[inline(always)]
+    fn plain_place(
+        &self,
+        name: &'static str,
+        target: usize,
+        displacement: usize,
+        bytes: usize,
+    ) -> Option<Place<'_>> {
+        if self.only.is_some_and(|locked| locked != target) {
+            return None;
+        }
+        single::plain_place(self.core, name, target, displacement, bytes)
     }
 
     /// `MPI_Put` and `MPI_Get` between layouts.
@@ -155,7 +211,23 @@ impl Access<'_> {
         if let Some(old) = self.core.shortcut.update_one(target, displacement, op, operand) {
             return Ok(old);
         }
+        self.fetch_op_described(target, displacement, op, operand)
+    }
+
+    #[inline(never)]
+    fn fetch_op_described<T: Basic>(
+        self,
+        target: usize,
+        displacement: usize,
+        op: ReduceOp,
+        operand: T,
+    ) -> Result<T> {
         let mut old = T::new_zeroed();
+        let atomic = device::fetching(op, T::TYPE, operand.as_bytes());
+        let at = (target, displacement);
+        if let Some(done) = self.by_device("fetch_and_op", at, T::TYPE, atomic, old.as_mut_bytes()) {
+            return done.map(|()| old);
+        }
         let what = Accumulate { op, ty: T::TYPE, operands: operand.as_bytes() };
         let description = Description::fetch_op(target, displacement, what, old.as_mut_bytes());
         self.perform(description, Completion::Flush)?;
@@ -174,8 +246,23 @@ impl Access<'_> {
         if let Some(old) = self.core.shortcut.compare_swap_one(target, displacement, compare, value) {
             return Ok(old);
         }
+        self.compare_swap_described(target, displacement, compare, value)
+    }
+
+    #[inline(never)]
+    fn compare_swap_described<T: Swappable>(
+        self,
+        target: usize,
+        displacement: usize,
+        compare: T,
+        value: T,
+    ) -> Result<T> {
         let mut old = T::new_zeroed();
         let bytes = (compare.as_bytes(), value.as_bytes());
+        let (at, atomic) = ((target, displacement), Some(device::swapping(bytes.0, bytes.1)));
+        if let Some(done) = self.by_device("compare_and_swap", at, T::TYPE, atomic, old.as_mut_bytes()) {
+            return done.map(|()| old);
+        }
         let description = Description::compare_swap(target, displacement, T::TYPE, bytes, old.as_mut_bytes());
         self.perform(description, Completion::Flush)?;
         Ok(old)

@@ -14,6 +14,7 @@ use transom_transport::{
 
 use super::description::Accumulate;
 use super::place::Place;
+use super::single::plain_place;
 use super::transfer::over;
 use crate::Result;
 use crate::engine::{Countdown, Pending, pack_bytes};
@@ -64,6 +65,26 @@ impl Core {
         let offset = place.offset + ahead;
         let aligned = remote.base.wrapping_add(offset as u64).is_multiple_of(WORD as u64);
         Ok(aligned.then_some(Words { device, remote, offset }))
+    }
+}
+
+/// Adds to an element, or replaces it if it is `compare`, where that is one atomic of the device on a place that needs no check but
+/// of its range; returns what was there.
+#[inline]
+pub(crate) fn one_plain(
+    core: &Core,
+    operation: &'static str,
+    (target, displacement): (usize, usize),
+    ty: DataType,
+    atomic: NativeAtomic,
+) -> Option<Result<u64>> {
+    if !core.is_devices(ty) {
+        return None;
+    }
+    let place = plain_place(core, operation, target, displacement, WORD)?;
+    match core.words(&place, ty, 0) {
+        Ok(words) => Some(words?.one(core, &place, atomic)),
+        Err(error) => Some(Err(error)),
     }
 }
 
@@ -130,10 +151,21 @@ pub(super) fn compare_swap(
     (compare, value): (&[u8], &[u8]),
     old: &mut [u8],
 ) -> Result<()> {
-    let swap = NativeAtomic::CompareSwap { compare: pack_bytes(compare), swap: pack_bytes(value) };
-    let found = words.one(core, place, swap)?;
+    let found = words.one(core, place, swapping(compare, value))?;
     old.copy_from_slice(&found.to_ne_bytes());
     Ok(())
+}
+
+/// The atomic that replaces an element which has the bytes of `compare`.
+#[inline(always)]
+pub(crate) fn swapping(compare: &[u8], value: &[u8]) -> NativeAtomic {
+    NativeAtomic::CompareSwap { compare: pack_bytes(compare), swap: pack_bytes(value) }
+}
+
+/// The one atomic that is an operation on an element and fetches what was there, if there is one.
+#[inline(always)]
+pub(crate) fn fetching(op: ReduceOp, ty: DataType, operand: &[u8]) -> Option<NativeAtomic> {
+    Some(single(op, ty)?(pack_bytes(operand)))
 }
 
 #[inline(always)]

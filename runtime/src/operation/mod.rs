@@ -4,7 +4,7 @@
 mod agent;
 mod completion;
 mod description;
-mod device;
+pub(crate) mod device;
 mod elements;
 mod layout;
 mod list;
@@ -16,7 +16,7 @@ mod pipeline;
 mod place;
 mod regions;
 mod request;
-mod single;
+pub(crate) mod single;
 mod transfer;
 
 pub(crate) use completion::{abandon, complete, start_complete};
@@ -28,5 +28,6 @@ pub use layout::Layout;
 use layout::{check_local, check_signatures};
 pub(crate) use layout::{check_result, dense, operands, rename, scatter};
 pub(crate) use pipeline::perform;
+pub(crate) use place::Place;
 pub(crate) use regions::check_range;
 pub(crate) use request::{Sink, request};

@@ -7,6 +7,7 @@ use super::request::Later;
 use super::transfer::{awaited, get_piece, posted_otherwise, put_piece};
 use crate::Result;
 use crate::engine::Route;
+use crate::epoch::Coverage;
 use crate::memory::{self, OriginBuffer, ResultBuffer};
 use crate::window::{Core, Reach};
 
@@ -23,9 +24,34 @@ fn way<'a>(core: &'a Core, place: &'a Place<'_>, len: usize) -> Option<(Route<'a
     }
 }
 
+/// The place of an operation of `bytes` bytes that needs no check but of its range: a passive epoch covers the target, which is
+/// reached by a transport, and nobody counts operations.
+#[inline(always)]
+pub(crate) fn plain_place<'a>(
+    core: &'a Core,
+    operation: &'static str,
+    target: usize,
+    displacement: usize,
+    bytes: usize,
+) -> Option<Place<'a>> {
+    let peer = core.peers.made(target)?;
+    let remote = peer.remote.get()?;
+    let offset = displacement.checked_mul(peer.unit)?;
+    let inside = offset <= peer.bytes && bytes <= peer.bytes - offset;
+    let plain = peer.coverage() == Coverage::Passive && remote.direct.is_none() && core.counters.is_none();
+    (inside && plain).then_some(Place {
+        operation,
+        target,
+        peer,
+        remote: Reach::Fixed(remote),
+        offset,
+        low: 0,
+    })
+}
+
 /// Starts a put of all of `origin`.
 #[inline]
-pub(super) fn put(
+pub(crate) fn put(
     core: &Core,
     place: &Place<'_>,
     origin: &OriginBuffer<'_>,
@@ -76,7 +102,7 @@ fn put_otherwise(
 
 /// Starts a get to all of `result`.
 #[inline]
-pub(super) fn get(
+pub(crate) fn get(
     core: &Core,
     place: &Place<'_>,
     result: &ResultBuffer<'_>,
@@ -113,7 +139,7 @@ fn get_otherwise(
 
 /// A get to all of `result` that is complete when the call returns.
 #[inline]
-pub(super) fn get_now(core: &Core, place: &Place<'_>, result: &ResultBuffer<'_>) -> Result<()> {
+pub(crate) fn get_now(core: &Core, place: &Place<'_>, result: &ResultBuffer<'_>) -> Result<()> {
     let engine = &core.member.engine;
     let single = way(core, place, result.len());
     let Some(((route, remote), ended)) = single.and_then(|way| Some((way, engine.pendings.begin_awaited()?)))

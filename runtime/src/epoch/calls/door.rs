@@ -2,13 +2,13 @@
 //! the operation is complete. A door translates its arguments into one of these descriptions; meaning and errors are those of the
 //! methods with types.
 
-use transom_transport::{DataType, ReduceOp};
+use transom_transport::{DataType, ReduceOp, reduce_valid, swap_valid};
 
 use super::Explicit;
 use crate::epoch::requests::Requested;
 use crate::epoch::sync::{By, LockStep, UnlockStep};
 use crate::memory::{Foreign, OriginBuffer, ResultBuffer};
-use crate::operation::{Accumulate, Completion, Description};
+use crate::operation::{Accumulate, Completion, Description, device};
 use crate::protocol::lock::Ticket;
 use crate::shortcut::ShortCut;
 use crate::{Assert, Class, Element, Layout, LockKind, Result};
@@ -108,6 +108,15 @@ impl<T: Element> Explicit<'_, T> {
     /// As [`Explicit::put_as`] and [`Explicit::rput`].
     pub fn transfer(&self, transfer: Transfer<'_>) -> Result<Requested> {
         let Transfer { target, displacement, memory, layouts, puts, requested } = transfer;
+        if layouts.is_none() && !requested {
+            let access = self.access;
+            let done = if puts {
+                access.put(target, displacement, memory.bytes(), false)
+            } else {
+                access.get(target, displacement, memory.bytes_mut(), Completion::Flush)
+            };
+            return done.map(|()| None);
+        }
         let description = if puts {
             Description::put(target, displacement, OriginBuffer::of_scope(memory.bytes()))
         } else {
@@ -157,6 +166,10 @@ impl<T: Element> Explicit<'_, T> {
         let (Some(operands), Some(old)) = (value.get(..ty.size()), result.get_mut(..ty.size())) else {
             return Err(self.short(NAME));
         };
+        let atomic = device::fetching(op, ty, operands).filter(|_| reduce_valid(op, ty));
+        if let Some(done) = self.access.by_device(NAME, (target, displacement), ty, atomic, old) {
+            return done;
+        }
         let what = Accumulate { op, ty, operands };
         self.access.perform(Description::fetch_op(target, displacement, what, old), Completion::Flush)
     }
@@ -180,6 +193,10 @@ impl<T: Element> Explicit<'_, T> {
         else {
             return Err(self.short(NAME));
         };
+        let atomic = swap_valid(ty).then(|| device::swapping(compare, value));
+        if let Some(done) = self.access.by_device(NAME, (target, displacement), ty, atomic, old) {
+            return done;
+        }
         let description = Description::compare_swap(target, displacement, ty, (compare, value), old);
         self.access.perform(description, Completion::Flush)
     }

@@ -8,7 +8,7 @@ mod requests;
 use std::marker::PhantomData;
 
 use super::access::Access;
-use super::sync::{By, check_group};
+use super::sync::{By, Coverage, check_group};
 use crate::window::Core;
 use crate::{Assert, Element, LockKind, Result};
 pub use door::{NotYet, Transfer, Update};
@@ -164,8 +164,11 @@ impl<'w, T: Element> Explicit<'w, T> {
 
     #[inline(never)]
     fn flush_otherwise(&self, target: usize) -> Result<()> {
-        self.core().check_flush(target)?;
-        self.core().flush(target)
+        let core = self.core();
+        match core.peers.made(target) {
+            Some(peer) if peer.coverage() == Coverage::Passive => core.flush_peer(target, peer),
+            _ => core.check_flush(target).and_then(|()| core.flush(target)),
+        }
     }
 
     /// Completes all operations to `target` here (`MPI_Win_flush_local`).

@@ -8,7 +8,7 @@ use super::state::NOBODY;
 use super::table::Accessing;
 use super::{By, Coverage};
 use crate::operation;
-use crate::window::Core;
+use crate::window::{Core, Peer};
 use crate::{Class, Result};
 
 impl Core {
@@ -39,7 +39,15 @@ impl Core {
 
     /// Completes all operations to `target`, there and here.
     pub(crate) fn flush(&self, target: usize) -> Result<()> {
-        let Some(peer) = self.target("flush", target)? else { return Ok(()) };
+        match self.target("flush", target)? {
+            Some(peer) => self.flush_peer(target, peer),
+            None => Ok(()),
+        }
+    }
+
+    /// The same for a target that has been found.
+    #[inline]
+    pub(crate) fn flush_peer(&self, target: usize, peer: &Peer) -> Result<()> {
         if peer.remote.get().is_none_or(|remote| remote.direct.is_some()) {
             self.order_stores();
         }
