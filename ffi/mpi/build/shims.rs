@@ -62,21 +62,30 @@ fn name(name: &str) -> String {
 }
 
 /// The arguments as the library's own function takes them. Address, count and datatype of a buffer are one, as are rank, tag
-/// and communicator of a message; the functions of windows have them one by one.
+/// and communicator of a message, the target's side of an operation on a window, and what one on an element is about.
 fn passed(function: &Function, large: bool) -> String {
-    let of_window = function.arguments.iter().any(|argument| argument.ty.is("win"));
     let mut rest = &function.arguments[..];
     let mut passed = Vec::new();
     loop {
         let pass = |argument: &Argument| argument.ty.pass(&name(&argument.name), large);
         rest = match rest {
-            [address, n, ty, rest @ ..] if !of_window && is_buffer([address, n, ty]) => {
+            [address, n, ty, rest @ ..] if is_buffer([address, n, ty]) => {
                 let address = name(&address.name);
                 passed.push(format!("Triple::new({address}, {}, {})", pass(n), pass(ty)));
                 rest
             }
             [rank, tag, comm, rest @ ..] if is_envelope([rank, tag, comm]) => {
                 passed.push(format!("Envelope::new({})", [rank, tag, comm].map(pass).join(", ")));
+                rest
+            }
+            [rank, at, n, ty, rest @ ..] if is_target([rank, at]) && n.ty.is("n") => {
+                passed.push(format!("There::new({})", [rank, at, n, ty].map(pass).join(", ")));
+                rest
+            }
+            [operand, result, ty, rank, at, rest @ ..] if ty.ty.is("type") && is_target([rank, at]) => {
+                let [operand, result] = [operand, result].map(|address| name(&address.name));
+                let others = [ty, rank, at].map(pass).join(", ");
+                passed.push(format!("One::new({operand}, {result}, {others})"));
                 rest
             }
             [argument, rest @ ..] => {
@@ -94,6 +103,10 @@ fn is_buffer([address, n, ty]: [&Argument; 3]) -> bool {
 
 fn is_envelope([rank, tag, comm]: [&Argument; 3]) -> bool {
     matches!(&*rank.name, "dest" | "source") && tag.name == "tag" && comm.ty.is("comm")
+}
+
+fn is_target([rank, at]: [&Argument; 2]) -> bool {
+    rank.name == "target_rank" && at.name == "target_disp"
 }
 
 fn export(text: &mut String, function: &Function, large: bool) {

@@ -89,6 +89,7 @@ pub struct Triple {
 
 impl Triple {
     /// A buffer of three arguments.
+    #[inline(always)]
     pub fn new(address: *const c_void, n: i64, ty: Datatype) -> Self {
         Self { address: address.cast_mut(), n, ty }
     }

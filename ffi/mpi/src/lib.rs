@@ -90,6 +90,7 @@ mod exports {
     use crate::handlers::Site;
     use crate::message::Envelope;
     use crate::place::{Counts, Place, Text};
+    use crate::win::{One, There};
     use crate::{calls, short};
 
     include!(concat!(env!("OUT_DIR"), "/shims.rs"));

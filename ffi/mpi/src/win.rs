@@ -20,6 +20,7 @@ use crate::failure::Result;
 use crate::handlers::HandlerSlot;
 use crate::table::Table;
 use crate::world;
+pub use scope::{One, There};
 
 /// A window, with what C programs keep at it.
 pub struct WinObject {

@@ -148,11 +148,11 @@ fn access(engine: &Engine, header: &Header, kind: Kind, payload: &[u8]) -> Optio
         Kind::Put if header.count > 0 => runs::put(&exposure, header.count, payload),
         Kind::Accumulate if header.count > 0 => {
             let (op, ty) = operation()?;
-            runs::accumulate(&exposure, op, ty, header.count, payload)
+            runs::accumulate(&exposure, (op, ty), header.count, payload)
         }
         Kind::GetAccumulate if header.count > 0 => {
             let (op, ty) = operation()?;
-            runs::get_accumulate(&exposure, op, ty, header.count, payload)
+            runs::get_accumulate(&exposure, (op, ty), header.count, payload)
         }
         Kind::Get if header.value > 0 => {
             let most = engine.routes.route(header.origin as usize).capabilities.max_message;

@@ -46,8 +46,7 @@ pub(super) fn get(exposure: &Exposure, count: u64, payload: &[u8], most: usize) 
 
 pub(super) fn accumulate(
     exposure: &Exposure,
-    op: ReduceOp,
-    ty: DataType,
+    (op, ty): (ReduceOp, DataType),
     count: u64,
     payload: &[u8],
 ) -> Option<Answer> {
@@ -58,8 +57,7 @@ pub(super) fn accumulate(
 
 pub(super) fn get_accumulate(
     exposure: &Exposure,
-    op: ReduceOp,
-    ty: DataType,
+    (op, ty): (ReduceOp, DataType),
     count: u64,
     payload: &[u8],
 ) -> Option<Answer> {

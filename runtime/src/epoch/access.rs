@@ -121,13 +121,28 @@ impl Access<'_> {
         single::plain_place(self.core, name, target, displacement, bytes)
     }
 
-    /// `MPI_Put` and `MPI_Get` between layouts.
-    pub fn transfer(
+    /// `MPI_Put` between layouts.
+    pub fn put_as(
         self,
-        description: Description<'_>,
+        target: usize,
+        displacement: usize,
+        origin: OriginBuffer<'_>,
+        (here, there): (Layout<'_>, Layout<'_>),
+    ) -> Result<()> {
+        let description = Description::put(target, displacement, origin).with_layouts(here, there);
+        self.perform(description, Completion::Flush)
+    }
+
+    /// `MPI_Get` between layouts.
+    pub fn get_as(
+        self,
+        target: usize,
+        displacement: usize,
+        bytes: &mut [u8],
         (here, there): (Layout<'_>, Layout<'_>),
         completion: Completion<'_>,
     ) -> Result<()> {
+        let description = Description::get(target, displacement, ResultBuffer::of_scope(bytes));
         self.perform(description.with_layouts(here, there), completion)
     }
 
@@ -185,18 +200,12 @@ impl Access<'_> {
 
     /// `MPI_Accumulate` of one element.
     #[inline(always)]
-    pub fn accumulate_one<T: Basic>(
-        self,
-        target: usize,
-        displacement: usize,
-        op: ReduceOp,
-        operand: T,
-    ) -> Result<()> {
-        if self.core.shortcut.update_one(target, displacement, op, operand).is_some() {
+    pub fn accumulate_one<T: Basic>(self, target: usize, at: usize, op: ReduceOp, operand: T) -> Result<()> {
+        if self.core.shortcut.update_one(target, at, op, operand).is_some() {
             return Ok(());
         }
         let what = Accumulate { op, ty: T::TYPE, operands: operand.as_bytes() };
-        self.perform(Description::accumulate(target, displacement, what, None), Completion::Flush)
+        self.perform(Description::accumulate(target, at, what, None), Completion::Flush)
     }
 
     /// `MPI_Fetch_and_op`. Zero from the null rank.
@@ -243,7 +252,7 @@ impl Access<'_> {
         compare: T,
         value: T,
     ) -> Result<T> {
-        if let Some(old) = self.core.shortcut.compare_swap_one(target, displacement, compare, value) {
+        if let Some(old) = self.core.shortcut.compare_swap_one(target, displacement, (compare, value)) {
             return Ok(old);
         }
         self.compare_swap_described(target, displacement, compare, value)

@@ -8,6 +8,7 @@ mod calls;
 mod requests;
 mod scoped;
 mod sync;
+mod typed;
 
 pub use assert::Assert;
 pub use calls::{Explicit, NotYet, Transfer, Update};

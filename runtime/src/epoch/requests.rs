@@ -7,6 +7,7 @@ use transom_transport::{Basic, ReduceOp};
 use zerocopy::IntoBytes;
 
 use super::access::Access;
+use super::calls::Update;
 use crate::memory::{ExposedVec, Foreign, OriginBuffer, ResultBuffer};
 use crate::operation::{self, Accumulate, Completion, Description, Sink};
 use crate::{Class, Element, Error, Layout, Request, Result};
@@ -129,14 +130,11 @@ impl Access<'_> {
     /// `MPI_Rget_accumulate` between layouts. `data` is read by the call, what was there goes to `result`.
     pub fn rget_accumulate_foreign(
         self,
-        target: usize,
-        displacement: usize,
-        op: ReduceOp,
-        (data, from): (&[u8], Layout<'_>),
-        to: Layout<'_>,
+        update: Update<'_>,
         (result, fetch): (Foreign, Layout<'_>),
     ) -> Result<Requested> {
         const NAME: &str = "rget_accumulate";
+        let Update { target, displacement, op, operands: (data, from), layout: to, .. } = update;
         let at_once = self.ends_at_once(NAME, target)?;
         // An operation that changes nothing has no operands to send: rare enough to wait for.
         if at_once || op == ReduceOp::NoOp {

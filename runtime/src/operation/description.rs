@@ -1,9 +1,11 @@
 //! What is asked of a target: one description for every kind of operation, whoever asks.
 
-use transom_transport::{DataType, ReduceOp};
+use transom_transport::{Basic, DataType, ReduceOp};
+use zerocopy::IntoBytes;
 
 use super::Layout;
 use super::request::Later;
+use crate::Element;
 use crate::memory::{OriginBuffer, ResultBuffer};
 
 /// An operation on a target's part of a window (MPI-4.1 §12.3).
@@ -40,6 +42,14 @@ pub(crate) struct Accumulate<'a> {
     pub op: ReduceOp,
     pub ty: DataType,
     pub operands: &'a [u8],
+}
+
+impl<'a> Accumulate<'a> {
+    /// What an accumulate of elements does.
+    #[inline(always)]
+    pub fn of<T: Element + Basic>(op: ReduceOp, data: &'a [T]) -> Self {
+        Self { op, ty: T::TYPE, operands: data.as_bytes() }
+    }
 }
 
 /// When an operation is complete here.

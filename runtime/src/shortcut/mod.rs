@@ -166,10 +166,9 @@ impl ShortCut {
         &self,
         target: usize,
         displacement: usize,
-        compare: T,
-        value: T,
+        values: (T, T),
     ) -> Option<T> {
-        self.covered(target)?.compare_swap_one(&self.sections, displacement, compare, value)
+        self.covered(target)?.compare_swap_one(&self.sections, displacement, values)
     }
 
     /// Completes the operations to a target in a passive epoch, if all went by this way.

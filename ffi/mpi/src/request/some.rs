@@ -96,26 +96,6 @@ impl Look {
     }
 }
 
-/// `MPI_Testall`.
-pub fn testall(
-    n: c_int,
-    requests: Place<Request>,
-    ended: Place<c_int>,
-    statuses: Place<Status>,
-) -> Result<()> {
-    Look::Take.all(&Many::new(n, requests)?, ended, statuses)
-}
-
-/// `MPI_Request_get_status_all`.
-pub fn request_get_status_all(
-    n: c_int,
-    requests: Place<Request>,
-    ended: Place<c_int>,
-    statuses: Place<Status>,
-) -> Result<()> {
-    Look::Peek.all(&Many::new(n, requests)?, ended, statuses)
-}
-
 /// `MPI_Waitany`.
 pub fn waitany(n: c_int, requests: Place<Request>, index: Place<c_int>, status: Place<Status>) -> Result<()> {
     let many = Many::new(n, requests)?;
@@ -131,28 +111,6 @@ pub fn waitany(n: c_int, requests: Place<Request>, index: Place<c_int>, status: 
     }
 }
 
-/// `MPI_Testany`.
-pub fn testany(
-    n: c_int,
-    requests: Place<Request>,
-    index: Place<c_int>,
-    ended: Place<c_int>,
-    status: Place<Status>,
-) -> Result<()> {
-    Look::Take.any(&Many::new(n, requests)?, index, ended, status)
-}
-
-/// `MPI_Request_get_status_any`.
-pub fn request_get_status_any(
-    n: c_int,
-    requests: Place<Request>,
-    index: Place<c_int>,
-    ended: Place<c_int>,
-    status: Place<Status>,
-) -> Result<()> {
-    Look::Peek.any(&Many::new(n, requests)?, index, ended, status)
-}
-
 /// `MPI_Waitsome`.
 pub fn waitsome(
     n: c_int,
@@ -166,24 +124,26 @@ pub fn waitsome(
     Look::Take.some(&many, count, indices, statuses)
 }
 
-/// `MPI_Testsome`.
-pub fn testsome(
-    n: c_int,
-    requests: Place<Request>,
-    count: Place<c_int>,
-    indices: Place<c_int>,
-    statuses: Place<Status>,
-) -> Result<()> {
-    Look::Take.some(&Many::new(n, requests)?, count, indices, statuses)
+/// Functions that look at requests once, and take those that have ended or leave them.
+macro_rules! looking {
+    ($($take:ident $of_take:literal, $peek:ident $of_peek:literal: $look:ident($($place:ident: $to:ty),*);)*) => {$(
+        #[doc = concat!("`", $of_take, "`.")]
+        pub fn $take(n: c_int, requests: Place<Request>, $($place: Place<$to>),*) -> Result<()> {
+            Look::Take.$look(&Many::new(n, requests)?, $($place),*)
+        }
+
+        #[doc = concat!("`", $of_peek, "`.")]
+        pub fn $peek(n: c_int, requests: Place<Request>, $($place: Place<$to>),*) -> Result<()> {
+            Look::Peek.$look(&Many::new(n, requests)?, $($place),*)
+        }
+    )*};
 }
 
-/// `MPI_Request_get_status_some`.
-pub fn request_get_status_some(
-    n: c_int,
-    requests: Place<Request>,
-    count: Place<c_int>,
-    indices: Place<c_int>,
-    statuses: Place<Status>,
-) -> Result<()> {
-    Look::Peek.some(&Many::new(n, requests)?, count, indices, statuses)
+looking! {
+    testall "MPI_Testall", request_get_status_all "MPI_Request_get_status_all":
+        all(ended: c_int, statuses: Status);
+    testany "MPI_Testany", request_get_status_any "MPI_Request_get_status_any":
+        any(index: c_int, ended: c_int, status: Status);
+    testsome "MPI_Testsome", request_get_status_some "MPI_Request_get_status_some":
+        some(count: c_int, indices: c_int, statuses: Status);
 }

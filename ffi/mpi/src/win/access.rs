@@ -5,10 +5,10 @@ use std::ffi::{c_int, c_void};
 
 use transom::{DataType, Layout, ReduceOp, Transfer, Update};
 
-use super::scope::{displacement, moved, target};
+use super::scope::{One, There, displacement, moved, target};
 use super::{WinObject, peek};
 use crate::abi::{Aint, Datatype, ERR_TYPE, Op, Win};
-use crate::buffer::{Shaped, bytes, bytes_mut, count, foreign};
+use crate::buffer::{Shaped, Triple, bytes, bytes_mut, count, foreign};
 use crate::failure::{Failure, Result};
 use crate::op;
 use crate::types::{self, committed};
@@ -27,31 +27,26 @@ impl At {
     }
 }
 
-/// A buffer of the program's: address, count, datatype.
-pub(super) type Here = (*const c_void, i64, Datatype);
-/// The other side: rank, displacement, count, datatype.
-pub(super) type There = (c_int, Aint, i64, Datatype);
-
 /// What is left of an operation with a request.
 pub(super) type Started = Option<transom::Request<()>>;
 
 /// A put or get, with a request or without.
 pub(super) fn transfer(
     win: Win,
-    (address, n, ty): Here,
-    (rank, displacement, target_n, target_ty): There,
+    here: Triple,
+    there: There,
     (puts, requested): (bool, bool),
 ) -> Result<Started> {
     let win = peek(win)?;
-    let At { rank: target, displacement } = At::new(win, rank, displacement)?;
-    if let Some(len) = moved((n, ty), (target_n, target_ty)) {
-        let memory = foreign(address.cast_mut(), len)?;
+    let At { rank: target, displacement } = At::new(win, there.rank, there.displacement)?;
+    if let Some(len) = moved((here.n, here.ty), (there.n, there.ty)) {
+        let memory = foreign(here.address, len)?;
         let transfer = Transfer { target, displacement, memory, layouts: None, puts, requested };
         return Ok(win.epochs().transfer(transfer)?);
     }
-    let (here, there) = (committed(ty)?, committed(target_ty)?);
-    let here = Shaped::new(address, count(n)?, &here.datatype)?;
-    let layouts = Some((here.layout(), Layout::new(count(target_n)?, &there.datatype)));
+    let (from, to) = (committed(here.ty)?, committed(there.ty)?);
+    let here = here.shaped(&from)?;
+    let layouts = Some((here.layout(), Layout::new(count(there.n)?, &to.datatype)));
     let memory = foreign(here.address, here.len)?;
     Ok(win.epochs().transfer(Transfer { target, displacement, memory, layouts, puts, requested })?)
 }
@@ -59,25 +54,25 @@ pub(super) fn transfer(
 /// An accumulate, fetching to `result` or not, with a request or without.
 pub(super) fn update(
     win: Win,
-    (origin, n, ty): Here,
-    result: Option<Here>,
-    (rank, displacement, target_n, target_ty): There,
+    origin: Triple,
+    result: Option<Triple>,
+    there: There,
     (op, requested): (Op, bool),
 ) -> Result<Started> {
     let win = peek(win)?;
-    let At { rank: target, displacement } = At::new(win, rank, displacement)?;
+    let At { rank: target, displacement } = At::new(win, there.rank, there.displacement)?;
     // Nothing is computed of nothing.
-    let op = if target_n == 0 && result.is_some() { ReduceOp::NoOp } else { op::of_accumulates(op)? };
-    let to = committed(target_ty)?;
+    let op = if there.n == 0 && result.is_some() { ReduceOp::NoOp } else { op::of_accumulates(op)? };
+    let to = committed(there.ty)?;
     // An operation that changes nothing has no operands: what is said of them means nothing (§12.3.4).
-    let from = if op == ReduceOp::NoOp && result.is_some() { None } else { Some(committed(ty)?) };
+    let from = if op == ReduceOp::NoOp && result.is_some() { None } else { Some(committed(origin.ty)?) };
     let from = match &from {
-        Some(from) => Shaped::new(origin, count(n)?, &from.datatype)?,
+        Some(from) => origin.shaped(from)?,
         None => Shaped::new(std::ptr::null(), 0, &to.datatype)?,
     };
-    let into_ty = result.map(|(_, _, ty)| committed(ty)).transpose()?;
+    let into_ty = result.map(|result| committed(result.ty)).transpose()?;
     let into = match (result, &into_ty) {
-        (Some((address, n, _)), Some(ty)) => Some(Shaped::new(address, count(n)?, &ty.datatype)?),
+        (Some(result), Some(ty)) => Some(result.shaped(ty)?),
         _ => None,
     };
     let operands = (bytes(from.address, from.len)?, from.layout());
@@ -85,78 +80,28 @@ pub(super) fn update(
         Some(into) => Some((foreign(into.address, into.len)?, into.layout())),
         None => None,
     };
-    let layout = Layout::new(count(target_n)?, &to.datatype);
+    let layout = Layout::new(count(there.n)?, &to.datatype);
     Ok(win.epochs().update(Update { target, displacement, op, operands, result, layout, requested })?)
 }
 
 /// `MPI_Put`.
-#[expect(clippy::too_many_arguments, reason = "the standard's")]
-pub fn put(
-    origin: *const c_void,
-    n: i64,
-    ty: Datatype,
-    rank: c_int,
-    displacement: Aint,
-    target_n: i64,
-    target_ty: Datatype,
-    win: Win,
-) -> Result<()> {
-    let there = (rank, displacement, target_n, target_ty);
-    transfer(win, (origin, n, ty), there, (true, false)).map(drop)
+pub fn put(origin: Triple, there: There, win: Win) -> Result<()> {
+    transfer(win, origin, there, (true, false)).map(drop)
 }
 
 /// `MPI_Get`.
-#[expect(clippy::too_many_arguments, reason = "the standard's")]
-pub fn get(
-    origin: *mut c_void,
-    n: i64,
-    ty: Datatype,
-    rank: c_int,
-    displacement: Aint,
-    target_n: i64,
-    target_ty: Datatype,
-    win: Win,
-) -> Result<()> {
-    let there = (rank, displacement, target_n, target_ty);
-    transfer(win, (origin, n, ty), there, (false, false)).map(drop)
+pub fn get(origin: Triple, there: There, win: Win) -> Result<()> {
+    transfer(win, origin, there, (false, false)).map(drop)
 }
 
 /// `MPI_Accumulate`.
-#[expect(clippy::too_many_arguments, reason = "the standard's")]
-pub fn accumulate(
-    origin: *const c_void,
-    n: i64,
-    ty: Datatype,
-    rank: c_int,
-    displacement: Aint,
-    target_n: i64,
-    target_ty: Datatype,
-    op: Op,
-    win: Win,
-) -> Result<()> {
-    let there = (rank, displacement, target_n, target_ty);
-    update(win, (origin, n, ty), None, there, (op, false)).map(drop)
+pub fn accumulate(origin: Triple, there: There, op: Op, win: Win) -> Result<()> {
+    update(win, origin, None, there, (op, false)).map(drop)
 }
 
 /// `MPI_Get_accumulate`.
-#[expect(clippy::too_many_arguments, reason = "the standard's")]
-pub fn get_accumulate(
-    origin: *const c_void,
-    n: i64,
-    ty: Datatype,
-    result: *mut c_void,
-    result_n: i64,
-    result_ty: Datatype,
-    rank: c_int,
-    displacement: Aint,
-    target_n: i64,
-    target_ty: Datatype,
-    op: Op,
-    win: Win,
-) -> Result<()> {
-    let (there, result) =
-        ((rank, displacement, target_n, target_ty), (result.cast_const(), result_n, result_ty));
-    update(win, (origin, n, ty), Some(result), there, (op, false)).map(drop)
+pub fn get_accumulate(origin: Triple, result: Triple, there: There, op: Op, win: Win) -> Result<()> {
+    update(win, origin, Some(result), there, (op, false)).map(drop)
 }
 
 /// The element of an operation on one: a predefined datatype.
@@ -176,39 +121,23 @@ fn not_predefined(ty: Datatype) -> Failure {
 }
 
 /// `MPI_Fetch_and_op`.
-pub fn fetch_and_op(
-    origin: *const c_void,
-    result: *mut c_void,
-    ty: Datatype,
-    rank: c_int,
-    displacement: Aint,
-    op: Op,
-    win: Win,
-) -> Result<()> {
+pub fn fetch_and_op(one: One, op: Op, win: Win) -> Result<()> {
     const MOST: usize = 32;
     let win = peek(win)?;
-    let at = At::new(win, rank, displacement)?;
-    let (op, ty) = (op::of_accumulates(op)?, element(ty)?);
-    let room = bytes_mut(result, ty.size())?;
+    let at = At::new(win, one.rank, one.displacement)?;
+    let (op, ty) = (op::of_accumulates(op)?, element(one.ty)?);
+    let room = bytes_mut(one.result, ty.size())?;
     // MPI_NO_OP has no operand.
-    let value = if op == ReduceOp::NoOp { &[0; MOST] } else { bytes(origin, ty.size())? };
+    let value = if op == ReduceOp::NoOp { &[0; MOST] } else { bytes(one.operand, ty.size())? };
     Ok(win.epochs().fetch_op_raw(at.rank, at.displacement, (op, ty), value, room)?)
 }
 
-/// `MPI_Compare_and_swap`.
-pub fn compare_and_swap(
-    origin: *const c_void,
-    compare: *const c_void,
-    result: *mut c_void,
-    ty: Datatype,
-    rank: c_int,
-    displacement: Aint,
-    win: Win,
-) -> Result<()> {
+/// `MPI_Compare_and_swap`: the operand of `one` is what is compared.
+pub fn compare_and_swap(value: *const c_void, one: One, win: Win) -> Result<()> {
     let win = peek(win)?;
-    let at = At::new(win, rank, displacement)?;
-    let ty = element(ty)?;
-    let (value, compare) = (bytes(origin, ty.size())?, bytes(compare, ty.size())?);
-    let room = bytes_mut(result, ty.size())?;
+    let at = At::new(win, one.rank, one.displacement)?;
+    let ty = element(one.ty)?;
+    let (value, compare) = (bytes(value, ty.size())?, bytes(one.operand, ty.size())?);
+    let room = bytes_mut(one.result, ty.size())?;
     Ok(win.epochs().compare_and_swap_raw(at.rank, at.displacement, ty, (compare, value), room)?)
 }

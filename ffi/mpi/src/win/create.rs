@@ -54,38 +54,33 @@ pub fn win_create(
     add(window, base as usize, win)
 }
 
-/// `MPI_Win_allocate`.
-pub fn win_allocate(
-    size: Aint,
-    unit: i64,
-    info: Info,
-    comm: Comm,
-    base: *mut c_void,
-    win: Place<Win>,
-) -> Result<()> {
-    check_places(base, win)?;
-    let comm = world::comm(comm)?;
-    let window = comm.comm.allocate_with::<u8>(bytes(size)?, &options(unit, info)?)?;
-    let address = window.base();
-    add(window, address, win)?;
-    store_pointer(base, address as *mut c_void)
+/// Functions that allocate a window by a method of communicators, and say where this rank's memory is.
+macro_rules! allocating {
+    ($($(#[$doc:meta])* $name:ident: $allocate:ident, |$window:ident| $address:expr;)*) => {$(
+        $(#[$doc])*
+        pub fn $name(
+            size: Aint,
+            unit: i64,
+            info: Info,
+            comm: Comm,
+            base: *mut c_void,
+            win: Place<Win>,
+        ) -> Result<()> {
+            check_places(base, win)?;
+            let comm = world::comm(comm)?;
+            let $window = comm.comm.$allocate::<u8>(bytes(size)?, &options(unit, info)?)?;
+            let address = $address;
+            add($window, address, win)?;
+            store_pointer(base, address as *mut c_void)
+        }
+    )*};
 }
 
-/// `MPI_Win_allocate_shared`.
-pub fn win_allocate_shared(
-    size: Aint,
-    unit: i64,
-    info: Info,
-    comm: Comm,
-    base: *mut c_void,
-    win: Place<Win>,
-) -> Result<()> {
-    check_places(base, win)?;
-    let comm = world::comm(comm)?;
-    let window = comm.comm.allocate_shared_with::<u8>(bytes(size)?, &options(unit, info)?)?;
-    let address = window.local().address();
-    add(window, address, win)?;
-    store_pointer(base, address as *mut c_void)
+allocating! {
+    /// `MPI_Win_allocate`.
+    win_allocate: allocate_with, |window| window.base();
+    /// `MPI_Win_allocate_shared`.
+    win_allocate_shared: allocate_shared_with, |window| window.local().address();
 }
 
 /// `MPI_Win_create_dynamic`.

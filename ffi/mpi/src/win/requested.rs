@@ -1,12 +1,11 @@
 //! Operations with requests (MPI-4.1 §12.3.5). Those to memory at hand are complete when the call returns, and so are
 //! accumulates that fetch nothing, whose operands are copied.
 
-use std::ffi::{c_int, c_void};
-
 use super::access::{self, Started, transfer, update};
 use super::peek;
-use super::scope::target;
-use crate::abi::{Aint, Datatype, Op, Request, Status, Win};
+use super::scope::{There, target};
+use crate::abi::{Op, Request, Status, Win};
+use crate::buffer::Triple;
 use crate::failure::Result;
 use crate::handlers::Site;
 use crate::place::Place;
@@ -21,83 +20,37 @@ fn give(started: Started, win: Win, request: Place<Request>) -> Result<()> {
 }
 
 /// `MPI_Rput`.
-#[expect(clippy::too_many_arguments, reason = "the standard's")]
-pub fn rput(
-    origin: *const c_void,
-    n: i64,
-    ty: Datatype,
-    rank: c_int,
-    displacement: Aint,
-    target_n: i64,
-    target_ty: Datatype,
-    win: Win,
-    request: Place<Request>,
-) -> Result<()> {
+pub fn rput(origin: Triple, there: There, win: Win, request: Place<Request>) -> Result<()> {
     request.check()?;
-    let there = (rank, displacement, target_n, target_ty);
-    let started = transfer(win, (origin, n, ty), there, (true, true))?;
+    let started = transfer(win, origin, there, (true, true))?;
     give(started, win, request)
 }
 
 /// `MPI_Rget`.
-#[expect(clippy::too_many_arguments, reason = "the standard's")]
-pub fn rget(
-    origin: *mut c_void,
-    n: i64,
-    ty: Datatype,
-    rank: c_int,
-    displacement: Aint,
-    target_n: i64,
-    target_ty: Datatype,
-    win: Win,
-    request: Place<Request>,
-) -> Result<()> {
+pub fn rget(origin: Triple, there: There, win: Win, request: Place<Request>) -> Result<()> {
     request.check()?;
-    let there = (rank, displacement, target_n, target_ty);
-    let started = transfer(win, (origin, n, ty), there, (false, true))?;
+    let started = transfer(win, origin, there, (false, true))?;
     give(started, win, request)
 }
 
 /// `MPI_Raccumulate`.
-#[expect(clippy::too_many_arguments, reason = "the standard's")]
-pub fn raccumulate(
-    origin: *const c_void,
-    n: i64,
-    ty: Datatype,
-    rank: c_int,
-    displacement: Aint,
-    target_n: i64,
-    target_ty: Datatype,
-    op: Op,
-    win: Win,
-    request: Place<Request>,
-) -> Result<()> {
+pub fn raccumulate(origin: Triple, there: There, op: Op, win: Win, request: Place<Request>) -> Result<()> {
     request.check()?;
-    peek(win)?.epochs().check_requests("raccumulate", target(rank)?)?;
-    access::accumulate(origin, n, ty, rank, displacement, target_n, target_ty, op, win)?;
+    peek(win)?.epochs().check_requests("raccumulate", target(there.rank)?)?;
+    access::accumulate(origin, there, op, win)?;
     give(None, win, request)
 }
 
 /// `MPI_Rget_accumulate`.
-#[expect(clippy::too_many_arguments, reason = "the standard's")]
 pub fn rget_accumulate(
-    origin: *const c_void,
-    n: i64,
-    ty: Datatype,
-    result: *mut c_void,
-    result_n: i64,
-    result_ty: Datatype,
-    rank: c_int,
-    displacement: Aint,
-    target_n: i64,
-    target_ty: Datatype,
+    origin: Triple,
+    result: Triple,
+    there: There,
     op: Op,
     win: Win,
     request: Place<Request>,
 ) -> Result<()> {
     request.check()?;
-    let (there, result) =
-        ((rank, displacement, target_n, target_ty), (result.cast_const(), result_n, result_ty));
-    let started = update(win, (origin, n, ty), Some(result), there, (op, true))?;
+    let started = update(win, origin, Some(result), there, (op, true))?;
     give(started, win, request)
 }

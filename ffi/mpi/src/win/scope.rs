@@ -1,6 +1,6 @@
 //! Arguments of one-sided operations: target, displacement, layouts.
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 
 use transom::{Flavour, NULL_RANK};
 
@@ -8,6 +8,47 @@ use super::WinObject;
 use crate::abi::{Aint, BYTE, Datatype, ERR_DISP, ERR_RANK, PROC_NULL};
 use crate::failure::{Result, fail};
 use crate::types;
+
+/// The target's side of an operation as the arguments of a call say it.
+#[derive(Debug, Clone, Copy)]
+pub struct There {
+    pub rank: c_int,
+    pub displacement: Aint,
+    pub n: i64,
+    pub ty: Datatype,
+}
+
+impl There {
+    /// The target's side of four arguments.
+    #[inline(always)]
+    pub fn new(rank: c_int, displacement: Aint, n: i64, ty: Datatype) -> Self {
+        Self { rank, displacement, n, ty }
+    }
+}
+
+/// An operation on one element as the arguments of a call say it: addresses of an operand and of the result, and the target's side.
+#[derive(Debug, Clone, Copy)]
+pub struct One {
+    pub operand: *const c_void,
+    pub result: *mut c_void,
+    pub ty: Datatype,
+    pub rank: c_int,
+    pub displacement: Aint,
+}
+
+impl One {
+    /// An operation of five arguments.
+    #[inline(always)]
+    pub fn new(
+        operand: *const c_void,
+        result: *mut c_void,
+        ty: Datatype,
+        rank: c_int,
+        displacement: Aint,
+    ) -> Self {
+        Self { operand, result, ty, rank, displacement }
+    }
+}
 
 /// A target rank; `MPI_PROC_NULL` is the null rank.
 #[inline]

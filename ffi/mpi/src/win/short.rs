@@ -7,9 +7,10 @@ use std::ops::Deref;
 
 use transom::{DataType, LockKind, NotYet, ShortCut, Ticket};
 
+use super::scope::{One, There};
 use super::{WINS, WinObject};
 use crate::abi::{Aint, Datatype, LOCK_EXCLUSIVE, Op, Request, SUCCESS, SUM, Win};
-use crate::buffer::{load_word, plain, word_place};
+use crate::buffer::{Triple, load_word, plain, word_place};
 use crate::call::{When, call};
 use crate::handlers::Site;
 use crate::place::Place;
@@ -38,12 +39,12 @@ fn unsigned(rank: c_int, displacement: Aint) -> (usize, usize) {
 /// Bytes of a transfer of the same predefined datatype on both sides: 0 of others, and more than an address space holds of a
 /// negative count.
 #[inline(always)]
-fn same(here: (i64, Datatype), there: (i64, Datatype)) -> Option<usize> {
-    if (here.0 ^ there.0).cast_unsigned() as usize | (here.1.0 ^ there.1.0) != 0 {
+fn same(here: Triple, there: There) -> Option<usize> {
+    if (here.n ^ there.n).cast_unsigned() as usize | (here.ty.0 ^ there.ty.0) != 0 {
         return None;
     }
-    let size = i64::from(types::size_or_zero(here.1)?);
-    Some(here.0.checked_mul(size)?.cast_unsigned() as usize)
+    let size = i64::from(types::size_or_zero(here.ty)?);
+    Some(here.n.checked_mul(size)?.cast_unsigned() as usize)
 }
 
 #[inline(always)]
@@ -51,99 +52,50 @@ fn done(done: bool) -> Option<c_int> {
     done.then_some(SUCCESS)
 }
 
-/// A buffer of the program's.
-type Here<T> = (T, i64, Datatype);
-/// Rank, displacement, count and datatype at the target.
-type There = (c_int, Aint, i64, Datatype);
-
 #[inline(always)]
-fn put_to<const PASSIVELY: bool>(lines: Lines<'_>, here: Here<*const c_void>, there: There) -> Option<bool> {
-    let (rank, at) = unsigned(there.0, there.1);
-    let len = same((here.1, here.2), (there.2, there.3))?;
-    Some(lines.put_foreign::<PASSIVELY>(rank, at, plain(here.0, len)?))
+fn put_to<const PASSIVELY: bool>(lines: Lines<'_>, here: Triple, there: There) -> Option<bool> {
+    let (rank, at) = unsigned(there.rank, there.displacement);
+    let len = same(here, there)?;
+    Some(lines.put_foreign::<PASSIVELY>(rank, at, plain(here.address, len)?))
 }
 
 #[inline(always)]
-fn get_from<const PASSIVELY: bool>(lines: Lines<'_>, here: Here<*mut c_void>, there: There) -> Option<bool> {
-    let (rank, at) = unsigned(there.0, there.1);
-    let len = same((here.1, here.2), (there.2, there.3))?;
-    Some(lines.get_foreign::<PASSIVELY>(rank, at, plain(here.0, len)?))
+fn get_from<const PASSIVELY: bool>(lines: Lines<'_>, here: Triple, there: There) -> Option<bool> {
+    let (rank, at) = unsigned(there.rank, there.displacement);
+    let len = same(here, there)?;
+    Some(lines.get_foreign::<PASSIVELY>(rank, at, plain(here.address, len)?))
 }
 
 /// `MPI_Put`.
-#[expect(clippy::too_many_arguments, reason = "the standard's")]
 #[inline(always)]
-pub fn put(
-    origin: *const c_void,
-    n: i64,
-    ty: Datatype,
-    rank: c_int,
-    at: Aint,
-    there: i64,
-    there_ty: Datatype,
-    win: Win,
-) -> Option<c_int> {
-    done(put_to::<false>(Lines(&WINS.find(win.0)?), (origin, n, ty), (rank, at, there, there_ty))?)
+pub fn put(origin: Triple, there: There, win: Win) -> Option<c_int> {
+    done(put_to::<false>(Lines(&WINS.find(win.0)?), origin, there)?)
 }
 
 /// `MPI_Get`.
-#[expect(clippy::too_many_arguments, reason = "the standard's")]
 #[inline(always)]
-pub fn get(
-    origin: *mut c_void,
-    n: i64,
-    ty: Datatype,
-    rank: c_int,
-    at: Aint,
-    there: i64,
-    there_ty: Datatype,
-    win: Win,
-) -> Option<c_int> {
-    done(get_from::<false>(Lines(&WINS.find(win.0)?), (origin, n, ty), (rank, at, there, there_ty))?)
+pub fn get(origin: Triple, there: There, win: Win) -> Option<c_int> {
+    done(get_from::<false>(Lines(&WINS.find(win.0)?), origin, there)?)
 }
 
 /// `MPI_Rput`.
-#[expect(clippy::too_many_arguments, reason = "the standard's")]
 #[inline(always)]
-pub fn rput(
-    origin: *const c_void,
-    n: i64,
-    ty: Datatype,
-    rank: c_int,
-    at: Aint,
-    there: i64,
-    there_ty: Datatype,
-    win: Win,
-    request: Place<Request>,
-) -> Option<c_int> {
+pub fn rput(origin: Triple, there: There, win: Win, request: Place<Request>) -> Option<c_int> {
     if request.is_null() {
         return None;
     }
     let window = WINS.find(win.0)?;
-    let lines = Lines(&window);
-    complete(put_to::<true>(lines, (origin, n, ty), (rank, at, there, there_ty))?, request)
+    complete(put_to::<true>(Lines(&window), origin, there)?, request)
 }
 
 /// `MPI_Rget`.
-#[expect(clippy::too_many_arguments, reason = "the standard's")]
 #[inline(always)]
-pub fn rget(
-    origin: *mut c_void,
-    n: i64,
-    ty: Datatype,
-    rank: c_int,
-    at: Aint,
-    there: i64,
-    there_ty: Datatype,
-    win: Win,
-    request: Place<Request>,
-) -> Option<c_int> {
+pub fn rget(origin: Triple, there: There, win: Win, request: Place<Request>) -> Option<c_int> {
     if request.is_null() {
         return None;
     }
     let window = WINS.find(win.0)?;
-    let lines = Lines(&window);
-    complete(get_from::<true>(lines, (origin, n, ty), (rank, at, there, there_ty))?, request)
+    complete(get_from::<true>(Lines(&window), origin, there)?, request)
 }
 
 /// Gives the program the request of what is complete.
@@ -182,78 +134,38 @@ fn add(
 }
 
 /// `MPI_Accumulate`.
-#[expect(clippy::too_many_arguments, reason = "the standard's")]
 #[inline(always)]
-pub fn accumulate(
-    origin: *const c_void,
-    n: i64,
-    ty: Datatype,
-    rank: c_int,
-    at: Aint,
-    there: i64,
-    there_ty: Datatype,
-    op: Op,
-    win: Win,
-) -> Option<c_int> {
-    if (n ^ 1) | (there ^ 1) != 0 || ty != there_ty {
+pub fn accumulate(origin: Triple, there: There, op: Op, win: Win) -> Option<c_int> {
+    if (origin.n ^ 1) | (there.n ^ 1) != 0 || origin.ty != there.ty {
         return None;
     }
-    add(win, (ty, op), (rank, at), origin, None)
+    add(win, (origin.ty, op), (there.rank, there.displacement), origin.address, None)
 }
 
 /// `MPI_Get_accumulate`.
-#[expect(clippy::too_many_arguments, reason = "the standard's")]
 #[inline(always)]
-pub fn get_accumulate(
-    origin: *const c_void,
-    n: i64,
-    ty: Datatype,
-    result: *mut c_void,
-    result_n: i64,
-    result_ty: Datatype,
-    rank: c_int,
-    at: Aint,
-    there: i64,
-    there_ty: Datatype,
-    op: Op,
-    win: Win,
-) -> Option<c_int> {
-    if n != 1 || there != 1 || result_n != 1 || ty != there_ty || ty != result_ty {
+pub fn get_accumulate(origin: Triple, result: Triple, there: There, op: Op, win: Win) -> Option<c_int> {
+    let Triple { address, n, ty } = origin;
+    if n != 1 || there.n != 1 || result.n != 1 || ty != there.ty || ty != result.ty {
         return None;
     }
-    add(win, (ty, op), (rank, at), origin, Some(result))
+    add(win, (ty, op), (there.rank, there.displacement), address, Some(result.address))
 }
 
 /// `MPI_Fetch_and_op`.
 #[inline(always)]
-pub fn fetch_and_op(
-    origin: *const c_void,
-    result: *mut c_void,
-    ty: Datatype,
-    rank: c_int,
-    at: Aint,
-    op: Op,
-    win: Win,
-) -> Option<c_int> {
-    add(win, (ty, op), (rank, at), origin, Some(result))
+pub fn fetch_and_op(one: One, op: Op, win: Win) -> Option<c_int> {
+    add(win, (one.ty, op), (one.rank, one.displacement), one.operand, Some(one.result))
 }
 
 /// `MPI_Compare_and_swap`.
 #[inline(always)]
-pub fn compare_and_swap(
-    origin: *const c_void,
-    compare: *const c_void,
-    result: *mut c_void,
-    ty: Datatype,
-    rank: c_int,
-    at: Aint,
-    win: Win,
-) -> Option<c_int> {
-    if !types::is_word(ty) {
+pub fn compare_and_swap(value: *const c_void, one: One, win: Win) -> Option<c_int> {
+    if !types::is_word(one.ty) {
         return None;
     }
-    let (value, compare, old) = (load_word(origin)?, load_word(compare)?, word_place(result)?);
-    let (rank, at) = unsigned(rank, at);
+    let (value, compare, old) = (load_word(value)?, load_word(one.operand)?, word_place(one.result)?);
+    let (rank, at) = unsigned(one.rank, one.displacement);
     *old = Lines(&WINS.find(win.0)?).swap(rank, at, compare, value)?.to_ne_bytes();
     Some(SUCCESS)
 }
@@ -313,89 +225,45 @@ pub mod any {
     use crate::buffer::{bytes, bytes_mut};
 
     /// Elements of an update: predefined, without padding, of the same datatype on both sides.
-    fn elements(here: (i64, Datatype), there: (i64, Datatype)) -> Option<(usize, DataType)> {
+    fn elements(here: Triple, there: There) -> Option<(usize, DataType)> {
         let len = same(here, there).filter(|len| *len > 0 && isize::try_from(*len).is_ok())?;
-        Some((len, types::basic(here.1)?))
+        Some((len, types::basic(here.ty)?))
     }
 
     /// `MPI_Accumulate`.
-    #[expect(clippy::too_many_arguments, reason = "the standard's")]
-    pub fn accumulate(
-        origin: *const c_void,
-        n: i64,
-        ty: Datatype,
-        rank: c_int,
-        at: Aint,
-        there: i64,
-        there_ty: Datatype,
-        op: Op,
-        win: Win,
-    ) -> Option<c_int> {
+    pub fn accumulate(origin: Triple, there: There, op: Op, win: Win) -> Option<c_int> {
         let window = WINS.find(win.0)?;
-        let lines = Lines(&window);
-        let (rank, at) = unsigned(rank, at);
-        let (len, basic) = elements((n, ty), (there, there_ty))?;
-        done(lines.update(rank, at, (op::predefined(op)?, basic), bytes(origin, len).ok()?, None))
+        let (rank, at) = unsigned(there.rank, there.displacement);
+        let (len, basic) = elements(origin, there)?;
+        let operands = bytes(origin.address, len).ok()?;
+        done(Lines(&window).update(rank, at, (op::predefined(op)?, basic), operands, None))
     }
 
     /// `MPI_Get_accumulate`.
-    #[expect(clippy::too_many_arguments, reason = "the standard's")]
-    pub fn get_accumulate(
-        origin: *const c_void,
-        n: i64,
-        ty: Datatype,
-        result: *mut c_void,
-        result_n: i64,
-        result_ty: Datatype,
-        rank: c_int,
-        at: Aint,
-        there: i64,
-        there_ty: Datatype,
-        op: Op,
-        win: Win,
-    ) -> Option<c_int> {
+    pub fn get_accumulate(origin: Triple, result: Triple, there: There, op: Op, win: Win) -> Option<c_int> {
         let window = WINS.find(win.0)?;
-        let lines = Lines(&window);
-        let (rank, at) = unsigned(rank, at);
-        let (len, basic) =
-            elements((n, ty), (there, there_ty)).filter(|_| (n, ty) == (result_n, result_ty))?;
-        let (operands, old) = (bytes(origin, len).ok()?, bytes_mut(result, len).ok()?);
-        done(lines.update(rank, at, (op::predefined(op)?, basic), operands, Some(old)))
+        let (rank, at) = unsigned(there.rank, there.displacement);
+        let alike = (origin.n, origin.ty) == (result.n, result.ty);
+        let (len, basic) = elements(origin, there).filter(|_| alike)?;
+        let (operands, old) = (bytes(origin.address, len).ok()?, bytes_mut(result.address, len).ok()?);
+        done(Lines(&window).update(rank, at, (op::predefined(op)?, basic), operands, Some(old)))
     }
 
     /// `MPI_Fetch_and_op`.
-    pub fn fetch_and_op(
-        origin: *const c_void,
-        result: *mut c_void,
-        ty: Datatype,
-        rank: c_int,
-        at: Aint,
-        op: Op,
-        win: Win,
-    ) -> Option<c_int> {
+    pub fn fetch_and_op(one: One, op: Op, win: Win) -> Option<c_int> {
         let window = WINS.find(win.0)?;
-        let lines = Lines(&window);
-        let (rank, at) = unsigned(rank, at);
-        let (len, basic) = (types::plain_size(ty)?, types::basic(ty)?);
-        let (operand, old) = (bytes(origin, len).ok()?, bytes_mut(result, len).ok()?);
-        done(lines.update(rank, at, (op::predefined(op)?, basic), operand, Some(old)))
+        let (rank, at) = unsigned(one.rank, one.displacement);
+        let (len, basic) = (types::plain_size(one.ty)?, types::basic(one.ty)?);
+        let (operand, old) = (bytes(one.operand, len).ok()?, bytes_mut(one.result, len).ok()?);
+        done(Lines(&window).update(rank, at, (op::predefined(op)?, basic), operand, Some(old)))
     }
 
     /// `MPI_Compare_and_swap`.
-    pub fn compare_and_swap(
-        origin: *const c_void,
-        compare: *const c_void,
-        result: *mut c_void,
-        ty: Datatype,
-        rank: c_int,
-        at: Aint,
-        win: Win,
-    ) -> Option<c_int> {
+    pub fn compare_and_swap(value: *const c_void, one: One, win: Win) -> Option<c_int> {
         let window = WINS.find(win.0)?;
-        let lines = Lines(&window);
-        let (rank, at) = unsigned(rank, at);
-        let (len, basic) = (types::plain_size(ty)?, types::basic(ty)?);
-        let (value, compare) = (bytes(origin, len).ok()?, bytes(compare, len).ok()?);
-        done(lines.compare_swap(rank, at, basic, (compare, value), bytes_mut(result, len).ok()?))
+        let (rank, at) = unsigned(one.rank, one.displacement);
+        let (len, basic) = (types::plain_size(one.ty)?, types::basic(one.ty)?);
+        let values = (bytes(one.operand, len).ok()?, bytes(value, len).ok()?);
+        done(Lines(&window).compare_swap(rank, at, basic, values, bytes_mut(one.result, len).ok()?))
     }
 }

@@ -112,45 +112,31 @@ pub fn win_lock(kind: c_int, rank: c_int, assert: c_int, win: Win) -> Result<()>
     Ok(win.epochs().lock(kind, rank, assert)?)
 }
 
-/// `MPI_Win_unlock`.
-pub fn win_unlock(rank: c_int, win: Win) -> Result<()> {
-    let rank = target(rank)?;
-    Ok(peek(win)?.epochs().unlock(rank)?)
-}
-
 /// `MPI_Win_lock_all`.
 pub fn win_lock_all(assert: c_int, win: Win) -> Result<()> {
     let assert = assertions(assert)?;
     Ok(peek(win)?.epochs().lock_all(assert)?)
 }
 
-/// `MPI_Win_unlock_all`.
-pub fn win_unlock_all(win: Win) -> Result<()> {
-    Ok(peek(win)?.epochs().unlock_all()?)
+/// Functions of one target of a window, or of all.
+macro_rules! forwarded {
+    ($($name:ident $of:literal: $method:ident($($rank:ident)?);)*) => {$(
+        #[doc = concat!("`", $of, "`.")]
+        #[inline]
+        pub fn $name($($rank: c_int,)? win: Win) -> Result<()> {
+            $(let $rank = target($rank)?;)?
+            Ok(peek(win)?.epochs().$method($($rank)?)?)
+        }
+    )*};
 }
 
-/// `MPI_Win_flush`.
-#[inline]
-pub fn win_flush(rank: c_int, win: Win) -> Result<()> {
-    let rank = target(rank)?;
-    Ok(peek(win)?.epochs().flush(rank)?)
-}
-
-/// `MPI_Win_flush_all`.
-pub fn win_flush_all(win: Win) -> Result<()> {
-    Ok(peek(win)?.epochs().flush_all()?)
-}
-
-/// `MPI_Win_flush_local`.
-#[inline]
-pub fn win_flush_local(rank: c_int, win: Win) -> Result<()> {
-    let rank = target(rank)?;
-    Ok(peek(win)?.epochs().flush_local(rank)?)
-}
-
-/// `MPI_Win_flush_local_all`.
-pub fn win_flush_local_all(win: Win) -> Result<()> {
-    Ok(peek(win)?.epochs().flush_local_all()?)
+forwarded! {
+    win_unlock "MPI_Win_unlock": unlock(rank);
+    win_unlock_all "MPI_Win_unlock_all": unlock_all();
+    win_flush "MPI_Win_flush": flush(rank);
+    win_flush_all "MPI_Win_flush_all": flush_all();
+    win_flush_local "MPI_Win_flush_local": flush_local(rank);
+    win_flush_local_all "MPI_Win_flush_local_all": flush_local_all();
 }
 
 /// `MPI_Win_sync`.

@@ -140,9 +140,7 @@ impl<T: Element> Explicit<'_, T> {
     pub fn update(&self, update: Update<'_>) -> Result<Requested> {
         let Update { target, displacement, op, operands, result, layout, requested } = update;
         match result {
-            Some(result) if requested => {
-                self.access.rget_accumulate_foreign(target, displacement, op, operands, layout, result)
-            }
+            Some(result) if requested => self.access.rget_accumulate_foreign(update, result),
             result => {
                 let fetch = result.map(|(memory, layout)| (memory.bytes_mut(), layout));
                 self.access.accumulate_as(target, displacement, op, operands, layout, fetch).map(|()| None)

@@ -4,6 +4,7 @@ use transom_transport::{Basic, Swappable};
 use zerocopy::IntoBytes;
 
 use super::Explicit;
+use crate::epoch::typed::method;
 use crate::operation::{Accumulate, Completion};
 use crate::{Element, Operation, Result};
 
@@ -26,61 +27,37 @@ impl<T: Element> Explicit<'_, T> {
 }
 
 impl<T: Element + Basic> Explicit<'_, T> {
-    /// `MPI_Accumulate`.
-    ///
-    /// # Errors
-    /// As [`Explicit::put`].
-    pub fn accumulate<O: Operation<T>>(
-        &self,
-        target: usize,
-        displacement: usize,
-        _op: O,
-        data: &[T],
-    ) -> Result<()> {
-        if let [one] = data {
-            return self.access.accumulate_one(target, displacement, O::OP, *one);
-        }
-        let what = Accumulate { op: O::OP, ty: T::TYPE, operands: data.as_bytes() };
-        self.access.accumulate(target, displacement, what, None)
+    method! {
+        /// `MPI_Accumulate`.
+        ///
+        /// # Errors
+        /// As [`Explicit::put`].
+        accumulate
     }
 
-    /// `MPI_Get_accumulate`.
-    ///
-    /// # Errors
-    /// As [`Explicit::accumulate`]; lengths differ.
-    pub fn get_accumulate<O: Operation<T>>(
-        &self,
-        target: usize,
-        displacement: usize,
-        _op: O,
-        data: &[T],
-        result: &mut [T],
-    ) -> Result<()> {
-        let what = Accumulate { op: O::OP, ty: T::TYPE, operands: data.as_bytes() };
-        self.access.accumulate(target, displacement, what, Some(result.as_mut_bytes()))
+    method! {
+        /// `MPI_Get_accumulate`.
+        ///
+        /// # Errors
+        /// As [`Explicit::accumulate`]; lengths differ.
+        get_accumulate
     }
 
-    /// `MPI_Fetch_and_op`.
-    ///
-    /// # Errors
-    /// As [`Explicit::accumulate`].
-    pub fn fetch_op<O: Operation<T>>(
-        &self,
-        target: usize,
-        displacement: usize,
-        _op: O,
-        value: T,
-    ) -> Result<T> {
-        self.access.fetch_op(target, displacement, O::OP, value)
+    method! {
+        /// `MPI_Fetch_and_op`.
+        ///
+        /// # Errors
+        /// As [`Explicit::accumulate`].
+        fetch_op
     }
 }
 
 impl<T: Element + Swappable> Explicit<'_, T> {
-    /// `MPI_Compare_and_swap`.
-    ///
-    /// # Errors
-    /// As [`Explicit::accumulate`].
-    pub fn compare_and_swap(&self, target: usize, displacement: usize, compare: T, value: T) -> Result<T> {
-        self.access.compare_swap(target, displacement, compare, value)
+    method! {
+        /// `MPI_Compare_and_swap`.
+        ///
+        /// # Errors
+        /// As [`Explicit::accumulate`].
+        compare_and_swap
     }
 }

@@ -4,8 +4,9 @@ use transom_transport::{Basic, ReduceOp, Swappable};
 use zerocopy::IntoBytes;
 
 use super::Epoch;
-use crate::memory::{OriginBuffer, ResultBuffer};
-use crate::operation::{Completion, Description, Layout};
+use crate::epoch::typed::method;
+use crate::memory::OriginBuffer;
+use crate::operation::{Completion, Layout};
 use crate::{Element, Operation, Result};
 
 impl<'env, T: Element> Epoch<'_, 'env, T> {
@@ -40,8 +41,7 @@ impl<'env, T: Element> Epoch<'_, 'env, T> {
         from: Layout<'_>,
         to: Layout<'_>,
     ) -> Result<()> {
-        let description = Description::put(target, displacement, OriginBuffer::of_scope(data.as_bytes()));
-        self.access.transfer(description, (from, to), Completion::Flush)
+        self.access.put_as(target, displacement, OriginBuffer::of_scope(data.as_bytes()), (from, to))
     }
 
     /// Gets what lies as `from` says at the target to where `to` says in `data` (`MPI_Get`, §12.3.2). It is there when the
@@ -57,77 +57,43 @@ impl<'env, T: Element> Epoch<'_, 'env, T> {
         to: Layout<'_>,
         from: Layout<'_>,
     ) -> Result<()> {
-        let result = ResultBuffer::of_scope(data.as_mut_bytes());
-        let description = Description::get(target, displacement, result);
-        self.access.transfer(description, (to, from), Completion::Flush)
+        self.access.get_as(target, displacement, data.as_mut_bytes(), (to, from), Completion::Flush)
     }
 
-    /// Accumulates what lies as `from` says in `data` to where `to` says at the target (`MPI_Accumulate`, §12.3.4). Both
-    /// sides consist of the same predefined type. `data` is read by the call.
-    ///
-    /// # Errors
-    /// As [`Epoch::put_as`]; an operation that is not defined on the type ([`crate::Class::Op`]).
-    pub fn accumulate_as<E: Element>(
-        &self,
-        target: usize,
-        displacement: usize,
-        op: ReduceOp,
-        data: &[E],
-        from: Layout<'_>,
-        to: Layout<'_>,
-    ) -> Result<()> {
-        self.access.accumulate_as(target, displacement, op, (data.as_bytes(), from), to, None)
+    method! {
+        /// Accumulates what lies as `from` says in `data` to where `to` says at the target (`MPI_Accumulate`, §12.3.4). Both
+        /// sides consist of the same predefined type. `data` is read by the call.
+        ///
+        /// # Errors
+        /// As [`Epoch::put_as`]; an operation that is not defined on the type ([`crate::Class::Op`]).
+        accumulate_as
     }
 
-    /// As [`Epoch::accumulate_as`], and fetches what was there to where `fetch` says in `result`
-    /// (`MPI_Get_accumulate`, §12.3.4). With [`ReduceOp::NoOp`], `data` and `from` mean nothing. Complete when the call
-    /// returns.
-    ///
-    /// # Errors
-    /// As [`Epoch::accumulate_as`].
-    #[expect(clippy::too_many_arguments, reason = "the standard's, but for the window")]
-    pub fn get_accumulate_as<E: Element>(
-        &self,
-        target: usize,
-        displacement: usize,
-        op: ReduceOp,
-        data: &[E],
-        from: Layout<'_>,
-        result: &mut [E],
-        fetch: Layout<'_>,
-        to: Layout<'_>,
-    ) -> Result<()> {
-        let (data, result) = (data.as_bytes(), result.as_mut_bytes());
-        self.access.accumulate_as(target, displacement, op, (data, from), to, Some((result, fetch)))
+    method! {
+        /// As [`Epoch::accumulate_as`], and fetches what was there to where `fetch` says in `result`
+        /// (`MPI_Get_accumulate`, §12.3.4). With [`ReduceOp::NoOp`], `data` and `from` mean nothing. Complete when the call
+        /// returns.
+        ///
+        /// # Errors
+        /// As [`Epoch::accumulate_as`].
+        get_accumulate_as
     }
 
-    /// [`Epoch::fetch_op`] on an element of any predefined type.
-    ///
-    /// # Errors
-    /// As [`Epoch::fetch_op`].
-    #[inline]
-    pub fn fetch_op_of<B: Basic, O: Operation<B>>(
-        &self,
-        target: usize,
-        displacement: usize,
-        _op: O,
-        value: B,
-    ) -> Result<B> {
-        self.access.fetch_op(target, displacement, O::OP, value)
+    method! {
+        /// [`Epoch::fetch_op`] on an element of any predefined type.
+        ///
+        /// # Errors
+        /// As [`Epoch::fetch_op`].
+        #[inline]
+        fetch_op_of
     }
 
-    /// [`Epoch::compare_and_swap`] on an element of any predefined type that it is defined for.
-    ///
-    /// # Errors
-    /// As [`Epoch::compare_and_swap`].
-    #[inline]
-    pub fn compare_and_swap_of<B: Swappable>(
-        &self,
-        target: usize,
-        displacement: usize,
-        compare: B,
-        value: B,
-    ) -> Result<B> {
-        self.access.compare_swap(target, displacement, compare, value)
+    method! {
+        /// [`Epoch::compare_and_swap`] on an element of any predefined type that it is defined for.
+        ///
+        /// # Errors
+        /// As [`Epoch::compare_and_swap`].
+        #[inline]
+        compare_and_swap_of
     }
 }

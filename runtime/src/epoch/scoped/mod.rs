@@ -11,6 +11,7 @@ use transom_transport::{Basic, ReduceOp, Swappable};
 use zerocopy::IntoBytes;
 
 use super::access::Access;
+use crate::epoch::typed::method;
 use crate::operation::{Accumulate, Completion, Description};
 use crate::{Element, Operation, Replace, Result, Sum};
 
@@ -158,62 +159,38 @@ impl<'env, T: Element> Epoch<'_, 'env, T> {
 }
 
 impl<T: Element + Basic> Epoch<'_, '_, T> {
-    /// `target = target op data`, atomically for each element (`MPI_Accumulate`, §12.3.4). `data` is read by the call.
-    ///
-    /// ```compile_fail,E0277
-    /// # fn f(epoch: &transom::Epoch<'_, '_, f64>) -> transom::Result<()> {
-    /// epoch.accumulate(0, 0, transom::Bxor, &[1.0]) // no bitwise operations on floating types
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// As [`Epoch::put`].
-    #[inline]
-    pub fn accumulate<O: Operation<T>>(
-        &self,
-        target: usize,
-        displacement: usize,
-        _op: O,
-        data: &[T],
-    ) -> Result<()> {
-        if let [one] = data {
-            return self.access.accumulate_one(target, displacement, O::OP, *one);
-        }
-        let what = Accumulate { op: O::OP, ty: T::TYPE, operands: data.as_bytes() };
-        self.access.accumulate(target, displacement, what, None)
+    method! {
+        /// `target = target op data`, atomically for each element (`MPI_Accumulate`, §12.3.4). `data` is read by the call.
+        ///
+        /// ```compile_fail,E0277
+        /// # fn f(epoch: &transom::Epoch<'_, '_, f64>) -> transom::Result<()> {
+        /// epoch.accumulate(0, 0, transom::Bxor, &[1.0]) // no bitwise operations on floating types
+        /// # }
+        /// ```
+        ///
+        /// # Errors
+        /// As [`Epoch::put`].
+        #[inline]
+        accumulate
     }
 
-    /// As [`Epoch::accumulate`], and fetches to `result` what was there (`MPI_Get_accumulate`, §12.3.4). Complete when
-    /// the call returns.
-    ///
-    /// # Errors
-    /// As [`Epoch::accumulate`]; lengths differ.
-    pub fn get_accumulate<O: Operation<T>>(
-        &self,
-        target: usize,
-        displacement: usize,
-        _op: O,
-        data: &[T],
-        result: &mut [T],
-    ) -> Result<()> {
-        let what = Accumulate { op: O::OP, ty: T::TYPE, operands: data.as_bytes() };
-        self.access.accumulate(target, displacement, what, Some(result.as_mut_bytes()))
+    method! {
+        /// As [`Epoch::accumulate`], and fetches to `result` what was there (`MPI_Get_accumulate`, §12.3.4). Complete when
+        /// the call returns.
+        ///
+        /// # Errors
+        /// As [`Epoch::accumulate`]; lengths differ.
+        get_accumulate
     }
 
-    /// One element: `target = target op value`, returns what was there (`MPI_Fetch_and_op`, §12.3.4). Complete when the
-    /// call returns. Zero from the null rank.
-    ///
-    /// # Errors
-    /// As [`Epoch::accumulate`].
-    #[inline]
-    pub fn fetch_op<O: Operation<T>>(
-        &self,
-        target: usize,
-        displacement: usize,
-        _op: O,
-        value: T,
-    ) -> Result<T> {
-        self.access.fetch_op(target, displacement, O::OP, value)
+    method! {
+        /// One element: `target = target op value`, returns what was there (`MPI_Fetch_and_op`, §12.3.4). Complete when the
+        /// call returns. Zero from the null rank.
+        ///
+        /// # Errors
+        /// As [`Epoch::accumulate`].
+        #[inline]
+        fetch_op
     }
 
     /// [`Epoch::fetch_op`] with [`Sum`].
@@ -248,13 +225,13 @@ impl<T: Element + Basic> Epoch<'_, '_, T> {
 }
 
 impl<T: Element + Swappable> Epoch<'_, '_, T> {
-    /// Stores `value` if the element is `compare`; returns what was there (`MPI_Compare_and_swap`, §12.3.4). Complete
-    /// when the call returns. Zero from the null rank.
-    ///
-    /// # Errors
-    /// As [`Epoch::accumulate`].
-    #[inline]
-    pub fn compare_and_swap(&self, target: usize, displacement: usize, compare: T, value: T) -> Result<T> {
-        self.access.compare_swap(target, displacement, compare, value)
+    method! {
+        /// Stores `value` if the element is `compare`; returns what was there (`MPI_Compare_and_swap`, §12.3.4). Complete
+        /// when the call returns. Zero from the null rank.
+        ///
+        /// # Errors
+        /// As [`Epoch::accumulate`].
+        #[inline]
+        compare_and_swap
     }
 }

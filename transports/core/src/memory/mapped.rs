@@ -292,8 +292,7 @@ impl Memory {
         &self,
         sections: &Sections,
         displacement: usize,
-        compare: T,
-        value: T,
+        (compare, value): (T, T),
     ) -> Option<T> {
         let at = self.at(displacement, size_of::<T>())?;
         let _inside = self.enter(sections)?;
@@ -367,7 +366,7 @@ impl Memory {
             ($word:ty) => {{
                 let (Ok(compare), Ok(value)) = (compare.try_into(), value.try_into()) else { return false };
                 let (compare, value) = (<$word>::from_ne_bytes(compare), <$word>::from_ne_bytes(value));
-                match self.compare_swap_one(sections, displacement, compare, value) {
+                match self.compare_swap_one(sections, displacement, (compare, value)) {
                     Some(was) => keep(was.to_ne_bytes(), Some(old)),
                     None => false,
                 }

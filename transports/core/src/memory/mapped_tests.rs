@@ -47,7 +47,7 @@ fn what_is_outside_is_refused() {
         assert!(!part.at_hand().put(displacement, &[1]));
         assert!(!part.at_hand().get(displacement, &mut [1]));
         assert!(part.at_hand().update_one(&part.sections, displacement, ReduceOp::Sum, 1u8).is_none());
-        assert!(part.at_hand().compare_swap_one(&part.sections, displacement, 0u8, 1).is_none());
+        assert!(part.at_hand().compare_swap_one(&part.sections, displacement, (0u8, 1)).is_none());
     }
     assert!(
         !part.at_hand().put(31, &[1; 9]) && !part.at_hand().put(32, &[]) && !part.at_hand().get(0, &mut [])

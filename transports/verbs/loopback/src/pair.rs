@@ -155,21 +155,12 @@ pub(crate) unsafe extern "C" fn post_send(
         // SAFETY: the caller's promise.
         let (opcode, byte_len) = unsafe { carry_out(pair, wanted) };
         if wanted.send_flags & sys::IBV_SEND_SIGNALED != 0 {
-            let completion = sys::ibv_wc {
-                wr_id: wanted.wr_id,
-                status: sys::IBV_WC_SUCCESS,
-                opcode,
-                vendor_err: 0,
-                byte_len,
-                __bindgen_anon_1: sys::ibv_wc_immediate { imm_data: 0 },
-                qp_num: pair.base.qp_num,
-                src_qp: 0,
-                wc_flags: 0,
-                pkey_index: 0,
-                slid: 0,
-                sl: 0,
-                dlid_path_bits: 0,
-            };
+            // SAFETY: numbers only, for which zero is valid.
+            let mut completion: sys::ibv_wc = unsafe { std::mem::zeroed() };
+            completion.wr_id = wanted.wr_id;
+            completion.opcode = opcode;
+            completion.byte_len = byte_len;
+            completion.qp_num = pair.base.qp_num;
             // SAFETY: a completion queue goes after its queue pairs (ibv_create_qp(3)).
             unsafe { &*pair.base.send_cq.cast::<Queue>() }.push(completion, false);
         }
