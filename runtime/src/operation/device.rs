@@ -340,7 +340,7 @@ impl Words<'_> {
     ) -> Result<Posted> {
         match self.device.atomic(self.remote, offset, atomic, context) {
             Ok(Posted::Pending) => Ok(Posted::Pending),
-            posted => self.issue_otherwise(core, place, offset, atomic, context, posted),
+            posted => self.issue_otherwise(core, place, (offset, atomic, context), posted),
         }
     }
 
@@ -350,9 +350,7 @@ impl Words<'_> {
         &self,
         core: &Core,
         place: &Place<'_>,
-        offset: usize,
-        atomic: NativeAtomic,
-        context: u64,
+        (offset, atomic, context): (usize, NativeAtomic, u64),
         first: TransportResult<Posted>,
     ) -> Result<Posted> {
         let engine = &core.member.engine;

@@ -124,7 +124,7 @@ impl Core {
     ) -> Result<usize> {
         match displacement.checked_mul(peer.unit) {
             Some(offset) if offset <= peer.bytes && bytes <= peer.bytes - offset => Ok(offset),
-            _ => Err(self.out_of_range(operation, target, peer, displacement, bytes)),
+            _ => Err(self.out_of_range(operation, (target, peer), displacement, bytes)),
         }
     }
 
@@ -133,8 +133,7 @@ impl Core {
     pub fn locate_span(
         &self,
         operation: &'static str,
-        target: usize,
-        peer: &Peer,
+        (target, peer): (usize, &Peer),
         displacement: usize,
         (low, high): (i64, i64),
     ) -> Result<usize> {
@@ -143,7 +142,7 @@ impl Core {
         match start.and_then(|start| usize::try_from(start).ok()) {
             Some(start) if self.flavour == Flavour::Dynamic => Ok(start),
             Some(start) if start <= peer.bytes && bytes <= peer.bytes - start => Ok(start),
-            _ => Err(self.out_of_range(operation, target, peer, displacement, bytes)),
+            _ => Err(self.out_of_range(operation, (target, peer), displacement, bytes)),
         }
     }
 
@@ -151,8 +150,7 @@ impl Core {
     fn out_of_range(
         &self,
         operation: &'static str,
-        target: usize,
-        peer: &Peer,
+        (target, peer): (usize, &Peer),
         displacement: usize,
         bytes: usize,
     ) -> Error {

@@ -132,7 +132,7 @@ impl Core {
         displacement: usize,
         (low, high): (i64, i64),
     ) -> Result<(Reach<'a>, usize)> {
-        let start = self.locate_span(operation, target, peer, displacement, (low, high))?;
+        let start = self.locate_span(operation, (target, peer), displacement, (low, high))?;
         if let Some(regions) = self.exposure.regions() {
             let bytes = usize::try_from(high.saturating_sub(low)).unwrap_or(usize::MAX);
             return self.reach_attached(regions, operation, target, peer, start, bytes);

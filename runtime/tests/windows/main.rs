@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
+const RANKS: [usize; 5] = [1, 2, 3, 4, 7];
+
 mod attributes;
 mod dynamic;
 #[path = "../common/each.rs"]
@@ -11,8 +13,6 @@ mod shared;
 #[macro_use]
 #[path = "../common/tests.rs"]
 mod tests;
-
-const RANKS: [usize; 5] = [1, 2, 3, 4, 7];
 
 tests! {
     RANKS => dynamic: regions_on_one_page = dynamic_regions_on_one_page;
