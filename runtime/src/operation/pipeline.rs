@@ -50,7 +50,8 @@ fn check(core: &Core, operation: &Description<'_>) -> Result<()> {
         }
         (Action::Accumulate { what, fetched }, _) => {
             let Accumulate { op, ty, operands } = *what;
-            if !reduce_valid(op, ty) {
+            // Nothing can be of no type.
+            if !operands.is_empty() && !reduce_valid(op, ty) {
                 let message = format!("{op:?} is not defined on {ty:?} (MPI-4.1 §6.9.2)");
                 return Err(core.error(Class::Op, name, message));
             }

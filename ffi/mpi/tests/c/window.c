@@ -18,6 +18,14 @@ static void operations(MPI_Win win, long *base) {
     OK(MPI_Win_flush(0, win));
     CHECK(old >= 0 && old < size_);
     OK(MPI_Accumulate(&one, 1, MPI_LONG, 0, 3, 1, MPI_LONG, MPI_SUM, win));
+    /* Datatypes without elements: nothing is done, whatever the operation. */
+    MPI_Datatype nothing;
+    OK(MPI_Type_contiguous(0, MPI_INT, &nothing));
+    OK(MPI_Type_commit(&nothing));
+    OK(MPI_Accumulate(&one, 1, nothing, 0, 3, 1, nothing, MPI_SUM, win));
+    OK(MPI_Accumulate(&one, 0, MPI_INT, 0, 3, 1, nothing, MPI_SUM, win));
+    OK(MPI_Get_accumulate(&one, 1, nothing, &one, 1, nothing, 0, 3, 1, nothing, MPI_SUM, win));
+    OK(MPI_Type_free(&nothing));
     OK(MPI_Win_flush_all(win));
     OK(MPI_Barrier(MPI_COMM_WORLD));
     OK(MPI_Get_accumulate(NULL, 0, MPI_LONG, got, 1, MPI_LONG, 0, 3, 1, MPI_LONG, MPI_NO_OP, win));
