@@ -138,7 +138,7 @@ impl Figure {
             Operation::Get(WORD) | Operation::Puts { bytes: WORD, .. } => Limit::Store,
             Operation::FetchAdd | Operation::CompareSwap | Operation::Accumulate(WORD) => Limit::AtomicAdd,
             Operation::LockPut => Limit::TwoAtomicAdds,
-            Operation::FencePut => Limit::Line,
+            Operation::FencePut => Limit::CacheLine,
             Operation::Accumulate(bytes) => Limit::AddLoop(bytes),
             Operation::Put(bytes) | Operation::Puts { bytes, .. } => Limit::Copy(bytes),
             Operation::Get(bytes) => Limit::CopyBack(bytes),
@@ -153,7 +153,7 @@ impl Figure {
             Operation::FetchAdd
             | Operation::CompareSwap
             | Operation::Accumulate(WORD)
-            | Operation::FencePut => Limit::Line,
+            | Operation::FencePut => Limit::CacheLine,
             Operation::Accumulate(bytes) => Limit::AddLoop(bytes),
         }
     }

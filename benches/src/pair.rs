@@ -10,7 +10,7 @@ use crate::limit::{Limit, Limits};
 use crate::operation::{Operation, Windows};
 
 /// How long the target computes at most.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// What rank 1 does meanwhile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,8 +100,8 @@ impl<'j> Pair<'j> {
     fn compute(&self) -> anyhow::Result<()> {
         let start = Instant::now();
         while self.end.local().get(0)? != self.round {
-            if start.elapsed() > PATIENCE {
-                bail!("rank 0's put has not come in {PATIENCE:?}: no passive progress");
+            if start.elapsed() > TIMEOUT {
+                bail!("rank 0's put has not come in {TIMEOUT:?}: no passive progress");
             }
         }
         Ok(())

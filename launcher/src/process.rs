@@ -29,7 +29,8 @@ pub fn signal_name(number: i32) -> String {
     }
 }
 
-/// Buries children that nobody waits for by name, and says which: a subreaper inherits strangers.
+/// Reaps children that are not waited for one by one, and returns which: a subreaper inherits processes that it did not
+/// start.
 pub fn reap_any() -> Vec<(Pid, Status)> {
     let mut ended = Vec::new();
     loop {

@@ -28,9 +28,9 @@ pub enum Class {
     Count,
     /// `MPI_ERR_WIN`: a window that cannot be used so.
     Window,
-    /// `MPI_ERR_BASE`: memory that is not this window's. For doors to other languages: types rule it out here.
+    /// `MPI_ERR_BASE`: memory that is not this window's. For language bindings: types rule it out here.
     Base,
-    /// `MPI_ERR_LOCKTYPE`: no type of lock. For doors to other languages: types rule it out here.
+    /// `MPI_ERR_LOCKTYPE`: no type of lock. For language bindings: types rule it out here.
     LockType,
     /// `MPI_ERR_ASSERT`: an assertion that does not hold, or not here.
     Assert,

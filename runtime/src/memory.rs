@@ -14,20 +14,21 @@ use zerocopy::{FromBytes, IntoBytes};
 
 use crate::engine::Routes;
 
-/// Memory that somebody else keeps, who has promised so: for doors to other languages, whose buffers and windows nobody
-/// borrows.
+/// A raw buffer: memory that the caller has promised to keep valid. For language bindings, whose buffers and windows are
+/// not borrowed.
 #[derive(Debug, Clone, Copy)]
-pub struct Foreign {
+pub struct RawBuffer {
     start: *mut u8,
     len: usize,
 }
 
-// SAFETY: an address and a length; who gives them to an operation has made the promise of `new`, for any thread.
-unsafe impl Send for Foreign {}
+// SAFETY: an address and a length; the caller that gives them to an operation has made the promise of `new`, for any
+// thread.
+unsafe impl Send for RawBuffer {}
 // SAFETY: as above.
-unsafe impl Sync for Foreign {}
+unsafe impl Sync for RawBuffer {}
 
-impl Foreign {
+impl RawBuffer {
     /// `len` bytes from `start` on.
     ///
     /// # Safety
@@ -38,11 +39,11 @@ impl Foreign {
         Self { start, len: if start.is_null() { 0 } else { len } }
     }
 
-    /// [`Foreign::new`] of an address that is not null, and of a length that need not be of a buffer: the short cut alone finds
+    /// [`RawBuffer::new`] of an address that is not null, and of a length that need not be of a buffer: the short cut alone finds
     /// out whether it can be.
     ///
     /// # Safety
-    /// As of [`Foreign::new`], if the length is no more than an address space holds.
+    /// As of [`RawBuffer::new`], if the length is no more than an address space holds.
     #[inline(always)]
     pub unsafe fn unchecked(start: *mut u8, len: usize) -> Self {
         Self { start, len }
@@ -175,9 +176,8 @@ impl<T> Drop for ExposedVec<T> {
     }
 }
 
-/// Bytes that a peer may get while the caller waits, or keeps them, until it says that it has: a span to be registered, and
-/// to be put into by nobody.
-pub(crate) fn lend(bytes: &[u8]) -> Span {
+/// Bytes that a peer may get while the caller waits, or keeps them: a span to be registered for reading only.
+pub(crate) fn expose_read_only(bytes: &[u8]) -> Span {
     // SAFETY: valid for the borrow, during which the caller waits, or for as long as it keeps the bytes with the region. If the wait fails, the registration ends first; a
     // peer on this node that reads later reads what is there, through the kernel, and writes nothing.
     unsafe { Span::from_raw(bytes.as_ptr().cast_mut(), bytes.len()) }
@@ -291,7 +291,7 @@ pub(crate) fn get_list(
 /// A buffer that an operation owns until it is complete.
 #[derive(Debug, Clone)]
 #[expect(dead_code, reason = "what is in it is dropped with it, and not read")]
-pub(crate) enum Keep {
+pub(crate) enum BufferOwner {
     /// A copy.
     Bytes(Arc<[u8]>),
     /// The user's vector ([`ExposedVec`]).
@@ -321,7 +321,7 @@ pub(crate) struct VectorBytes {
 
 impl<'a> OriginBuffer<'a> {
     /// Bytes borrowed for longer than the scope of the epoch that they are put in.
-    pub fn of_scope(bytes: &'a [u8]) -> Self {
+    pub fn borrowed(bytes: &'a [u8]) -> Self {
         Self::Scope(bytes)
     }
 
@@ -360,11 +360,11 @@ impl<'a> OriginBuffer<'a> {
 
     /// What the operation must keep until it is complete.
     #[inline]
-    pub fn keep(&self) -> Option<Keep> {
+    pub fn owner(&self) -> Option<BufferOwner> {
         match self {
             Self::Scope(_) | Self::Copied(_) => None,
-            Self::Owned(bytes) => Some(Keep::Bytes(bytes.clone())),
-            Self::Vector(bytes) => Some(Keep::Vector(bytes.vector.clone())),
+            Self::Owned(bytes) => Some(BufferOwner::Bytes(bytes.clone())),
+            Self::Vector(bytes) => Some(BufferOwner::Vector(bytes.vector.clone())),
         }
     }
 }
@@ -382,13 +382,13 @@ pub(crate) struct ResultBuffer<'a> {
 impl<'a> ResultBuffer<'a> {
     /// Bytes borrowed exclusively for longer than the scope of the epoch that they are got in, or until the caller has
     /// awaited the get.
-    pub fn of_scope(bytes: &'a mut [u8]) -> Self {
+    pub fn borrowed(bytes: &'a mut [u8]) -> Self {
         Self { start: bytes.as_mut_ptr(), len: bytes.len(), vector: None, _bytes: std::marker::PhantomData }
     }
 
     /// What the operation must keep until it is complete.
-    pub fn keep(&self) -> Option<Keep> {
-        self.vector.clone().map(Keep::Vector)
+    pub fn owner(&self) -> Option<BufferOwner> {
+        self.vector.clone().map(BufferOwner::Vector)
     }
 
     /// Whether the operation owns the buffer.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use transom_verbs::{Connect, Limits};
 
-use crate::explain::Wanted as Explain;
-use crate::window::Wanted;
+use crate::explain::ExplainSetting as Explain;
+use crate::window::AtomicsHint;
 use crate::{Class, Error, Result};
 
 /// One line of the table of settings.
@@ -165,7 +165,7 @@ pub(crate) struct Settings {
     pub explain: Explain,
     pub fault: Option<Fault>,
     /// What windows want that do not say so.
-    pub atomics: Wanted,
+    pub atomics: AtomicsHint,
     pub flush: Flush,
 }
 
@@ -203,8 +203,8 @@ impl Settings {
             explain: Explain::parse(get("TRANSOM_EXPLAIN")?.as_deref()),
             fault: fault(get("TRANSOM_FAULT")?)?,
             atomics: match get("TRANSOM_ATOMICS")? {
-                None => Wanted::Auto,
-                Some(name) => Wanted::named(name.trim()).ok_or_else(|| {
+                None => AtomicsHint::Auto,
+                Some(name) => AtomicsHint::named(name.trim()).ok_or_else(|| {
                     invalid("TRANSOM_ATOMICS", format!("is {name:?}, not auto, cpu or nic"))
                 })?,
             },

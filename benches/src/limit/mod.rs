@@ -1,7 +1,7 @@
 //! Limits: what the same two processes do without a runtime in between.
 
 mod attach;
-mod line;
+mod cache_line;
 pub mod memory;
 mod tcp;
 mod verbs;
@@ -13,7 +13,7 @@ use transom::Job;
 
 use crate::Options;
 use attach::Attach;
-use line::Line;
+use cache_line::CacheLine;
 use memory::Memory;
 pub use tcp::Exchange;
 use tcp::Tcp;
@@ -42,7 +42,7 @@ pub enum Limit {
     /// `process_vm_readv` of so many bytes.
     AttachRead(usize),
     /// A cache line that goes to the other rank's core and back.
-    Line,
+    CacheLine,
     /// Messages to the other rank, and its answer, over raw TCP.
     Tcp(Exchange),
     /// Requests to the other rank's RDMA device.
@@ -61,7 +61,7 @@ impl Limit {
             Self::AddLoop(_) => "plain f64 loop".into(),
             Self::AttachWrite(_) => "process_vm_writev".into(),
             Self::AttachRead(_) => "process_vm_readv".into(),
-            Self::Line => "cache line there and back".into(),
+            Self::CacheLine => "cache line there and back".into(),
             Self::Tcp(exchange) => exchange.name(),
             Self::Verbs(requests) => requests.name(),
         }
@@ -74,7 +74,7 @@ pub struct Limits {
     origin: bool,
     memory: Memory,
     attach: Attach,
-    line: Line,
+    cache_line: CacheLine,
     tcp: Tcp,
     /// Where the ranks reach each other by RDMA.
     device: Option<Device>,
@@ -90,7 +90,7 @@ impl Limits {
             origin: job.rank() == 0,
             memory: Memory::new(bytes)?,
             attach: Attach::new(job, bytes)?,
-            line: Line::new(job)?,
+            cache_line: CacheLine::new(job)?,
             tcp: Tcp::connect(job, options.address)?,
             device: Device::connect(job, bytes)?,
         })
@@ -102,7 +102,7 @@ impl Limits {
     /// A system call or a request failed.
     pub fn sample(&mut self, limit: Limit, count: u64) -> anyhow::Result<Duration> {
         match limit {
-            Limit::Line => self.line.sample(self.origin, count),
+            Limit::CacheLine => self.cache_line.sample(self.origin, count),
             Limit::Tcp(exchange) => self.tcp.sample(self.origin, exchange, count),
             _ if !self.origin => Ok(Duration::ZERO),
             Limit::AttachWrite(bytes) => self.attach.write(bytes, count),
@@ -120,6 +120,6 @@ impl Limits {
     /// # Errors
     /// As [`transom::Window::free`].
     pub fn free(self) -> transom::Result<()> {
-        self.line.free()
+        self.cache_line.free()
     }
 }

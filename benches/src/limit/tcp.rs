@@ -9,8 +9,8 @@ use anyhow::{Context, bail};
 use transom::Job;
 
 /// How long a side waits for the other.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// Polls between two looks at the clock; then the core is offered to somebody else, who may be the other rank.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Polls between two looks at the clock; then the core is yielded, maybe to the other rank.
 const POLLS: u32 = 100;
 
 /// What one operation sends there and back.
@@ -126,7 +126,7 @@ fn spin(mut step: impl FnMut() -> std::io::Result<bool>) -> anyhow::Result<()> {
         }
         if polls == POLLS {
             polls = 0;
-            if since.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
+            if since.get_or_insert_with(Instant::now).elapsed() > TIMEOUT {
                 bail!("the other rank does not answer on the raw TCP connection");
             }
             std::thread::yield_now();

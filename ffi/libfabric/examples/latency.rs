@@ -43,7 +43,7 @@ const QUIT: u64 = u64::MAX;
 const LEAVE: u64 = u64::MAX - 1;
 const ABSENCE: Duration = Duration::from_secs(8);
 /// An operation that takes longer than this is reported as stalled.
-const PATIENCE: Duration = Duration::from_secs(3);
+const TIMEOUT: Duration = Duration::from_secs(3);
 
 fn main() -> Outcome<()> {
     let settings = Settings::parse(env::args().skip(1))?;
@@ -284,7 +284,7 @@ impl Side {
         let start = Instant::now();
         while operation()? == Posted::Again {
             self.queue.read(&mut [])?;
-            if start.elapsed() > PATIENCE {
+            if start.elapsed() > TIMEOUT {
                 return Err("not taken".into());
             }
         }
@@ -294,7 +294,7 @@ impl Side {
     fn wait(&self) -> Outcome<()> {
         let start = Instant::now();
         while self.completion()?.is_none() {
-            if start.elapsed() > PATIENCE {
+            if start.elapsed() > TIMEOUT {
                 return Err("stalled".into());
             }
         }

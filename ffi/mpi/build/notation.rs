@@ -160,9 +160,9 @@ impl Type {
                 let constant = matches!(self.shape, Shape::ConstPointer | Shape::Input);
                 let place = if constant { format!("{name}.cast_mut()") } else { name.into() };
                 match self.pair() {
-                    true if int => format!("Counts::Int(Place::new({place}))"),
-                    true => format!("Counts::Long(Place::new({place}.cast()))"),
-                    false => format!("Place::new({place})"),
+                    true if int => format!("Counts::Int(Pointer::new({place}))"),
+                    true => format!("Counts::Long(Pointer::new({place}.cast()))"),
+                    false => format!("Pointer::new({place})"),
                 }
             }
         }

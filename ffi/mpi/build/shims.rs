@@ -39,20 +39,20 @@ pub fn rust(lines: &[Line]) -> String {
 }
 
 /// The object whose error handler is called.
-fn site(function: &Function) -> String {
+fn error_object(function: &Function) -> String {
     let of = |kind: &str| function.arguments.iter().find(|argument| argument.ty.is(kind));
     if let Some(win) = of("win") {
-        format!("Site::Win({})", name(&win.name))
+        format!("ErrorObject::Win({})", name(&win.name))
     } else if let Some(comm) = of("comm") {
-        format!("Site::Comm({})", name(&comm.name))
+        format!("ErrorObject::Comm({})", name(&comm.name))
     } else if let Some(session) = of("session") {
-        format!("Site::Session({})", name(&session.name))
+        format!("ErrorObject::Session({})", name(&session.name))
     } else if function.name.starts_with("T_") {
-        "Site::Tool".into()
+        "ErrorObject::Tool".into()
     } else if of("file").is_some() || function.name.starts_with("File_") {
-        "Site::File".into()
+        "ErrorObject::File".into()
     } else {
-        "Site::None".into()
+        "ErrorObject::None".into()
     }
 }
 
@@ -120,14 +120,16 @@ fn export(text: &mut String, function: &Function, large: bool) {
     let passed = passed(function, large);
     let returns = function.returns.as_ref().map_or("c_int".into(), |ty| ty.rust(false));
     let own = function.name.to_lowercase();
-    let site = site(function);
+    let error_object = error_object(function);
     let body = match function.state {
         State::Missing if function.returns.is_some() => "Default::default()".into(),
-        State::Missing => format!("call(\"MPI_{full}\", When::Always, {site}, unsupported)"),
+        State::Missing => format!("call(\"MPI_{full}\", When::Always, {error_object}, unsupported)"),
         State::Value => format!("unsafe {{ calls::{own}({passed}) }}"),
         State::Initialised | State::Always => {
             let when = if function.state == State::Always { "Always" } else { "Initialised" };
-            format!("call(\"MPI_{full}\", When::{when}, {site}, || unsafe {{ calls::{own}({passed}) }})")
+            format!(
+                "call(\"MPI_{full}\", When::{when}, {error_object}, || unsafe {{ calls::{own}({passed}) }})"
+            )
         }
     };
     let lower = full.to_lowercase();

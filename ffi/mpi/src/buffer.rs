@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use transom::{Foreign, Layout};
+use transom::{Layout, RawBuffer};
 
 use crate::abi::{self, Datatype, ERR_BUFFER, ERR_COUNT, ERR_TRUNCATE};
 use crate::failure::{Result, fail};
@@ -31,11 +31,11 @@ pub fn bytes_mut<'a>(address: *mut c_void, len: usize) -> Result<&'a mut [u8]> {
     Ok(if len == 0 { &mut [] } else { unsafe { std::slice::from_raw_parts_mut(address.cast(), len) } })
 }
 
-/// [`foreign`] of an address that is one, and of any length: for the short cut, which finds out whether there can be so many bytes.
+/// [`raw_buffer`] of an address that is one, and of any length: for the short cut, which finds out whether there can be so many bytes.
 #[inline(always)]
-pub fn plain(address: *const c_void, len: usize) -> Option<Foreign> {
-    // SAFETY: as in `foreign`.
-    (address as usize >= LOWEST).then(|| unsafe { Foreign::unchecked(address.cast_mut().cast(), len) })
+pub fn plain(address: *const c_void, len: usize) -> Option<RawBuffer> {
+    // SAFETY: as in `raw_buffer`.
+    (address as usize >= LOWEST).then(|| unsafe { RawBuffer::unchecked(address.cast_mut().cast(), len) })
 }
 
 /// The word at an address that is one.
@@ -54,11 +54,11 @@ pub fn word_place<'a>(address: *mut c_void) -> Option<&'a mut [u8; size_of::<u64
 
 /// Bytes of the program's memory that an operation accesses until it is complete.
 #[inline]
-pub fn foreign(address: *mut c_void, len: usize) -> Result<Foreign> {
+pub fn raw_buffer(address: *mut c_void, len: usize) -> Result<RawBuffer> {
     check(address, len)?;
     // SAFETY: not null; the program keeps the buffer of a one-sided operation until that is complete, and window memory
     // until the window is freed (MPI-4.1 §12.3, §12.2.1).
-    Ok(unsafe { Foreign::new(address.cast(), len) })
+    Ok(unsafe { RawBuffer::new(address.cast(), len) })
 }
 
 #[inline]
@@ -100,14 +100,14 @@ impl Triple {
     }
 
     /// Its layout, where `ty` is its datatype.
-    pub fn shaped(self, ty: &TypeObject) -> Result<Shaped<'_>> {
-        Shaped::new(self.address, count(self.n)?, &ty.datatype)
+    pub fn typed(self, ty: &TypeObject) -> Result<TypedBuffer<'_>> {
+        TypedBuffer::new(self.address, count(self.n)?, &ty.datatype)
     }
 }
 
-/// A buffer whose layout begins with its first byte of data, at or behind the address.
+/// A buffer with its datatype, whose layout begins with its first byte of data, at or behind the address.
 #[derive(Debug)]
-pub struct Shaped<'a> {
+pub struct TypedBuffer<'a> {
     /// The address from which the layout counts.
     pub address: *mut c_void,
     /// Bytes from there to the end of the data.
@@ -116,7 +116,7 @@ pub struct Shaped<'a> {
     pub datatype: Cow<'a, transom::Datatype>,
 }
 
-impl<'a> Shaped<'a> {
+impl<'a> TypedBuffer<'a> {
     /// `count` instances at `address`. Where data lies before the address, or the address is `MPI_BOTTOM`, the layout is
     /// moved to the first byte of data.
     pub fn new(address: *const c_void, count: usize, datatype: &'a transom::Datatype) -> Result<Self> {
@@ -186,8 +186,8 @@ impl Buffer {
         self.count
     }
 
-    /// Bytes of data that it has room for.
-    pub fn room(&self) -> Result<usize> {
+    /// Its capacity: bytes of packed data.
+    pub fn capacity(&self) -> Result<usize> {
         Ok(self.ty.datatype.pack_size(self.count)?)
     }
 
@@ -195,39 +195,39 @@ impl Buffer {
     pub fn pack(&self) -> Result<Vec<u8>> {
         let datatype = &self.ty.datatype;
         if is_plain(datatype) {
-            return Ok(bytes(self.place(), self.room()?)?.to_vec());
+            return Ok(bytes(self.place(), self.capacity()?)?.to_vec());
         }
-        let shaped = Shaped::new(self.place(), self.count, datatype)?;
+        let typed = TypedBuffer::new(self.place(), self.count, datatype)?;
         let mut packed = Vec::new();
-        shaped.datatype.pack(shaped.count, bytes(shaped.address, shaped.len)?, 0, &mut packed)?;
+        typed.datatype.pack(typed.count, bytes(typed.address, typed.len)?, 0, &mut packed)?;
         Ok(packed)
     }
 
-    /// Puts data where the buffer has it; less than it has room for is no error (MPI-4.1 §3.2.4).
+    /// Puts data where the buffer has it; less than its capacity is no error (MPI-4.1 §3.2.4).
     pub fn unpack(&self, data: &[u8]) -> Result<()> {
         let datatype = &self.ty.datatype;
-        if data.len() > self.room()? {
-            let message = format!("{} bytes came, there is room for {}", data.len(), self.room()?);
+        if data.len() > self.capacity()? {
+            let message = format!("{} bytes came, there is room for {}", data.len(), self.capacity()?);
             return fail(ERR_TRUNCATE, message);
         }
         if is_plain(datatype) {
             bytes_mut(self.place(), data.len())?.copy_from_slice(data);
             return Ok(());
         }
-        let shaped = Shaped::new(self.place(), self.count, datatype)?;
-        shaped.datatype.unpack_part(shaped.count, 0, data, bytes_mut(shaped.address, shaped.len)?, 0)?;
+        let typed = TypedBuffer::new(self.place(), self.count, datatype)?;
+        typed.datatype.unpack_part(typed.count, 0, data, bytes_mut(typed.address, typed.len)?, 0)?;
         Ok(())
     }
 
     /// Its bytes, if they are its data, one after the other.
     pub fn plain(&self) -> Result<Option<&[u8]>> {
         let plain = is_plain(&self.ty.datatype);
-        if plain { bytes(self.place(), self.room()?).map(Some) } else { Ok(None) }
+        if plain { bytes(self.place(), self.capacity()?).map(Some) } else { Ok(None) }
     }
 
     /// As [`Buffer::plain`], to be written.
     pub fn plain_mut(&mut self) -> Result<Option<&mut [u8]>> {
         let plain = is_plain(&self.ty.datatype);
-        if plain { bytes_mut(self.place(), self.room()?).map(Some) } else { Ok(None) }
+        if plain { bytes_mut(self.place(), self.capacity()?).map(Some) } else { Ok(None) }
     }
 }

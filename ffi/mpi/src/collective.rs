@@ -1,8 +1,8 @@
 //! Collectives (MPI-4.1 chapter 6): each is a plan made of the arguments, which its three forms carry out: at once, with a
 //! request, or whenever a persistent request is started.
 
-mod across;
 pub mod gathering;
+mod inter;
 pub mod local;
 pub mod neighbours;
 pub mod reducing;
@@ -16,15 +16,15 @@ use crate::abi::{Comm, Datatype, ERR_ROOT, IN_PLACE, Request, Status};
 use crate::buffer::{Buffer, Triple};
 use crate::comm::CommObject;
 use crate::failure::{Result, fail};
-use crate::handlers::Site;
-use crate::place::{Counts, Place};
+use crate::handlers::ErrorObject;
+use crate::pointer::{Counts, Pointer};
 use crate::request::{self, Pending, filled};
 
 /// Which form is carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
-    Now,
-    Later,
+    Blocking,
+    Nonblocking,
 }
 
 /// A collective with its arguments. Gives a request if it is carried out later.
@@ -38,82 +38,83 @@ impl Plan {
 
     /// The blocking form.
     pub fn block(&self) -> Result<()> {
-        (self.0)(How::Now).map(drop)
+        (self.0)(How::Blocking).map(drop)
     }
 
     fn start(&self) -> Result<Pending> {
-        match (self.0)(How::Later)? {
+        match (self.0)(How::Nonblocking)? {
             Some(pending) => Ok(pending),
             None => fail(crate::abi::ERR_INTERN, "a collective that should go on was complete"),
         }
     }
 
     /// The nonblocking form.
-    pub fn begin(&self, comm: Comm, request: Place<Request>) -> Result<()> {
-        request.set(request::running(self.start()?, Site::Comm(comm))?)
+    pub fn begin(&self, comm: Comm, request: Pointer<Request>) -> Result<()> {
+        request.set(request::running(self.start()?, ErrorObject::Comm(comm))?)
     }
 
     /// The persistent form.
-    pub fn keep(self, comm: Comm, request: Place<Request>) -> Result<()> {
-        request.set(request::persistent(Box::new(move || self.start()), Site::Comm(comm))?)
+    pub fn keep(self, comm: Comm, request: Pointer<Request>) -> Result<()> {
+        request.set(request::persistent(Box::new(move || self.start()), ErrorObject::Comm(comm))?)
     }
 }
 
 /// The request of a collective whose result goes to the program's buffers.
-pub fn later<R: 'static>(
+pub fn nonblocking<R: 'static>(
     request: transom::Request<R>,
     fill: impl FnOnce(R) -> Result<()> + Send + 'static,
 ) -> Pending {
     filled(request, |result| fill(result).map(|()| Status::EMPTY))
 }
 
-/// Carries out a collective of the runtime's in the form that is wanted: `run!(how, now, later, (arguments), fill)`.
+/// Carries out a collective of the runtime's in the form that is wanted: `run!(how, blocking, nonblocking, (arguments),
+/// fill)`.
 macro_rules! run {
-    ($how:expr, $now:ident, $later:ident, ($($arg:expr),*), $fill:expr) => {
+    ($how:expr, $blocking:ident, $nonblocking:ident, ($($arg:expr),*), $fill:expr) => {
         match $how {
-            $crate::collective::How::Now => {
-                ($fill)(transom::raw::$now($($arg),*)?)?;
+            $crate::collective::How::Blocking => {
+                ($fill)(transom::raw::$blocking($($arg),*)?)?;
                 Ok(None)
             }
-            $crate::collective::How::Later => {
-                Ok(Some($crate::collective::later(transom::raw::$later($($arg),*), $fill)))
+            $crate::collective::How::Nonblocking => {
+                Ok(Some($crate::collective::nonblocking(transom::raw::$nonblocking($($arg),*), $fill)))
             }
         }
     };
 }
 pub(crate) use run;
 
-/// The three forms of a collective, of one plan for a communicator of one group and, if there can be any, one for two groups:
-/// `now, nonblocking, persistent: (arguments) |communicator| plan, across plan;`.
+/// The three forms of a collective, of one plan for a communicator of one group and, if there can be any, one for two
+/// groups: `blocking, nonblocking, persistent: (arguments) |communicator| plan, inter plan;`.
 macro_rules! collectives {
-    ($($(#[$doc:meta])* $now:ident, $later:ident, $init:ident:
-        ($($arg:ident: $ty:ty),*) |$comm:ident| $plan:expr $(, across $across:expr)?;)*) => {$(
+    ($($(#[$doc:meta])* $blocking:ident, $nonblocking:ident, $init:ident:
+        ($($arg:ident: $ty:ty),*) |$comm:ident| $plan:expr $(, inter $inter:expr)?;)*) => {$(
         $(#[$doc])*
         #[allow(clippy::too_many_arguments, reason = "the standard's")]
-        pub fn $now($($arg: $ty,)* comm: Comm) -> Result<()> {
+        pub fn $blocking($($arg: $ty,)* comm: Comm) -> Result<()> {
             let $comm = $crate::world::comm(comm)?;
-            $(if $comm.inter.is_some() { return $across.block(); })?
+            $(if $comm.inter.is_some() { return $inter.block(); })?
             $plan.block()
         }
 
         /// The same, nonblocking.
         #[allow(clippy::too_many_arguments, reason = "the standard's")]
-        pub fn $later($($arg: $ty,)* comm: Comm, request: Place<Request>) -> Result<()> {
+        pub fn $nonblocking($($arg: $ty,)* comm: Comm, request: Pointer<Request>) -> Result<()> {
             let $comm = $crate::world::comm(comm)?;
-            $(if $comm.inter.is_some() { return $across.begin(comm, request); })?
+            $(if $comm.inter.is_some() { return $inter.begin(comm, request); })?
             $plan.begin(comm, request)
         }
 
         /// The same, persistent.
         #[allow(clippy::too_many_arguments, reason = "the standard's")]
-        pub fn $init($($arg: $ty,)* comm: Comm, info: Info, request: Place<Request>) -> Result<()> {
+        pub fn $init($($arg: $ty,)* comm: Comm, info: Info, request: Pointer<Request>) -> Result<()> {
             request.check()?;
             $crate::info::hints(info)?;
             let all = $crate::world::comm(comm)?;
             let again = all.again();
             let $comm = again.clone();
             $(if $comm.inter.is_some() {
-                let plan = $across;
+                let plan = $inter;
                 all.number_rounds(&again);
                 return plan.keep(comm, request);
             })?
@@ -171,7 +172,7 @@ pub fn typed(
     address: *const c_void,
     counts: Counts,
     displacements: Counts,
-    types: Place<Datatype>,
+    types: Pointer<Datatype>,
 ) -> Result<Parts> {
     let part = |part| {
         let address = address.wrapping_byte_offset(displacements.at(part)? as isize);
@@ -185,7 +186,7 @@ pub fn pack_all(parts: &Parts) -> Result<Vec<Vec<u8>>> {
     parts.iter().map(Buffer::pack).collect()
 }
 
-/// Puts everybody's data where it belongs.
+/// Unpacks every rank's data to its part.
 pub fn unpack_all(parts: &Parts, all: &[Vec<u8>]) -> Result<()> {
     parts.iter().zip(all).try_for_each(|(part, data)| part.unpack(data))
 }

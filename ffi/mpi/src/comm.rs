@@ -1,10 +1,10 @@
 //! Communicators (MPI-4.1 chapter 7).
 
 pub mod calls;
-pub mod coming;
 pub mod inter;
+pub mod inter_create;
 pub mod name;
-pub mod sides;
+pub mod pending;
 
 use std::sync::Arc;
 

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 
 use crate::abi::{Comm, Datatype, Errhandler, File, Group, Info, Message, Op, Request, Session, Status, Win};
 use crate::failure::Result;
-use crate::place::Place;
+use crate::pointer::Pointer;
 
 macro_rules! conversions {
     ($($ty:ident: $toint:ident, $fromint:ident, $c2f:ident, $f2c:ident;)*) => {$(
@@ -45,7 +45,7 @@ conversions! {
 }
 
 /// `MPI_Status_c2f`: eight integers (MPI-4.1 §19.3.5).
-pub fn status_c2f(c: Place<Status>, fortran: Place<c_int>) -> Result<()> {
+pub fn status_c2f(c: Pointer<Status>, fortran: Pointer<c_int>) -> Result<()> {
     let Status { source, tag, error, internal } = c.get()?;
     for (index, word) in [source, tag, error].into_iter().chain(internal).enumerate() {
         fortran.set_at(index, word)?;
@@ -54,7 +54,7 @@ pub fn status_c2f(c: Place<Status>, fortran: Place<c_int>) -> Result<()> {
 }
 
 /// `MPI_Status_f2c`.
-pub fn status_f2c(fortran: Place<c_int>, c: Place<Status>) -> Result<()> {
+pub fn status_f2c(fortran: Pointer<c_int>, c: Pointer<Status>) -> Result<()> {
     let word = |index| fortran.at(index);
     let internal = [word(3)?, word(4)?, word(5)?, word(6)?, word(7)?];
     c.set(Status { source: word(0)?, tag: word(1)?, error: word(2)?, internal })

@@ -7,23 +7,23 @@ use std::time::Instant;
 use crate::abi::{self, Aint, Comm, ERR_ARG, ERR_NO_MEM, Info};
 use crate::failure::{Result, fail};
 use crate::info;
-use crate::place::{Place, Text, flag};
+use crate::pointer::{Pointer, Text, flag};
 use crate::world;
 
 /// Alignment of memory that is allocated: that of a cache line.
 const ALIGNMENT: usize = 64;
 
 /// `MPI_Init`.
-pub fn init(_argc: Place<c_int>, _argv: *mut *mut *mut c_char) -> Result<()> {
+pub fn init(_argc: Pointer<c_int>, _argv: *mut *mut *mut c_char) -> Result<()> {
     world::init(abi::THREAD_SINGLE).map(drop)
 }
 
 /// `MPI_Init_thread`.
 pub fn init_thread(
-    _argc: Place<c_int>,
+    _argc: Pointer<c_int>,
     _argv: *mut *mut *mut c_char,
     required: c_int,
-    provided: Place<c_int>,
+    provided: Pointer<c_int>,
 ) -> Result<()> {
     provided.set(world::init(required)?)
 }
@@ -34,22 +34,22 @@ pub fn finalize() -> Result<()> {
 }
 
 /// `MPI_Initialized`.
-pub fn initialized(started: Place<c_int>) -> Result<()> {
+pub fn initialized(started: Pointer<c_int>) -> Result<()> {
     started.set(flag(world::was_started()))
 }
 
 /// `MPI_Finalized`.
-pub fn finalized(ended: Place<c_int>) -> Result<()> {
+pub fn finalized(ended: Pointer<c_int>) -> Result<()> {
     ended.set(flag(world::was_finalized()))
 }
 
 /// `MPI_Query_thread`.
-pub fn query_thread(provided: Place<c_int>) -> Result<()> {
+pub fn query_thread(provided: Pointer<c_int>) -> Result<()> {
     provided.set(world::thread_level()?)
 }
 
 /// `MPI_Is_thread_main`.
-pub fn is_thread_main(is_main: Place<c_int>) -> Result<()> {
+pub fn is_thread_main(is_main: Pointer<c_int>) -> Result<()> {
     is_main.set(flag(world::is_main_thread()?))
 }
 
@@ -60,31 +60,31 @@ pub fn abort(_comm: Comm, code: c_int) -> Result<()> {
 }
 
 /// `MPI_Get_version`.
-pub fn get_version(version: Place<c_int>, subversion: Place<c_int>) -> Result<()> {
+pub fn get_version(version: Pointer<c_int>, subversion: Pointer<c_int>) -> Result<()> {
     version.set(abi::VERSION)?;
     subversion.set(abi::SUBVERSION)
 }
 
 /// `MPI_Get_library_version`.
-pub fn get_library_version(version: Text, len: Place<c_int>) -> Result<()> {
+pub fn get_library_version(version: Text, len: Pointer<c_int>) -> Result<()> {
     let text = concat!("Transom ", env!("CARGO_PKG_VERSION"));
     version.set_with_length(text, abi::MAX_LIBRARY_VERSION_STRING, len)
 }
 
 /// `MPI_Get_processor_name`.
-pub fn get_processor_name(name: Text, len: Place<c_int>) -> Result<()> {
+pub fn get_processor_name(name: Text, len: Pointer<c_int>) -> Result<()> {
     let host = nix::unistd::gethostname().unwrap_or_else(|_| "localhost".into());
     name.set_with_length(&host.to_string_lossy(), abi::MAX_PROCESSOR_NAME, len)
 }
 
 /// `MPI_Abi_get_version`.
-pub fn abi_get_version(major: Place<c_int>, minor: Place<c_int>) -> Result<()> {
+pub fn abi_get_version(major: Pointer<c_int>, minor: Pointer<c_int>) -> Result<()> {
     major.set(abi::ABI_VERSION)?;
     minor.set(abi::ABI_SUBVERSION)
 }
 
 /// `MPI_Abi_get_info` (MPI-5.0 §20.2).
-pub fn abi_get_info(info: Place<Info>) -> Result<()> {
+pub fn abi_get_info(info: Pointer<Info>) -> Result<()> {
     let sizes = [
         ("mpi_aint_size", size_of::<Aint>()),
         ("mpi_count_size", size_of::<abi::Count>()),
@@ -94,7 +94,7 @@ pub fn abi_get_info(info: Place<Info>) -> Result<()> {
 }
 
 /// `MPI_Abi_get_fortran_info`: nothing is known of Fortran compilers.
-pub fn abi_get_fortran_info(info: Place<Info>) -> Result<()> {
+pub fn abi_get_fortran_info(info: Pointer<Info>) -> Result<()> {
     info.set(abi::INFO_NULL)
 }
 
@@ -146,7 +146,7 @@ pub fn free_mem(base: *mut c_void) -> Result<()> {
 }
 
 /// `MPI_Get_address`.
-pub fn get_address(location: *const c_void, address: Place<Aint>) -> Result<()> {
+pub fn get_address(location: *const c_void, address: Pointer<Aint>) -> Result<()> {
     address.set(location as Aint)
 }
 

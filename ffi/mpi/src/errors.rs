@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use crate::abi::{self, ERR_ARG, ERR_LASTCODE, ERROR_CLASSES, SUCCESS};
 use crate::failure::{Result, fail};
 use crate::handlers;
-use crate::place::{Place, Text};
+use crate::pointer::{Pointer, Text};
 
 /// What a program has added: code, its class, its text.
 static ADDED: Mutex<BTreeMap<c_int, Added>> = Mutex::new(BTreeMap::new());
@@ -38,7 +38,7 @@ fn is_predefined(code: c_int) -> bool {
 }
 
 /// `MPI_Error_class`.
-pub fn error_class(code: c_int, class: Place<c_int>) -> Result<()> {
+pub fn error_class(code: c_int, class: Pointer<c_int>) -> Result<()> {
     if is_predefined(code) {
         return class.set(code);
     }
@@ -49,7 +49,7 @@ pub fn error_class(code: c_int, class: Place<c_int>) -> Result<()> {
 }
 
 /// `MPI_Error_string`: what this thread's last error of that code was about, too.
-pub fn error_string(code: c_int, text: Text, len: Place<c_int>) -> Result<()> {
+pub fn error_string(code: c_int, text: Text, len: Pointer<c_int>) -> Result<()> {
     let known = if is_predefined(code) {
         let detail = handlers::last_message(code);
         let about = if code == SUCCESS { Some("no error".into()) } else { detail };
@@ -71,12 +71,12 @@ fn add(class: Option<c_int>) -> c_int {
 }
 
 /// `MPI_Add_error_class`.
-pub fn add_error_class(class: Place<c_int>) -> Result<()> {
+pub fn add_error_class(class: Pointer<c_int>) -> Result<()> {
     class.set(add(None))
 }
 
 /// `MPI_Add_error_code`.
-pub fn add_error_code(class: c_int, code: Place<c_int>) -> Result<()> {
+pub fn add_error_code(class: c_int, code: Pointer<c_int>) -> Result<()> {
     let known = is_predefined(class) || ADDED.lock().get(&class).is_some_and(|added| added.class == class);
     if !known {
         return fail(ERR_ARG, format!("{class} is no error class"));

@@ -1,11 +1,11 @@
-//! What a call returns if it fails: the standard's error class, and words.
+//! What a call returns if it fails: the standard's error class, and a message.
 
 use std::ffi::c_int;
 
 use transom::Class;
 
 use crate::abi::{self, Status};
-use crate::handlers::{Handler, Site};
+use crate::handlers::{ErrorObject, Handler};
 
 /// An error on its way to an error handler. One word, so that the way without errors stays short.
 #[derive(Debug, Clone)]
@@ -15,7 +15,7 @@ pub struct Failure(Box<Details>);
 struct Details {
     code: c_int,
     message: String,
-    site: Option<Site>,
+    error_object: Option<ErrorObject>,
     handler: Option<Handler>,
     status: Option<Status>,
 }
@@ -27,13 +27,19 @@ impl Failure {
     /// An error of a class or code of the program's.
     #[cold]
     pub fn new(code: c_int, message: impl Into<String>) -> Self {
-        Self(Box::new(Details { code, message: message.into(), site: None, handler: None, status: None }))
+        Self(Box::new(Details {
+            code,
+            message: message.into(),
+            error_object: None,
+            handler: None,
+            status: None,
+        }))
     }
 
     /// The same, for the handler of another object than the call's first one.
     #[must_use]
-    pub fn at(mut self, site: Site) -> Self {
-        self.0.site = Some(site);
+    pub fn at(mut self, error_object: ErrorObject) -> Self {
+        self.0.error_object = Some(error_object);
         self
     }
 
@@ -71,9 +77,9 @@ impl Failure {
         self.0.handler.as_ref()
     }
 
-    /// Whose handler is to be called, if not the first argument's.
-    pub fn site(&self) -> Option<Site> {
-        self.0.site
+    /// The object whose handler is to be called, if not the first argument's.
+    pub fn error_object(&self) -> Option<ErrorObject> {
+        self.0.error_object
     }
 }
 

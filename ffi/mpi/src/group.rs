@@ -11,7 +11,7 @@ use crate::abi::{
 };
 use crate::failure::{Result, fail};
 use crate::message::buffered::Slot;
-use crate::place::Place;
+use crate::pointer::Pointer;
 use crate::table::Table;
 use crate::world;
 
@@ -84,12 +84,12 @@ pub fn count(n: c_int) -> Result<usize> {
 }
 
 /// Ranks that a caller lists.
-pub fn ranks(n: c_int, ranks: Place<c_int>) -> Result<Vec<usize>> {
+pub fn ranks(n: c_int, ranks: Pointer<c_int>) -> Result<Vec<usize>> {
     let checked = |rank: c_int| usize::try_from(rank).or_else(|_| fail(ERR_RANK, format!("rank {rank}")));
     ranks.list(count(n)?)?.into_iter().map(checked).collect()
 }
 
-fn ranges(n: c_int, ranges: Place<[c_int; 3]>) -> Result<Vec<RankRange>> {
+fn ranges(n: c_int, ranges: Pointer<[c_int; 3]>) -> Result<Vec<RankRange>> {
     let checked = |[first, last, stride]: [c_int; 3]| match (usize::try_from(first), usize::try_from(last)) {
         (Ok(first), Ok(last)) => Ok(RankRange { first, last, stride: stride as isize }),
         _ => fail(ERR_RANK, format!("a range from rank {first} to {last}")),
@@ -98,12 +98,12 @@ fn ranges(n: c_int, ranges: Place<[c_int; 3]>) -> Result<Vec<RankRange>> {
 }
 
 /// `MPI_Group_size`.
-pub fn group_size(group: Group, size: Place<c_int>) -> Result<()> {
+pub fn group_size(group: Group, size: Pointer<c_int>) -> Result<()> {
     size.set(rank(Some(members(group)?.size())))
 }
 
 /// `MPI_Group_rank`.
-pub fn group_rank(group: Group, own: Place<c_int>) -> Result<()> {
+pub fn group_rank(group: Group, own: Pointer<c_int>) -> Result<()> {
     own.set(rank(members(group)?.rank()))
 }
 
@@ -111,9 +111,9 @@ pub fn group_rank(group: Group, own: Place<c_int>) -> Result<()> {
 pub fn group_translate_ranks(
     one: Group,
     n: c_int,
-    list: Place<c_int>,
+    list: Pointer<c_int>,
     other: Group,
-    translated: Place<c_int>,
+    translated: Pointer<c_int>,
 ) -> Result<()> {
     let (one, other) = (members(one)?, members(other)?);
     for place in 0..count(n)? {
@@ -128,47 +128,57 @@ pub fn group_translate_ranks(
 }
 
 /// `MPI_Group_compare`.
-pub fn group_compare(one: Group, other: Group, result: Place<c_int>) -> Result<()> {
+pub fn group_compare(one: Group, other: Group, result: Pointer<c_int>) -> Result<()> {
     result.set(comparison(members(one)?.compare(&members(other)?)))
 }
 
 /// `MPI_Group_union`.
-pub fn group_union(one: Group, other: Group, new: Place<Group>) -> Result<()> {
+pub fn group_union(one: Group, other: Group, new: Pointer<Group>) -> Result<()> {
     new.set(derived(one, members(one)?.union(&members(other)?))?)
 }
 
 /// `MPI_Group_intersection`.
-pub fn group_intersection(one: Group, other: Group, new: Place<Group>) -> Result<()> {
+pub fn group_intersection(one: Group, other: Group, new: Pointer<Group>) -> Result<()> {
     new.set(derived(one, members(one)?.intersection(&members(other)?))?)
 }
 
 /// `MPI_Group_difference`.
-pub fn group_difference(one: Group, other: Group, new: Place<Group>) -> Result<()> {
+pub fn group_difference(one: Group, other: Group, new: Pointer<Group>) -> Result<()> {
     new.set(derived(one, members(one)?.difference(&members(other)?))?)
 }
 
 /// `MPI_Group_incl`.
-pub fn group_incl(group: Group, n: c_int, list: Place<c_int>, new: Place<Group>) -> Result<()> {
+pub fn group_incl(group: Group, n: c_int, list: Pointer<c_int>, new: Pointer<Group>) -> Result<()> {
     new.set(derived(group, members(group)?.incl(&ranks(n, list)?)?)?)
 }
 
 /// `MPI_Group_excl`.
-pub fn group_excl(group: Group, n: c_int, list: Place<c_int>, new: Place<Group>) -> Result<()> {
+pub fn group_excl(group: Group, n: c_int, list: Pointer<c_int>, new: Pointer<Group>) -> Result<()> {
     new.set(derived(group, members(group)?.excl(&ranks(n, list)?)?)?)
 }
 
 /// `MPI_Group_range_incl`.
-pub fn group_range_incl(group: Group, n: c_int, list: Place<[c_int; 3]>, new: Place<Group>) -> Result<()> {
+pub fn group_range_incl(
+    group: Group,
+    n: c_int,
+    list: Pointer<[c_int; 3]>,
+    new: Pointer<Group>,
+) -> Result<()> {
     new.set(derived(group, members(group)?.range_incl(&ranges(n, list)?)?)?)
 }
 
 /// `MPI_Group_range_excl`.
-pub fn group_range_excl(group: Group, n: c_int, list: Place<[c_int; 3]>, new: Place<Group>) -> Result<()> {
+pub fn group_range_excl(
+    group: Group,
+    n: c_int,
+    list: Pointer<[c_int; 3]>,
+    new: Pointer<Group>,
+) -> Result<()> {
     new.set(derived(group, members(group)?.range_excl(&ranges(n, list)?)?)?)
 }
 
 /// `MPI_Group_free`.
-pub fn group_free(group: Place<Group>) -> Result<()> {
+pub fn group_free(group: Pointer<Group>) -> Result<()> {
     if group.get()? != GROUP_EMPTY {
         GROUPS.remove(group.get()?.0)?;
     }

@@ -15,9 +15,9 @@ use crate::failure::{Failure, Result, fail};
 use crate::table::Table;
 use crate::{errors, session, world};
 
-/// Whose handler is called.
+/// The object whose error handler is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Site {
+pub enum ErrorObject {
     /// Of no object (§9.3).
     None,
     /// Of a communicator.
@@ -116,33 +116,38 @@ pub fn last_message(code: c_int) -> Option<String> {
     LAST.with_borrow(|(last, message)| (*last == code && code != 0).then(|| message.clone()))
 }
 
-/// Does what the handler of a call's object says, and returns what the call returns.
+/// Invokes the error handler of a call's object, and returns what the call returns.
 #[cold]
-pub fn report(name: &'static str, site: Site, failure: &Failure) -> c_int {
+pub fn report(name: &'static str, error_object: ErrorObject, failure: &Failure) -> c_int {
     let message = format!("{name}: {}", failure.message());
-    let site = failure.site().unwrap_or(site);
-    raise_to(failure.handler().cloned().unwrap_or_else(|| current(site)), site, failure.code(), message)
+    let error_object = failure.error_object().unwrap_or(error_object);
+    raise_to(
+        failure.handler().cloned().unwrap_or_else(|| current(error_object)),
+        error_object,
+        failure.code(),
+        message,
+    )
 }
 
-/// Does what the handler of an object says about an error.
+/// Invokes the error handler of an object.
 #[cold]
-pub fn raise(site: Site, code: c_int, message: String) -> c_int {
-    raise_to(current(site), site, code, message)
+pub fn raise(error_object: ErrorObject, code: c_int, message: String) -> c_int {
+    raise_to(current(error_object), error_object, code, message)
 }
 
 /// The handler of an object.
-fn current(site: Site) -> Handler {
-    match site {
-        Site::File | Site::Tool => Handler::Return,
-        Site::Comm(comm) => world::comm_handler(comm),
-        Site::Win(win) => world::win_handler(win),
-        Site::Session(session) => session::handler(session),
-        Site::None => world::default_handler(),
+fn current(error_object: ErrorObject) -> Handler {
+    match error_object {
+        ErrorObject::File | ErrorObject::Tool => Handler::Return,
+        ErrorObject::Comm(comm) => world::comm_handler(comm),
+        ErrorObject::Win(win) => world::win_handler(win),
+        ErrorObject::Session(session) => session::handler(session),
+        ErrorObject::None => world::default_handler(),
     }
 }
 
 #[cold]
-fn raise_to(handler: Handler, site: Site, code: c_int, message: String) -> c_int {
+fn raise_to(handler: Handler, error_object: ErrorObject, code: c_int, message: String) -> c_int {
     match handler {
         Handler::Return => {}
         Handler::Fatal | Handler::Abort => {
@@ -155,7 +160,7 @@ fn raise_to(handler: Handler, site: Site, code: c_int, message: String) -> c_int
             // A call that fails in its own handler returns its code: that handler would call it for ever.
             if !INSIDE.with_borrow(|inside| inside.contains(&this)) {
                 INSIDE.with_borrow_mut(|inside| inside.push(this));
-                user.run(site, code);
+                user.run(error_object, code);
                 INSIDE.with_borrow_mut(|inside| inside.pop());
             }
             return code;
@@ -175,13 +180,13 @@ impl UserHandler {
     }
 
     /// Calls the function with a handle of the object and the code (§9.3.1).
-    fn run(&self, site: Site, code: c_int) {
+    fn run(&self, error_object: ErrorObject, code: c_int) {
         type Function = unsafe extern "C" fn(*mut usize, *mut c_int, ...);
-        let mut object = match site {
-            Site::Win(win) => win.0,
-            Site::Comm(comm) => comm.0,
-            Site::Session(session) => session.0,
-            Site::None | Site::File | Site::Tool => abi::COMM_SELF.0,
+        let mut object = match error_object {
+            ErrorObject::Win(win) => win.0,
+            ErrorObject::Comm(comm) => comm.0,
+            ErrorObject::Session(session) => session.0,
+            ErrorObject::None | ErrorObject::File | ErrorObject::Tool => abi::COMM_SELF.0,
         };
         let mut passed = code;
         // SAFETY: the program gave the address as that of an MPI_Comm_errhandler_function or its like, which takes
@@ -208,7 +213,7 @@ impl UserHandler {
 }
 
 /// `MPI_Comm_call_errhandler` and its like.
-pub fn called(site: Site, code: c_int) -> Result<()> {
-    raise(site, code, format!("the program raised {}", errors::name(code)));
+pub fn called(error_object: ErrorObject, code: c_int) -> Result<()> {
+    raise(error_object, code, format!("the program raised {}", errors::name(code)));
     Ok(())
 }

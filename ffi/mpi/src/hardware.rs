@@ -11,7 +11,7 @@ use nix::unistd::Pid;
 use crate::abi::Info;
 use crate::failure::Result;
 use crate::info;
-use crate::place::Place;
+use crate::pointer::Pointer;
 
 const PROCESSORS: &str = "/sys/devices/system/cpu";
 
@@ -75,7 +75,7 @@ pub fn instance(ty: &str) -> Option<u32> {
 }
 
 /// `MPI_Get_hw_resource_info`: every type that the system tells of, and whether it restricts this process.
-pub fn get_hw_resource_info(info: Place<Info>) -> Result<()> {
+pub fn get_hw_resource_info(info: Pointer<Info>) -> Result<()> {
     info.check()?;
     let processors = allowed();
     let pair = |(name, of): &Type| {

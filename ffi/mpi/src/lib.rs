@@ -30,7 +30,7 @@ mod hardware;
 mod info;
 mod message;
 mod op;
-mod place;
+mod pointer;
 mod request;
 mod session;
 mod table;
@@ -44,7 +44,7 @@ mod world;
 mod calls {
     pub use crate::attributes::calls::*;
     pub use crate::collective::{gathering::*, local::*, neighbours::*, reducing::*, scattering::*};
-    pub use crate::comm::{calls::*, inter::*, name::*, sides::*};
+    pub use crate::comm::{calls::*, inter::*, inter_create::*, name::*};
     pub use crate::conversions::*;
     pub use crate::environment::*;
     pub use crate::errors::*;
@@ -87,9 +87,9 @@ mod exports {
     use crate::abi::*;
     use crate::buffer::Triple;
     use crate::call::{When, call, unsupported};
-    use crate::handlers::Site;
+    use crate::handlers::ErrorObject;
     use crate::message::Envelope;
-    use crate::place::{Counts, Place, Text};
+    use crate::pointer::{Counts, Pointer, Text};
     use crate::win::{One, There};
     use crate::{calls, short};
 

@@ -7,7 +7,7 @@ use transom::ReduceOp;
 
 use crate::abi::{self, Count, Datatype, ERR_OP, OP_NULL, Op};
 use crate::failure::{Result, fail};
-use crate::place::{Place, flag};
+use crate::pointer::{Pointer, flag};
 use crate::table::Table;
 
 /// A function of the program's.
@@ -95,7 +95,7 @@ impl UserOp {
     }
 }
 
-fn create(function: *const c_void, large: bool, commutes: c_int, op: Place<Op>) -> Result<()> {
+fn create(function: *const c_void, large: bool, commutes: c_int, op: Pointer<Op>) -> Result<()> {
     if function.is_null() {
         return fail(ERR_OP, "the function is a null pointer");
     }
@@ -104,17 +104,17 @@ fn create(function: *const c_void, large: bool, commutes: c_int, op: Place<Op>) 
 }
 
 /// `MPI_Op_create`.
-pub fn op_create(function: *const c_void, commutes: c_int, op: Place<Op>) -> Result<()> {
+pub fn op_create(function: *const c_void, commutes: c_int, op: Pointer<Op>) -> Result<()> {
     create(function, false, commutes, op)
 }
 
 /// `MPI_Op_create_c`.
-pub fn op_create_c(function: *const c_void, commutes: c_int, op: Place<Op>) -> Result<()> {
+pub fn op_create_c(function: *const c_void, commutes: c_int, op: Pointer<Op>) -> Result<()> {
     create(function, true, commutes, op)
 }
 
 /// `MPI_Op_free`.
-pub fn op_free(op: Place<Op>) -> Result<()> {
+pub fn op_free(op: Pointer<Op>) -> Result<()> {
     if predefined(op.get()?).is_some() {
         return fail(ERR_OP, "a predefined operation cannot be freed");
     }
@@ -123,7 +123,7 @@ pub fn op_free(op: Place<Op>) -> Result<()> {
 }
 
 /// `MPI_Op_commutative`.
-pub fn op_commutative(op: Op, commutes: Place<c_int>) -> Result<()> {
+pub fn op_commutative(op: Op, commutes: Pointer<c_int>) -> Result<()> {
     commutes.set(match operation(op)? {
         Operation::Predefined(op) => flag(op != ReduceOp::Replace && op != ReduceOp::NoOp),
         Operation::User(user) => flag(user.commutes),

@@ -1,4 +1,4 @@
-//! Requests (MPI-4.1 §3.7, §3.9): what is under way, and later what came of it.
+//! Requests (MPI-4.1 §3.7, §3.9): operations that are pending or complete.
 
 pub mod calls;
 pub mod general;
@@ -13,12 +13,12 @@ use transom::Class;
 
 use crate::abi::{ERR_REQUEST, Request, Status};
 use crate::failure::{Result, fail};
-use crate::handlers::Site;
+use crate::handlers::ErrorObject;
 use crate::message::partitioned::Partitioned;
 use crate::table::Table;
 use general::General;
 
-/// Something under way; the program's buffers are filled by whoever takes what comes of it.
+/// A pending operation; the program's buffers are filled when its result is taken.
 pub type Pending = transom::Request<Outcome>;
 
 /// Fills the program's buffers with a result, and says how it went.
@@ -53,22 +53,22 @@ pub struct RequestObject {
     general: Option<General>,
     /// Of partitioned messages.
     partitioned: Option<Arc<Partitioned>>,
-    /// Whose error handler is called.
-    site: Site,
+    /// The object whose error handler is called.
+    error_object: ErrorObject,
 }
 
 static REQUESTS: Table<RequestObject> = Table::new(4, "request", ERR_REQUEST);
 
-/// Freed while they were under way: they go on.
-static ORPHANS: Mutex<Vec<Arc<Pending>>> = Mutex::new(Vec::new());
+/// Freed while they were active: they complete by themselves.
+static DETACHED: Mutex<Vec<Arc<Pending>>> = Mutex::new(Vec::new());
 
-fn add(state: State, start: Option<Start>, site: Site) -> Result<Request> {
-    RequestObject::new(state, start, site).handle()
+fn add(state: State, start: Option<Start>, error_object: ErrorObject) -> Result<Request> {
+    RequestObject::new(state, start, error_object).handle()
 }
 
 /// A handle of something under way.
-pub fn running(pending: Pending, site: Site) -> Result<Request> {
-    add(State::Running(Arc::new(pending)), None, site)
+pub fn running(pending: Pending, error_object: ErrorObject) -> Result<Request> {
+    add(State::Running(Arc::new(pending)), None, error_object)
 }
 
 /// The request of whatever is complete when its call returns, without a message: one for all, which is never freed. A number that is
@@ -78,7 +78,7 @@ const COMPLETE_KIND: usize = 15;
 
 /// The object of [`COMPLETE`].
 static COMPLETE_OBJECT: LazyLock<Arc<RequestObject>> =
-    LazyLock::new(|| Arc::new(RequestObject::new(State::Ended(Ok(Status::EMPTY)), None, Site::None)));
+    LazyLock::new(|| Arc::new(RequestObject::new(State::Ended(Ok(Status::EMPTY)), None, ErrorObject::None)));
 
 /// A handle of something that is complete, without a message.
 pub fn done() -> Result<Request> {
@@ -87,17 +87,17 @@ pub fn done() -> Result<Request> {
 
 /// A handle of something that is complete.
 pub fn done_with(status: Status) -> Result<Request> {
-    add(State::Ended(Ok(status)), None, Site::None)
+    add(State::Ended(Ok(status)), None, ErrorObject::None)
 }
 
 /// A handle of a persistent request, not started.
-pub fn persistent(start: Start, site: Site) -> Result<Request> {
-    add(State::Inactive, Some(start), site)
+pub fn persistent(start: Start, error_object: ErrorObject) -> Result<Request> {
+    add(State::Inactive, Some(start), error_object)
 }
 
 /// A handle of a partitioned message, not started.
-pub fn partitioned(start: Start, end: Arc<Partitioned>, site: Site) -> Result<Request> {
-    let mut object = RequestObject::new(State::Inactive, Some(start), site);
+pub fn partitioned(start: Start, end: Arc<Partitioned>, error_object: ErrorObject) -> Result<Request> {
+    let mut object = RequestObject::new(State::Inactive, Some(start), error_object);
     object.partitioned = Some(end);
     object.handle()
 }
@@ -106,21 +106,21 @@ pub fn partitioned(start: Start, end: Arc<Partitioned>, site: Site) -> Result<Re
 pub fn with_partitions<R>(request: Request, work: impl FnOnce(&Partitioned, bool) -> Result<R>) -> Result<R> {
     let object = get(request)?;
     match &object.partitioned {
-        Some(end) => work(end, object.is_active()).map_err(|failure| failure.at(object.site)),
+        Some(end) => work(end, object.is_active()).map_err(|failure| failure.at(object.error_object)),
         None => fail(ERR_REQUEST, "the request is not of a partitioned message"),
     }
 }
 
-/// Lets something go on by itself.
-pub fn let_go(pending: Pending) {
-    adopt(Arc::new(pending));
+/// Lets a pending operation complete by itself.
+pub fn detach(pending: Pending) {
+    add_detached(Arc::new(pending));
 }
 
-fn adopt(pending: Arc<Pending>) {
-    let mut orphans = ORPHANS.lock();
+fn add_detached(pending: Arc<Pending>) {
+    let mut detached = DETACHED.lock();
     // What has ended fills its buffers, and goes.
-    orphans.retain_mut(|orphan| Arc::get_mut(orphan).is_none_or(|orphan| orphan.test().is_none()));
-    orphans.push(pending);
+    detached.retain_mut(|pending| Arc::get_mut(pending).is_none_or(|pending| pending.test().is_none()));
+    detached.push(pending);
 }
 
 /// The object of a handle.
@@ -147,8 +147,8 @@ pub fn outcome(result: transom::Result<Outcome>) -> Outcome {
 }
 
 impl RequestObject {
-    fn new(state: State, start: Option<Start>, site: Site) -> Self {
-        Self { state: Mutex::new(state), start, general: None, partitioned: None, site }
+    fn new(state: State, start: Option<Start>, error_object: ErrorObject) -> Self {
+        Self { state: Mutex::new(state), start, general: None, partitioned: None, error_object }
     }
 
     /// Whether it is that of [`COMPLETE`].
@@ -211,7 +211,7 @@ impl RequestObject {
             // Another thread started it again meanwhile: that is an error of the program's (§11.6.2).
             (State::Inactive | State::Running(_), _) => Ok(Status::EMPTY),
         };
-        outcome.map_err(|failure| failure.at(self.site))
+        outcome.map_err(|failure| failure.at(self.error_object))
     }
 
     /// The status, without taking it (`MPI_Request_get_status`).
@@ -224,7 +224,7 @@ impl RequestObject {
             (Ok(_), Some(general)) => general.query(),
             (outcome, _) => outcome,
         };
-        outcome.map_err(|failure| failure.at(self.site))
+        outcome.map_err(|failure| failure.at(self.error_object))
     }
 
     fn start(&self) -> Result<()> {
@@ -256,7 +256,7 @@ impl RequestObject {
             return;
         }
         if let State::Running(pending) = std::mem::replace(&mut *self.state.lock(), State::Inactive) {
-            adopt(pending);
+            add_detached(pending);
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::abi::{
 use crate::failure::{Result, fail};
 use crate::handlers::{Handler, HandlerSlot, Of};
 use crate::message::buffered::Slot;
-use crate::place::{Place, Text};
+use crate::pointer::{Pointer, Text};
 use crate::table::Table;
 use crate::{group, info, world};
 
@@ -29,13 +29,13 @@ struct SessionObject {
 static SESSIONS: Table<SessionObject> = Table::new(10, "session", ERR_SESSION);
 
 /// `MPI_Session_init`.
-pub fn session_init(hints: Info, handler: Errhandler, session: Place<Session>) -> Result<()> {
+pub fn session_init(hints: Info, handler: Errhandler, session: Pointer<Session>) -> Result<()> {
     let handler = Handler::of(handler, Of::Session)?;
     // It is for the errors of this call, too.
     begin(hints, &handler, session).map_err(|failure| failure.to(handler.clone()))
 }
 
-fn begin(hints: Info, handler: &Handler, session: Place<Session>) -> Result<()> {
+fn begin(hints: Info, handler: &Handler, session: Pointer<Session>) -> Result<()> {
     session.check()?;
     let asked = info::hints(hints)?;
     let level = asked.get("thread_level").unwrap_or("MPI_THREAD_MULTIPLE");
@@ -61,14 +61,14 @@ fn begin(hints: Info, handler: &Handler, session: Place<Session>) -> Result<()> 
 }
 
 /// `MPI_Session_finalize`.
-pub fn session_finalize(session: Place<Session>) -> Result<()> {
+pub fn session_finalize(session: Pointer<Session>) -> Result<()> {
     SESSIONS.remove(session.get()?.0)?;
     session.set(SESSION_NULL)?;
     world::leave()
 }
 
 /// `MPI_Session_get_num_psets`.
-pub fn session_get_num_psets(session: Session, _info: Info, n: Place<c_int>) -> Result<()> {
+pub fn session_get_num_psets(session: Session, _info: Info, n: Pointer<c_int>) -> Result<()> {
     SESSIONS.get(session.0)?;
     n.set(SETS.len() as c_int)
 }
@@ -78,16 +78,16 @@ pub fn session_get_nth_pset(
     session: Session,
     _info: Info,
     n: c_int,
-    len: Place<c_int>,
+    len: Pointer<c_int>,
     name: Text,
 ) -> Result<()> {
     SESSIONS.get(session.0)?;
     let Some((set, _)) = usize::try_from(n).ok().and_then(|n| SETS.get(n)) else {
         return fail(ERR_ARG, format!("there are {} sets of processes, not one with number {n}", SETS.len()));
     };
-    let room = usize::try_from(len.get()?).or_else(|_| fail(ERR_ARG, "a negative length"))?;
-    if room > 0 {
-        name.set(set, room)?;
+    let capacity = usize::try_from(len.get()?).or_else(|_| fail(ERR_ARG, "a negative length"))?;
+    if capacity > 0 {
+        name.set(set, capacity)?;
     }
     len.set(set.len() as c_int + 1)
 }
@@ -103,19 +103,19 @@ fn members(session: Session, name: Text) -> Result<transom::Group> {
 }
 
 /// `MPI_Session_get_pset_info`.
-pub fn session_get_pset_info(session: Session, name: Text, info: Place<Info>) -> Result<()> {
+pub fn session_get_pset_info(session: Session, name: Text, info: Pointer<Info>) -> Result<()> {
     let size = members(session, name)?.size();
     info.set(info::with(vec![("mpi_size".into(), size.to_string())])?)
 }
 
 /// `MPI_Session_get_info`.
-pub fn session_get_info(session: Session, info: Place<Info>) -> Result<()> {
+pub fn session_get_info(session: Session, info: Pointer<Info>) -> Result<()> {
     let level = SESSIONS.get(session.0)?.thread_level.clone();
     info.set(info::with(vec![("thread_level".into(), level)])?)
 }
 
 /// `MPI_Group_from_session_pset`.
-pub fn group_from_session_pset(session: Session, name: Text, new: Place<Group>) -> Result<()> {
+pub fn group_from_session_pset(session: Session, name: Text, new: Pointer<Group>) -> Result<()> {
     let members = members(session, name)?;
     new.set(group::handle(members, Some(buffer(session)?))?)
 }
@@ -132,7 +132,7 @@ pub fn session_set_errhandler(session: Session, handler: Errhandler) -> Result<(
 }
 
 /// `MPI_Session_get_errhandler`.
-pub fn session_get_errhandler(session: Session, handler: Place<Errhandler>) -> Result<()> {
+pub fn session_get_errhandler(session: Session, handler: Pointer<Errhandler>) -> Result<()> {
     let current = SESSIONS.get(session.0)?.handler.read().clone();
     handler.set(current.handle()?)
 }
@@ -140,7 +140,7 @@ pub fn session_get_errhandler(session: Session, handler: Place<Errhandler>) -> R
 /// `MPI_Session_call_errhandler`.
 pub fn session_call_errhandler(session: Session, code: c_int) -> Result<()> {
     SESSIONS.get(session.0)?;
-    crate::handlers::called(crate::handlers::Site::Session(session), code)
+    crate::handlers::called(crate::handlers::ErrorObject::Session(session), code)
 }
 
 /// The error handler of a session, or that for errors of no object if there is no such one.

@@ -28,8 +28,9 @@ const GENERATIONS: u8 = (1 << GENERATION_BITS) - 1;
 /// Entries that are there from the beginning: a power of two. Chunks follow, each with twice as many as the one before; none ever moves.
 const FIRST: usize = 256;
 const CHUNKS: usize = (INDEX_BITS - FIRST.ilog2()) as usize - 1;
-/// Entries that rest before the first of them is used again, so that stale handles stay stale for longer.
-const RESTING: usize = 64;
+/// Free entries that are kept in quarantine before the first of them is reused, so that stale handles stay stale for
+/// longer.
+const QUARANTINE: usize = 64;
 
 struct Slot<T> {
     /// The handle that leads to the object; of a slot without one a number that leads to its neighbour.
@@ -108,7 +109,7 @@ impl<T> Table<T> {
     pub fn reserve(&self) -> Result<Reserved<'_, T>> {
         let mut places = self.places.lock();
         let index = match places.free.len() {
-            0..RESTING if places.used < FIRST << CHUNKS => {
+            0..QUARANTINE if places.used < FIRST << CHUNKS => {
                 places.used += 1;
                 places.generations.push(0);
                 places.used - 1
@@ -146,7 +147,7 @@ impl<T> Table<T> {
     /// The object of a handle.
     pub fn get(&self, handle: usize) -> Result<Arc<T>> {
         let object = std::ptr::from_ref(self.peek(handle)?);
-        // SAFETY: the table holds one count, which nobody gives up during the call (see the module); this adds one.
+        // SAFETY: the table holds one count, which is not released during the call (see the module); this adds one.
         unsafe {
             Arc::increment_strong_count(object);
             Ok(Arc::from_raw(object))
@@ -157,8 +158,8 @@ impl<T> Table<T> {
     #[inline]
     pub fn peek(&self, handle: usize) -> Result<&T> {
         match self.slot(handle) {
-            // SAFETY: it is there while the slot has its handle, kept by the table's count, which nobody gives up during the call:
-            // an object that another thread's call is using must not be freed (MPI-4.1 §11.6.2).
+            // SAFETY: it is there while the slot has its handle, kept by the table's count, which is not released during
+            // the call: an object that another thread's call is using must not be freed (MPI-4.1 §11.6.2).
             Some(slot) => Ok(unsafe { &*slot.object.load(Ordering::Acquire) }),
             None => self.stale(handle),
         }
@@ -286,6 +287,6 @@ mod tests {
             assert!(seen.insert(handle), "handle {handle:#x} came again after {i} others");
             table.remove(handle).unwrap();
         }
-        assert!(table.places.lock().used <= RESTING + 1);
+        assert!(table.places.lock().used <= QUARANTINE + 1);
     }
 }

@@ -9,7 +9,7 @@ use crate::abi::{
     T_ERR_INVALID_SESSION, T_ERR_NOT_INITIALIZED,
 };
 use crate::failure::{Result, fail};
-use crate::place::{Place, Text};
+use crate::pointer::{Pointer, Text};
 
 /// Starts without an end.
 static STARTED: AtomicUsize = AtomicUsize::new(0);
@@ -31,7 +31,7 @@ fn absent(code: c_int) -> Result<()> {
 }
 
 /// `MPI_T_init_thread`.
-pub fn t_init_thread(required: c_int, provided: Place<c_int>) -> Result<()> {
+pub fn t_init_thread(required: c_int, provided: Pointer<c_int>) -> Result<()> {
     STARTED.fetch_add(1, Ordering::Relaxed);
     provided.set(required.clamp(abi::THREAD_SINGLE, abi::THREAD_MULTIPLE))
 }
@@ -47,13 +47,13 @@ pub fn t_finalize() -> Result<()> {
 const SESSION: usize = 1;
 
 /// `MPI_T_pvar_session_create`.
-pub fn t_pvar_session_create(session: Place<Handle>) -> Result<()> {
+pub fn t_pvar_session_create(session: Pointer<Handle>) -> Result<()> {
     check_started()?;
     session.set(SESSION as Handle)
 }
 
 /// `MPI_T_pvar_session_free`.
-pub fn t_pvar_session_free(session: Place<Handle>) -> Result<()> {
+pub fn t_pvar_session_free(session: Pointer<Handle>) -> Result<()> {
     check_started()?;
     if session.get()? as usize != SESSION {
         return absent(T_ERR_INVALID_SESSION);
@@ -62,7 +62,7 @@ pub fn t_pvar_session_free(session: Place<Handle>) -> Result<()> {
 }
 
 /// `MPI_T_category_changed`: never.
-pub fn t_category_changed(number: Place<c_int>) -> Result<()> {
+pub fn t_category_changed(number: Pointer<c_int>) -> Result<()> {
     check_started()?;
     number.set(0)
 }
@@ -70,7 +70,7 @@ pub fn t_category_changed(number: Place<c_int>) -> Result<()> {
 macro_rules! numbers {
     ($($name:ident();)*) => {$(
         /// The number of such things: none.
-        pub fn $name(number: Place<c_int>) -> Result<()> {
+        pub fn $name(number: Pointer<c_int>) -> Result<()> {
             check_started()?;
             number.set(0)
         }
@@ -95,22 +95,22 @@ macro_rules! absent {
     )*};
 }
 
-type Int = Place<c_int>;
+type Int = Pointer<c_int>;
 
 absent! {
     T_ERR_INVALID_NAME: t_cvar_get_index(Text, Int);
     T_ERR_INVALID_NAME: t_pvar_get_index(Text, c_int, Int);
     T_ERR_INVALID_NAME: t_category_get_index(Text, Int);
     T_ERR_INVALID_NAME: t_event_get_index(Text, Int);
-    T_ERR_INVALID_INDEX: t_cvar_get_info(c_int, Text, Int, Int, Place<Datatype>, Place<Handle>, Text, Int, Int, Int);
-    T_ERR_INVALID_INDEX: t_cvar_handle_alloc(c_int, *mut c_void, Place<Handle>, Int);
-    T_ERR_INVALID_HANDLE: t_cvar_handle_free(Place<Handle>);
+    T_ERR_INVALID_INDEX: t_cvar_get_info(c_int, Text, Int, Int, Pointer<Datatype>, Pointer<Handle>, Text, Int, Int, Int);
+    T_ERR_INVALID_INDEX: t_cvar_handle_alloc(c_int, *mut c_void, Pointer<Handle>, Int);
+    T_ERR_INVALID_HANDLE: t_cvar_handle_free(Pointer<Handle>);
     T_ERR_INVALID_HANDLE: t_cvar_read(Handle, *mut c_void);
     T_ERR_INVALID_HANDLE: t_cvar_write(Handle, *const c_void);
     T_ERR_INVALID_INDEX: t_pvar_get_info(
-        c_int, Text, Int, Int, Int, Place<Datatype>, Place<Handle>, Text, Int, Int, Int, Int, Int);
-    T_ERR_INVALID_INDEX: t_pvar_handle_alloc(Handle, c_int, *mut c_void, Place<Handle>, Int);
-    T_ERR_INVALID_HANDLE: t_pvar_handle_free(Handle, Place<Handle>);
+        c_int, Text, Int, Int, Int, Pointer<Datatype>, Pointer<Handle>, Text, Int, Int, Int, Int, Int);
+    T_ERR_INVALID_INDEX: t_pvar_handle_alloc(Handle, c_int, *mut c_void, Pointer<Handle>, Int);
+    T_ERR_INVALID_HANDLE: t_pvar_handle_free(Handle, Pointer<Handle>);
     T_ERR_INVALID_HANDLE: t_pvar_start(Handle, Handle);
     T_ERR_INVALID_HANDLE: t_pvar_stop(Handle, Handle);
     T_ERR_INVALID_HANDLE: t_pvar_read(Handle, Handle, *mut c_void);
@@ -126,19 +126,19 @@ absent! {
     T_ERR_INVALID_HANDLE: t_enum_get_info(Handle, Int, Text, Int);
     T_ERR_INVALID_HANDLE: t_enum_get_item(Handle, c_int, Int, Text, Int);
     T_ERR_INVALID_INDEX: t_event_get_info(
-        c_int, Text, Int, Int, Place<Datatype>, Place<Aint>, Int, Place<Handle>, Place<Info>, Text, Int, Int);
-    T_ERR_INVALID_INDEX: t_event_handle_alloc(c_int, *mut c_void, Info, Place<Handle>);
+        c_int, Text, Int, Int, Pointer<Datatype>, Pointer<Aint>, Int, Pointer<Handle>, Pointer<Info>, Text, Int, Int);
+    T_ERR_INVALID_INDEX: t_event_handle_alloc(c_int, *mut c_void, Info, Pointer<Handle>);
     T_ERR_INVALID_HANDLE: t_event_handle_free(Handle, *mut c_void, Handle);
-    T_ERR_INVALID_HANDLE: t_event_handle_get_info(Handle, Place<Info>);
+    T_ERR_INVALID_HANDLE: t_event_handle_get_info(Handle, Pointer<Info>);
     T_ERR_INVALID_HANDLE: t_event_handle_set_info(Handle, Info);
     T_ERR_INVALID_HANDLE: t_event_register_callback(Handle, c_int, Info, *mut c_void, Handle);
     T_ERR_INVALID_HANDLE: t_event_set_dropped_handler(Handle, Handle);
-    T_ERR_INVALID_HANDLE: t_event_callback_get_info(Handle, c_int, Place<Info>);
+    T_ERR_INVALID_HANDLE: t_event_callback_get_info(Handle, c_int, Pointer<Info>);
     T_ERR_INVALID_HANDLE: t_event_callback_set_info(Handle, c_int, Info);
     T_ERR_INVALID_HANDLE: t_event_read(Handle, c_int, *mut c_void);
     T_ERR_INVALID_HANDLE: t_event_copy(Handle, *mut c_void);
-    T_ERR_INVALID_HANDLE: t_event_get_timestamp(Handle, Place<Count>);
+    T_ERR_INVALID_HANDLE: t_event_get_timestamp(Handle, Pointer<Count>);
     T_ERR_INVALID_HANDLE: t_event_get_source(Handle, Int);
-    T_ERR_INVALID_INDEX: t_source_get_info(c_int, Text, Int, Text, Int, Int, Place<Count>, Place<Count>, Place<Info>);
-    T_ERR_INVALID_INDEX: t_source_get_timestamp(c_int, Place<Count>);
+    T_ERR_INVALID_INDEX: t_source_get_info(c_int, Text, Int, Text, Int, Int, Pointer<Count>, Pointer<Count>, Pointer<Info>);
+    T_ERR_INVALID_INDEX: t_source_get_timestamp(c_int, Pointer<Count>);
 }

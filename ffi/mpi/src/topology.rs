@@ -1,4 +1,4 @@
-//! Virtual topologies (MPI-4.1 chapter 8): who are whose neighbours. Ranks keep their order in all of them.
+//! Virtual topologies (MPI-4.1 chapter 8): the neighbours of each rank. Ranks keep their order in all of them.
 
 pub mod cart;
 pub mod dims;
@@ -14,7 +14,7 @@ use transom::raw::Edge;
 use crate::abi::{CART, COMM_NULL, Comm, DIST_GRAPH, ERR_RANK, GRAPH, UNDEFINED};
 use crate::comm::{CommObject, add};
 use crate::failure::{Result, fail};
-use crate::place::Place;
+use crate::pointer::Pointer;
 
 /// The topology of a communicator; copies have the same.
 #[derive(Debug, Clone)]
@@ -90,7 +90,7 @@ fn parent(comm: Comm) -> Result<Arc<CommObject>> {
 macro_rules! topologies {
     ($($(#[$doc:meta])* $create:ident, $map:ident: ($($arg:ident: $ty:ty),*) |$size:ident| $made:block)*) => {$(
         $(#[$doc])*
-        pub fn $create(comm: Comm, $($arg: $ty,)* _reorder: c_int, new: Place<Comm>) -> Result<()> {
+        pub fn $create(comm: Comm, $($arg: $ty,)* _reorder: c_int, new: Pointer<Comm>) -> Result<()> {
             new.set($crate::abi::COMM_NULL)?;
             let parent = $crate::topology::parent(comm)?;
             let ($size, own) = (parent.comm.size(), parent.comm.rank());
@@ -99,7 +99,7 @@ macro_rules! topologies {
         }
 
         /// The rank that this one would have.
-        pub fn $map(comm: Comm, $($arg: $ty,)* rank: Place<c_int>) -> Result<()> {
+        pub fn $map(comm: Comm, $($arg: $ty,)* rank: Pointer<c_int>) -> Result<()> {
             let parent = $crate::topology::parent(comm)?;
             let ($size, own) = (parent.comm.size(), parent.comm.rank());
             let (_, needed): (Topology, usize) = $made;
@@ -110,7 +110,7 @@ macro_rules! topologies {
 use topologies;
 
 /// `MPI_Topo_test`.
-pub fn topo_test(comm: Comm, kind: Place<c_int>) -> Result<()> {
+pub fn topo_test(comm: Comm, kind: Pointer<c_int>) -> Result<()> {
     kind.set(match crate::world::comm(comm)?.topology {
         Some(Topology::Cart(_)) => CART,
         Some(Topology::Graph(_)) => GRAPH,

@@ -21,7 +21,7 @@ static INITIALIZED: AtomicBool = AtomicBool::new(false);
 static FINALIZED: AtomicBool = AtomicBool::new(false);
 static MULTIPLE: AtomicBool = AtomicBool::new(false);
 static WORLD: OnceLock<World> = OnceLock::new();
-/// Who keeps the job up: `MPI_Init`, and sessions. Locked while it starts and ends.
+/// The users of the job: `MPI_Init`, and sessions. Locked while it starts and ends.
 static USERS: Mutex<usize> = Mutex::new(0);
 
 struct World {
@@ -150,7 +150,7 @@ pub fn comm(handle: Comm) -> Result<Arc<CommObject>> {
 
 /// The error handler of a communicator, or that for errors of no object if there is no such one (§9.3).
 pub fn comm_handler(handle: Comm) -> Handler {
-    match (comm(handle), comm::coming::handler(handle)) {
+    match (comm(handle), comm::pending::handler(handle)) {
         (Ok(comm), _) => comm.handler.read().clone(),
         (Err(_), Some(handler)) => handler.read().clone(),
         (Err(_), None) => default_handler(),

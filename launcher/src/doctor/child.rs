@@ -47,13 +47,13 @@ pub fn main(subject: &str, effort: Effort) -> ExitCode {
     if ended.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Has a subject examined, for as long as `patience`.
-pub fn examine(subject: Subject, rounds: Option<u64>, patience: Duration) -> Examination {
+/// Has a subject examined, for as long as `time_limit`.
+pub fn examine(subject: Subject, rounds: Option<u64>, time_limit: Duration) -> Examination {
     let mut examination =
         Examination { subject, provider: String::new(), verdicts: Vec::new(), broken: None };
     match start(&examination.subject, rounds) {
         Ok((mut child, lines)) => {
-            let end = listen(&mut examination, &lines, patience);
+            let end = listen(&mut examination, &lines, time_limit);
             if end == End::Timeout {
                 let _ = child.kill();
             }
@@ -61,8 +61,10 @@ pub fn examine(subject: Subject, rounds: Option<u64>, patience: Duration) -> Exa
             match end {
                 End::Told => {}
                 End::Timeout => {
-                    examination.broken =
-                        Some(broken(&examination, &format!("hangs: killed after {} s", patience.as_secs())));
+                    examination.broken = Some(broken(
+                        &examination,
+                        &format!("hangs: killed after {} s", time_limit.as_secs()),
+                    ));
                 }
                 End::Closed => {
                     let how = status.map_or_else(
@@ -107,8 +109,8 @@ fn start(subject: &Subject, rounds: Option<u64>) -> std::io::Result<(Child, Rece
     Ok((child, lines))
 }
 
-fn listen(examination: &mut Examination, lines: &Receiver<Line>, patience: Duration) -> End {
-    let end = Instant::now() + patience;
+fn listen(examination: &mut Examination, lines: &Receiver<Line>, time_limit: Duration) -> End {
+    let end = Instant::now() + time_limit;
     loop {
         match lines.recv_timeout(end.saturating_duration_since(Instant::now())) {
             Ok(Line::Opened(provider)) => examination.provider = provider,

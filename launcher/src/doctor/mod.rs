@@ -50,7 +50,7 @@ pub fn main(args: &DoctorArgs) -> ExitCode {
     printer.missing(&missing);
     let mut bad = missing.iter().any(|missing| missing.was_asked_for) || subjects.is_empty();
     for subject in subjects {
-        let examination = child::examine(subject, args.rounds, patience(effort));
+        let examination = child::examine(subject, args.rounds, time_limit(effort));
         bad |= examination.is_bad();
         printer.examination(&examination);
     }
@@ -62,6 +62,6 @@ pub fn main(args: &DoctorArgs) -> ExitCode {
 }
 
 /// After so long a subject hangs.
-fn patience(effort: Effort) -> Duration {
+fn time_limit(effort: Effort) -> Duration {
     Duration::from_secs(60) + effort.time * 3 * transom_litmus::TESTS.len() as u32
 }

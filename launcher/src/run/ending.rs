@@ -20,7 +20,7 @@ use crate::process::{kill_descendants, reap_any};
 const GRACE_MS: u64 = 100;
 /// From the end of a rank that has left the job, with a code other than 0, to that of the others: time to say what went
 /// wrong, if they are about to end, too.
-const FAREWELL: Duration = Duration::from_millis(500);
+const END_OTHERS_AFTER: Duration = Duration::from_millis(500);
 /// From the first sign that an agent is gone until it is given up without the second.
 const LOST: Duration = Duration::from_millis(300);
 
@@ -61,7 +61,7 @@ impl Job {
     pub(super) fn fail_soon(&mut self, rank: RankName, status: Status) {
         if self.failure.is_none() && self.phase != Phase::Ending {
             self.failure = Some(Failure::Rank(rank, status));
-            self.end_others_at = Some(Instant::now() + FAREWELL);
+            self.end_others_at = Some(Instant::now() + END_OTHERS_AFTER);
         }
     }
 
@@ -160,9 +160,9 @@ impl Job {
     }
 
     /// Waits for the processes of the agents, and kills those that do not end.
-    pub(super) async fn bury_agents(&mut self) -> io::Result<()> {
+    pub(super) async fn reap_agents(&mut self) -> io::Result<()> {
         let mut children = signal(SignalKind::child())?;
-        let patience = if self.abandoned { Duration::ZERO } else { Duration::from_secs(2) };
+        let time_limit = if self.abandoned { Duration::ZERO } else { Duration::from_secs(2) };
         self.agents.iter_mut().for_each(Agent::hang_up);
         let wait = async {
             loop {
@@ -173,7 +173,7 @@ impl Job {
                 children.recv().await;
             }
         };
-        let _ = timeout(patience, wait).await;
+        let _ = timeout(time_limit, wait).await;
         self.agents.iter_mut().for_each(Agent::kill);
         if self.agents.iter().all(|agent| agent.route == Route::Local) {
             kill_descendants(Duration::from_secs(1), &self.spared);

@@ -12,7 +12,7 @@ use super::signals;
 use crate::frames::{Frame, Pairs, Status, Stream, ToAgent, ToLauncher};
 
 /// Between a signal that asks for the end and SIGKILL.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Job {
     pub(super) fn event(&mut self, event: Event) {
@@ -162,7 +162,7 @@ impl Job {
             Phase::Running if !again => {
                 self.failure = Some(Failure::Signal(number));
                 self.broadcast(|| ToAgent::Signal(number));
-                self.kill_at = Some(Instant::now() + PATIENCE);
+                self.kill_at = Some(Instant::now() + TIMEOUT);
             }
             _ => {
                 self.failure.get_or_insert(Failure::Signal(number));

@@ -70,7 +70,7 @@ impl Job {
         job.start_agents()?;
         job.until_ended(&mut events).await?;
         job.flush(&mut events).await;
-        job.bury_agents().await?;
+        job.reap_agents().await?;
         let Some(failure) = job.failure else { return Ok(0) };
         if let Some(message) = failure.message(job.others) {
             crate::tell(&message);
@@ -81,10 +81,10 @@ impl Job {
     fn new(args: RunArgs, plan: Plan, events: UnboundedSender<Event>) -> io::Result<Self> {
         // People wait for a prompt; a file or a pipe is better served with whole lines on a busy machine.
         let at_terminal = io::stdout().is_terminal();
-        let patience = Duration::from_millis(if at_terminal { 50 } else { 250 });
+        let time_limit = Duration::from_millis(if at_terminal { 50 } else { 250 });
         let connect_by = Instant::now() + args.reach.connect_timeout;
         Ok(Self {
-            lines: Lines::new(args.tag, plan.size, patience),
+            lines: Lines::new(args.tag, plan.size, time_limit),
             running: vec![false; plan.size as usize],
             agents: Vec::new(),
             spared: Vec::new(),

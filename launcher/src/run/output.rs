@@ -26,7 +26,7 @@ pub struct Lines {
     /// Width of the number in the tag, if lines are tagged.
     tag: Option<usize>,
     /// How long the beginning of a line waits for its end (a prompt has none).
-    patience: Duration,
+    time_limit: Duration,
     partial: BTreeMap<(u32, bool), Partial>,
     /// Whose line is unfinished on the output, and on the error output.
     open: [Option<u32>; 2],
@@ -34,9 +34,9 @@ pub struct Lines {
 
 impl Lines {
     /// For ranks below `size`.
-    pub fn new(tag: bool, size: u32, patience: Duration) -> Self {
+    pub fn new(tag: bool, size: u32, time_limit: Duration) -> Self {
         let width = size.saturating_sub(1).to_string().len();
-        Self { tag: tag.then_some(width), patience, partial: BTreeMap::new(), open: [None, None] }
+        Self { tag: tag.then_some(width), time_limit, partial: BTreeMap::new(), open: [None, None] }
     }
 
     /// Takes what a rank wrote; gives what can be written now.
@@ -64,12 +64,12 @@ impl Lines {
 
     /// When [`Self::flush`] has something to do.
     pub fn deadline(&self) -> Option<Instant> {
-        self.partial.values().map(|partial| partial.since + self.patience).min()
+        self.partial.values().map(|partial| partial.since + self.time_limit).min()
     }
 
     /// Gives the unfinished lines that have waited long enough (at the end of a job: `all`).
     pub fn flush(&mut self, now: Instant, all: bool) -> Vec<(Stream, Vec<u8>)> {
-        let due = |partial: &Partial| all || partial.since + self.patience <= now;
+        let due = |partial: &Partial| all || partial.since + self.time_limit <= now;
         let keys: Vec<_> =
             self.partial.iter().filter(|(_, partial)| due(partial)).map(|(key, _)| *key).collect();
         let mut flushed = Vec::new();

@@ -1,23 +1,24 @@
-//! How ranks find each other before they can talk: by PMI-1, by a board in one process, or not at all (one rank).
+//! Bootstrap: ranks exchange business cards (addresses and keys) through PMI-1 or, in one process, a key-value space in
+//! memory; a job of one rank needs none.
 
-mod board;
+mod in_process;
 mod pmi;
 
 use crate::Result;
-pub(crate) use board::{Board, OnBoard};
+pub(crate) use in_process::{InProcess, KeyValueSpace};
 pub(crate) use pmi::Pmi;
 
-/// The exchange of cards at start-up.
+/// The exchange of business cards at start-up.
 pub(crate) trait Bootstrap: Send + std::fmt::Debug {
     /// This process's rank.
     fn rank(&self) -> usize;
     /// Ranks in the job.
     fn size(&self) -> usize;
-    /// Publishes this rank's card of a round and returns everybody's. Collective.
+    /// Publishes this rank's card of a round and returns every rank's: an allgather. Collective.
     fn exchange(&mut self, round: u32, card: &[u8]) -> Result<Vec<Vec<u8>>>;
     /// This rank is done, in good order.
     fn finalize(&mut self) -> Result<()>;
-    /// Asks whoever started the job to end it with that exit code. Returns at once.
+    /// Asks the launcher to end the job with that exit code. Returns at once.
     fn abort(&mut self, _code: i32) -> Result<()> {
         Ok(())
     }

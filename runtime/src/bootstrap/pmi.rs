@@ -1,4 +1,4 @@
-//! Cards through a PMI-1 server: the launcher's, Slurm's, MPICH's or Intel's.
+//! Business cards through the key-value space of a PMI-1 server: the launcher's, Slurm's, MPICH's or Intel's.
 
 use transom_pmi::Client;
 

@@ -19,7 +19,7 @@ pub(super) async fn barrier(exchange: &Exchange<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The root's bytes at everybody, down a binomial tree.
+/// The root's bytes at every rank, down a binomial tree.
 pub(super) async fn broadcast(exchange: &Exchange<'_>, root: usize, mut bytes: Vec<u8>) -> Result<Vec<u8>> {
     let (rank, size) = exchange.place();
     let place = (rank + size - root) % size;
@@ -51,7 +51,7 @@ fn unpack(exchange: &Exchange<'_>, from: usize, message: &[u8], count: usize) ->
     Ok(blocks)
 }
 
-/// Everybody's bytes at everybody, after J. Bruck et al., 1997: round k doubles the blocks that a rank has.
+/// Every rank's bytes at every rank, after J. Bruck et al., 1997: round k doubles the blocks that a rank has.
 pub(super) async fn allgather(exchange: &Exchange<'_>, own: Vec<u8>) -> Result<Vec<Vec<u8>>> {
     let (rank, size) = exchange.place();
     let mut blocks = vec![own];
@@ -69,7 +69,7 @@ pub(super) async fn allgather(exchange: &Exchange<'_>, own: Vec<u8>) -> Result<V
     Ok(blocks)
 }
 
-/// Everybody's bytes at the root, up a binomial tree.
+/// Every rank's bytes at the root, up a binomial tree.
 pub(super) async fn gather(
     exchange: &Exchange<'_>,
     root: usize,
@@ -153,7 +153,7 @@ fn combined(
     Ok(right)
 }
 
-/// Everybody's bytes combined in the order of ranks at rank 0, up a binomial tree.
+/// Every rank's bytes combined in the order of ranks at rank 0, up a binomial tree.
 async fn reduce_to_first(
     exchange: &Exchange<'_>,
     mut own: Vec<u8>,
@@ -176,7 +176,7 @@ async fn reduce_to_first(
     Ok(Some(own))
 }
 
-/// Everybody's bytes combined in the order of ranks, at the root.
+/// Every rank's bytes combined in the order of ranks, at the root.
 pub(super) async fn reduce(
     exchange: &Exchange<'_>,
     root: usize,
@@ -194,8 +194,8 @@ pub(super) async fn reduce(
     if rank == root { exchange.receive(0, DOWN).await.map(Some) } else { Ok(None) }
 }
 
-/// Everybody's bytes combined in the order of ranks, at everybody: recursive doubling, which combines neighbouring
-/// ranges of ranks. What exceeds a power of two is folded into neighbours first.
+/// Every rank's bytes combined in the order of ranks, at every rank: recursive doubling, which combines neighbouring ranges
+/// of ranks. What exceeds a power of two is folded into neighbours first.
 pub(super) async fn allreduce(
     exchange: &Exchange<'_>,
     mut own: Vec<u8>,
@@ -257,7 +257,7 @@ pub(super) async fn scan(
     Ok((own, before))
 }
 
-/// Everybody's bytes combined in the order of ranks, and of the result so many bytes for each rank.
+/// Every rank's bytes combined in the order of ranks, and of the result so many bytes for each rank.
 pub(super) async fn reduce_scatter(
     exchange: &Exchange<'_>,
     own: Vec<u8>,

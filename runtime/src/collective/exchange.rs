@@ -137,7 +137,7 @@ impl<'a> Exchange<'a> {
                 Some(result) => result?,
                 None => {
                     self.awaited.store(peer, Ordering::Relaxed);
-                    engine.room(attempt).await?;
+                    engine.wait_for_space(attempt).await?;
                 }
             }
             start += part.len();

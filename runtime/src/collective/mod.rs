@@ -17,13 +17,13 @@ pub(crate) fn barrier_as(channel: &Channel, kind: Kind) -> Result<()> {
     exchange.block(algorithms::barrier(&exchange))
 }
 
-/// Everybody's bytes at everybody.
+/// Every rank's bytes at every rank.
 pub(crate) fn allgather_bytes(channel: &Channel, kind: Kind, own: Vec<u8>) -> Result<Vec<Vec<u8>>> {
     let exchange = Exchange::new(channel, kind);
     exchange.block(algorithms::allgather(&exchange, own))
 }
 
-/// The root's bytes at everybody.
+/// The root's bytes at every rank.
 pub(crate) fn broadcast_bytes(channel: &Channel, kind: Kind, root: usize, bytes: Vec<u8>) -> Result<Vec<u8>> {
     let exchange = Exchange::new(channel, kind);
     exchange.block(algorithms::broadcast(&exchange, root, bytes))

@@ -1,5 +1,5 @@
-//! Collectives and messages on bytes, for doors to other languages: any datatype, any operation. Programs use the
-//! methods of [`Communicator`], which know types.
+//! Collectives and messages on bytes, for language bindings: any datatype, any operation. Programs use the methods of
+//! [`Communicator`], which know types.
 //!
 //! Each collective comes in two forms: blocking, and nonblocking with an `i` before its name, whose result is a [`Request`]'s. They are
 //! counted in the order of the calls (MPI-4.1 §6.12): all ranks call the same ones in the same order. Errors of all: a peer is
@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::Poll;
 
-pub use crate::comm::{Completion, idup_sides, promised};
+pub use crate::comm::{Completion, generalised_request, idup_sides};
 pub use crate::message::partitioned::{PartitionedReceive, PartitionedSend};
 pub use crate::message::raw::{imrecv, irecv, isend, recv, recv_into, send};
 
@@ -43,11 +43,11 @@ pub(super) fn start<R: Send + 'static>(
     let operation = Kind::name(kind as u8);
     let engine = comm.channel().engine.clone();
     let promise = Promise::new();
-    let kept = promise.clone();
+    let completed = promise.clone();
     let keeper = engine.clone();
     engine.start(async move {
         let result = unless_it_panics(operation, future).await;
-        kept.keep(&keeper, result);
+        completed.complete(&keeper, result);
     });
     engine.wake();
     Request::of(comm.member(), operation, promise)
@@ -119,12 +119,12 @@ collectives! {
     barrier, ibarrier: Barrier() -> (),
     check |_| Ok(()), run |exchange| algorithms::barrier(exchange).await;
 
-    /// The root's bytes at everybody (`MPI_Bcast`); what others give is ignored.
+    /// The root's bytes at every rank (`MPI_Bcast`); what others give is ignored.
     broadcast, ibroadcast: Broadcast(root: usize, data: Vec<u8>) -> Vec<u8>,
     check |channel, root, _| channel.check_rank("broadcast", *root),
     run |exchange| algorithms::broadcast(exchange, root, data).await;
 
-    /// Everybody's bytes at the root, by rank (`MPI_Gatherv`).
+    /// Every rank's bytes at the root, by rank (`MPI_Gatherv`).
     gather, igather: Gather(root: usize, data: Vec<u8>) -> Option<Vec<Vec<u8>>>,
     check |channel, root, _| channel.check_rank("gather", *root),
     run |exchange| algorithms::gather(exchange, root, data).await;
@@ -140,7 +140,7 @@ collectives! {
     },
     run |exchange| algorithms::scatter(exchange, root, blocks.unwrap_or_default()).await;
 
-    /// Everybody's bytes at everybody, by rank (`MPI_Allgatherv`).
+    /// Every rank's bytes at every rank, by rank (`MPI_Allgatherv`).
     allgather, iallgather: Allgather(data: Vec<u8>) -> Vec<Vec<u8>>,
     check |_, _| Ok(()), run |exchange| algorithms::allgather(exchange, data).await;
 
@@ -172,12 +172,12 @@ collectives! {
         exchange_along(exchange, &to, &blocks, &from).await
     };
 
-    /// Everybody's bytes combined in the order of ranks, at the root (`MPI_Reduce`).
+    /// Every rank's bytes combined in the order of ranks, at the root (`MPI_Reduce`).
     reduce, ireduce: Reduce(root: usize, data: Vec<u8>, combine: Combine) -> Option<Vec<u8>>,
     check |channel, root, _, _| channel.check_rank("reduce", *root),
     run |exchange| algorithms::reduce(exchange, root, data, &*combine).await;
 
-    /// Everybody's bytes combined in the order of ranks, at everybody (`MPI_Allreduce`).
+    /// Every rank's bytes combined in the order of ranks, at every rank (`MPI_Allreduce`).
     allreduce, iallreduce: Allreduce(data: Vec<u8>, combine: Combine) -> Vec<u8>,
     check |_, _, _| Ok(()), run |exchange| algorithms::allreduce(exchange, data, &*combine).await;
 
@@ -191,7 +191,7 @@ collectives! {
     check |_, _, _| Ok(()),
     run |exchange| algorithms::scan(exchange, data, &*combine).await.map(|(_, before)| before);
 
-    /// Everybody's bytes combined in the order of ranks; each rank gets as many bytes of the result as `lengths` says
+    /// Every rank's bytes combined in the order of ranks; each rank gets as many bytes of the result as `lengths` says
     /// (`MPI_Reduce_scatter`).
     reduce_scatter, ireduce_scatter:
     ReduceScatter(data: Vec<u8>, lengths: Vec<usize>, combine: Combine) -> Vec<u8>,
@@ -219,7 +219,7 @@ mod tests {
                 let error = reduced.err().ok_or_else(|| Error::new(Class::Other, "test", "no error"))?;
                 assert!(error.to_string().contains("no such sum"), "{error}");
             }
-            // Whoever has polled goes on: the progress thread included.
+            // The polling thread goes on, which may be the progress thread.
             job.ibarrier().wait()
         });
         ended.unwrap();

@@ -34,7 +34,7 @@ fn lengths<T>(counts: &[usize]) -> Vec<usize> {
 }
 
 impl Communicator {
-    /// `op` over everybody's `data`, element by element, at rank `root` (`MPI_Reduce`, MPI-4.1 §6.9.1). Collective.
+    /// `op` over every rank's `data`, element by element, at rank `root` (`MPI_Reduce`, MPI-4.1 §6.9.1). Collective.
     ///
     /// # Errors
     /// As [`Communicator::barrier`]; `root` is not a rank; lengths differ.
@@ -72,7 +72,7 @@ impl Communicator {
             .map(|bytes| whole("reduce", bytes))
     }
 
-    /// `op` over everybody's `data`, element by element, in an order that depends on the number of ranks only
+    /// `op` over every rank's `data`, element by element, in an order that depends on the number of ranks only
     /// (`MPI_Allreduce`, §6.9.6). Collective.
     ///
     /// # Errors
@@ -137,7 +137,7 @@ impl Communicator {
         raw::iexscan(self, data.as_bytes().to_vec(), predefined::<T, O>()).map(|bytes| whole("exscan", bytes))
     }
 
-    /// `op` over everybody's `data`, of which rank i gets `counts[i]` elements (`MPI_Reduce_scatter`, §6.10.2; with equal
+    /// `op` over every rank's `data`, of which rank i gets `counts[i]` elements (`MPI_Reduce_scatter`, §6.10.2; with equal
     /// counts `MPI_Reduce_scatter_block`). Collective.
     ///
     /// # Errors

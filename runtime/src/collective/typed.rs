@@ -64,7 +64,7 @@ impl Communicator {
         raw::ibroadcast(self, root, bytes(data)).map(|bytes| elements("broadcast", &bytes))
     }
 
-    /// Everybody's `data` at the root, by rank (`MPI_Gather`, `MPI_Gatherv`, §6.5). Lengths may differ. Collective.
+    /// Every rank's `data` at the root, by rank (`MPI_Gather`, `MPI_Gatherv`, §6.5). Lengths may differ. Collective.
     ///
     /// # Errors
     /// As [`Communicator::barrier`]; `root` is not a rank.
@@ -91,7 +91,7 @@ impl Communicator {
         raw::iscatter(self, root, data.map(all_bytes)).map(|bytes| elements("scatter", &bytes))
     }
 
-    /// Everybody's `data`, by rank (`MPI_Allgather`, `MPI_Allgatherv`, §6.7). Lengths may differ. Collective.
+    /// Every rank's `data`, by rank (`MPI_Allgather`, `MPI_Allgatherv`, §6.7). Lengths may differ. Collective.
     ///
     /// # Errors
     /// As [`Communicator::barrier`].

@@ -20,7 +20,7 @@ const ROUND_BITS: u32 = 31;
 /// Bits of a context that count, below those of the rank that made it.
 const COUNT_BITS: u32 = 40;
 
-/// Where collectives and messages of one communicator go: its members, and the context that keeps its traffic apart.
+/// The channel of one communicator's collectives and messages: its members, and the context that separates its traffic.
 #[derive(Debug)]
 pub(crate) struct Channel {
     pub engine: Arc<Engine>,

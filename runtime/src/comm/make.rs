@@ -48,7 +48,7 @@ impl Communicator {
         Channel::new_context(&self.channel().engine)
     }
 
-    /// Everybody's part of what makes a communicator or a window, by rank. Collective.
+    /// Every rank's contribution to a new communicator or window, by rank. Collective.
     pub(crate) fn exchange<T: Serialize + for<'a> Deserialize<'a>>(
         &self,
         kind: Kind,

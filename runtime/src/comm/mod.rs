@@ -1,10 +1,10 @@
-//! Groups and communicators: who takes part, and a context that keeps each one's traffic apart (MPI-4.1 chapter 7).
+//! Groups and communicators: the members, and a context that separates the traffic of each (MPI-4.1 chapter 7).
 
 mod channel;
+mod generalised;
 mod group;
 mod make;
 mod members;
-mod promised;
 mod request;
 
 use std::sync::Arc;
@@ -12,15 +12,15 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 
 pub(crate) use channel::Channel;
+pub use generalised::{Completion, generalised_request};
 pub use group::{Comparison, Group, RankRange};
 pub use make::idup_sides;
-pub use promised::{Completion, promised};
 pub(crate) use request::Awaited;
 pub use request::{Request, await_any, test_all, test_any, test_some, wait_all, wait_any, wait_some};
 
 use crate::job::Member;
 
-/// An ordered set of ranks that communicate with each other and with nobody else (MPI-4.1 §7.2).
+/// An ordered set of ranks that communicate with each other only (MPI-4.1 §7.2).
 ///
 /// Ranks count from 0 in each communicator. [`crate::Job`] is the communicator of all ranks. Clones are handles of the same
 /// communicator; there is no call to free one: it ends with its last handle. Collectives of two communicators never

@@ -29,7 +29,7 @@ pub(crate) trait Awaited<T>: Send + Sync {
 
 impl<T: Send> Awaited<T> for (Arc<Promise<T>>, &'static str) {
     fn is_done(&self) -> bool {
-        self.0.is_kept()
+        self.0.is_complete()
     }
 
     fn take(&mut self) -> Option<Result<T>> {
@@ -49,7 +49,7 @@ type Map<T, U> = Box<dyn FnOnce(T) -> Result<U> + Send>;
 
 struct Mapped<T, U> {
     inner: Box<dyn Awaited<T>>,
-    /// Locked by nobody: it is there for whoever takes the result.
+    /// Never locked: only for `Sync`.
     map: Mutex<Option<Map<T, U>>>,
 }
 
@@ -101,19 +101,19 @@ pub struct Request<T> {
     member: Arc<Member>,
     /// Since when it is awaited.
     since: Option<Instant>,
-    /// Its place among those that await.
-    place: Option<Place>,
+    /// Its slot among the awaiting tasks.
+    slot: Option<WakerSlot>,
 }
 
-/// Woken now and then, until it goes.
-struct Place {
+/// Has its waker woken now and then, until it is dropped.
+struct WakerSlot {
     member: Arc<Member>,
-    place: usize,
+    slot: usize,
 }
 
-impl Drop for Place {
+impl Drop for WakerSlot {
     fn drop(&mut self) {
-        self.member.engine.not_awaiting(self.place);
+        self.member.engine.not_awaiting(self.slot);
     }
 }
 
@@ -132,7 +132,7 @@ impl<T: 'static> Request<T> {
         operation: &'static str,
         inner: impl Awaited<T> + 'static,
     ) -> Self {
-        Self { inner: Box::new(inner), operation, member: member.clone(), since: None, place: None }
+        Self { inner: Box::new(inner), operation, member: member.clone(), since: None, slot: None }
     }
 
     /// The request of a promise.
@@ -149,12 +149,11 @@ impl<T: 'static> Request<T> {
         T: Send,
     {
         let promise = Promise::new();
-        promise.keep(&member.engine, result);
+        promise.complete(&member.engine, result);
         Self::of(member, operation, promise)
     }
 
-    /// The same request with another result.
-    /// `map` is called by whoever takes the result.
+    /// The same request with another result. `map` is called by the thread that takes the result.
     pub fn map<U: 'static>(self, map: impl FnOnce(T) -> Result<U> + Send + 'static) -> Request<U> {
         let Self { inner, operation, member, .. } = self;
         Request::new(&member, operation, Mapped { inner, map: Mutex::new(Some(Box::new(map))) })
@@ -164,7 +163,7 @@ impl<T: 'static> Request<T> {
     /// complete, and another call is an error.
     pub fn test(&mut self) -> Option<Result<T>> {
         if !self.inner.is_done()
-            && let Err(error) = self.engine().look()
+            && let Err(error) = self.engine().try_progress()
         {
             return Some(Err(error));
         }
@@ -221,9 +220,9 @@ impl<T: 'static> Future for Request<T> {
             return Poll::Ready(Err(error));
         }
         // Anew: the waker may be another one.
-        this.place = None;
-        let place = this.engine().awaiting(context.waker());
-        this.place = Some(Place { member: this.member.clone(), place });
+        this.slot = None;
+        let slot = this.engine().awaiting(context.waker());
+        this.slot = Some(WakerSlot { member: this.member.clone(), slot });
         Poll::Pending
     }
 }
@@ -263,8 +262,8 @@ pub fn wait_some<T: 'static>(requests: &mut Vec<Request<T>>) -> Result<Vec<(usiz
 /// As [`wait_any`].
 pub fn test_any<T: 'static>(requests: &mut Vec<Request<T>>) -> Result<Option<(usize, T)>> {
     progress(requests)?;
-    let Some(place) = requests.iter().position(Request::is_done) else { return Ok(None) };
-    Ok(Some((place, requests.remove(place).wait()?)))
+    let Some(slot) = requests.iter().position(Request::is_done) else { return Ok(None) };
+    Ok(Some((slot, requests.remove(slot).wait()?)))
 }
 
 /// All requests that are done, taken out (`MPI_Testsome`).
@@ -275,15 +274,15 @@ pub fn test_some<T: 'static>(requests: &mut Vec<Request<T>>) -> Result<Vec<(usiz
     progress(requests)?;
     let mut done = Vec::new();
     let mut left = Vec::with_capacity(requests.len());
-    for (place, request) in std::mem::take(requests).into_iter().enumerate() {
+    for (slot, request) in std::mem::take(requests).into_iter().enumerate() {
         if request.is_done() {
-            done.push((place, request));
+            done.push((slot, request));
         } else {
             left.push(request);
         }
     }
     *requests = left;
-    done.into_iter().map(|(place, request)| Ok((place, request.wait()?))).collect()
+    done.into_iter().map(|(slot, request)| Ok((slot, request.wait()?))).collect()
 }
 
 /// All results if all are there (`MPI_Testall`): the requests are then taken.
@@ -300,7 +299,7 @@ pub fn test_all<T: 'static>(requests: &mut Vec<Request<T>>) -> Result<Option<Vec
 
 fn progress<T: 'static>(requests: &[Request<T>]) -> Result<()> {
     let Some(first) = requests.first() else { return Ok(()) };
-    first.engine().look()?;
+    first.engine().try_progress()?;
     first.engine().failure().cloned().map_or(Ok(()), Err)
 }
 

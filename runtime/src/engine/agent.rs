@@ -1,7 +1,7 @@
-//! The agent: applies what messages ask for to this rank's windows, with the same CPU atomics that ranks of this node
-//! use themselves, so that all paths to one word are atomic to each other.
+//! The agent, the target's side of operations that are active messages: applies them to this rank's windows, with the same
+//! CPU atomics that ranks of this node use themselves, so that all paths to one word are atomic to each other.
 //!
-//! It runs in whichever thread polls. It never blocks and never trusts: what makes no sense is refused.
+//! It runs in whichever thread makes progress, never blocks, and validates every message: a malformed one is refused.
 
 use std::sync::atomic::Ordering;
 
@@ -9,7 +9,7 @@ use transom_transport::{DataType, ReduceOp, RegionKey, reduce_valid};
 
 use super::exposure::Waiter;
 use super::pull::Pull;
-use super::{Engine, Exposure, RegionCard, key_for, mail, runs};
+use super::{Engine, Exposure, RegionInfo, key_for, runs, two_sided};
 use crate::memory::Staging;
 use crate::protocol::lock::{LockKind, Ticket};
 use crate::protocol::matching::{self, Mismatch};
@@ -33,7 +33,7 @@ pub(super) fn handle(engine: &Engine, header: &Header, kind: Kind, payload: &[u8
             reply(engine, header, Some(Answer::Value(0)));
         }
         Kind::Wake => agent_recheck(engine, header.window),
-        // That a message came has whoever waits look again.
+        // Its arrival alone makes waiting threads check again.
         Kind::Ring => {}
         Kind::Waiting => {
             let who = Mismatch { source: header.origin as usize, collective: header.op };
@@ -72,8 +72,8 @@ pub(super) fn handle(engine: &Engine, header: &Header, kind: Kind, payload: &[u8
                 reply(engine, header, None);
             }
         }
-        Kind::Eager | Kind::Announce | Kind::Clear | Kind::Piece | Kind::Done => {
-            if mail::handle(engine, header, kind, payload).is_none() {
+        Kind::Eager | Kind::RequestToSend | Kind::ClearToSend | Kind::Segment | Kind::Done => {
+            if two_sided::handle(engine, header, kind, payload).is_none() {
                 tracing::warn!(?kind, origin = header.origin, "dropped a malformed part of a message");
             }
         }
@@ -126,17 +126,17 @@ fn matched(engine: &Engine, header: &Header, kind: Kind) {
     exposure.count_call(call, header.origin as usize);
 }
 
-/// The card of an attached region, for a rank that is told from now on when the region goes.
+/// Address and key of an attached region, for a rank that is notified from now on when the region is detached.
 fn find_region(engine: &Engine, header: &Header) -> Option<Answer> {
     let exposure = engine.exposures.get(header.window)?;
     let (address, bytes) = (usize::try_from(header.offset).ok()?, usize::try_from(header.count).ok()?);
     let origin = header.origin as usize;
     let region = exposure.regions()?.find_for(origin, address, bytes)?;
     let key = key_for(&region.keys, engine.routes.to(origin).name()).0;
-    postcard::to_stdvec(&RegionCard { address: region.address, key }).ok().map(Answer::Data)
+    postcard::to_stdvec(&RegionInfo { address: region.address, key }).ok().map(Answer::Data)
 }
 
-/// An access to a window's memory. `None` if the request makes no sense.
+/// An access to a window's memory. `None` if the request is malformed.
 fn access(engine: &Engine, header: &Header, kind: Kind, payload: &[u8]) -> Option<Answer> {
     let exposure = engine.exposures.get(header.window)?;
     let offset = usize::try_from(header.offset).ok()?;
@@ -205,7 +205,7 @@ fn access(engine: &Engine, header: &Header, kind: Kind, payload: &[u8]) -> Optio
     }
 }
 
-/// Starts to get the operands of a large accumulate. `None` if the request makes no sense.
+/// Starts to get the operands of a large accumulate. `None` if the request is malformed.
 fn pull(engine: &Engine, header: &Header, key: &[u8]) -> Option<()> {
     let exposure = engine.exposures.get(header.window)?;
     let (op, ty) = (ReduceOp::from_wire(header.op)?, DataType::from_wire(header.ty)?);
@@ -237,7 +237,7 @@ pub(crate) fn unpack_bytes(value: u64, element: &mut [u8]) {
 fn lock(engine: &Engine, header: &Header, kind: Kind) {
     let ticket = Ticket::from_wire(header.op, header.value);
     let done = engine.exposures.get(header.window).map(|exposure| match kind {
-        Kind::Lock => queue(engine, header, &exposure, ticket.kind),
+        Kind::Lock => enqueue(engine, header, &exposure, ticket.kind),
         Kind::Abandon => abandon(engine, header.window, &exposure, ticket),
         _ => release(engine, header, &exposure, ticket),
     });
@@ -250,32 +250,32 @@ fn lock(engine: &Engine, header: &Header, kind: Kind) {
 }
 
 /// Joins the lock's queue for a rank of another node.
-fn queue(engine: &Engine, header: &Header, exposure: &Exposure, kind: LockKind) {
-    let turns = exposure.lock.turns();
+fn enqueue(engine: &Engine, header: &Header, exposure: &Exposure, kind: LockKind) {
+    let queue = exposure.lock.queue();
     let waiter = Waiter { origin: header.origin as usize, request: header.request };
-    turns.represent(&mut exposure.represented.lock(), turns.lock.draw(kind), Some(waiter));
+    queue.enqueue_for(&mut exposure.agent_tickets.lock(), queue.lock.draw(kind), Some(waiter));
     recheck(engine, header.window, exposure);
 }
 
-/// Holds the ticket of a rank that has given up, so that its turn passes.
+/// Holds the ticket of a rank that has given up, and releases the lock when the ticket is served.
 fn abandon(engine: &Engine, window: u32, exposure: &Exposure, ticket: Ticket) {
-    exposure.lock.turns().represent(&mut exposure.represented.lock(), ticket, None);
+    exposure.lock.queue().enqueue_for(&mut exposure.agent_tickets.lock(), ticket, None);
     recheck(engine, window, exposure);
 }
 
 fn release(engine: &Engine, header: &Header, exposure: &Exposure, ticket: Ticket) {
-    let turns = exposure.lock.turns();
-    turns.lock.release(ticket);
-    turns.changed();
+    let queue = exposure.lock.queue();
+    queue.lock.release(ticket);
+    queue.changed();
     recheck(engine, header.window, exposure);
 }
 
-/// The lock of a window has changed: lets in those whose turn it is.
+/// The lock of a window has changed: grants it to the tickets that are next.
 pub(crate) fn agent_recheck(engine: &Engine, window: u32) {
     on_lock(engine, window, |exposure| recheck(engine, window, exposure));
 }
 
-/// This rank gives up waiting for its own lock.
+/// This rank abandons the wait for its own lock.
 pub(crate) fn agent_abandon(engine: &Engine, window: u32, ticket: Ticket) {
     on_lock(engine, window, |exposure| abandon(engine, window, exposure, ticket));
 }
@@ -295,10 +295,10 @@ fn recheck(engine: &Engine, window: u32, exposure: &Exposure) {
         header.value = u64::from(ticket.number);
         engine.send_later(waiter.origin, &header, &[]);
     };
-    exposure.lock.turns().let_in(|| exposure.represented.lock(), granted);
+    exposure.lock.queue().grant(|| exposure.agent_tickets.lock(), granted);
 }
 
-/// A reply has come. A lock that nobody waits for any more is given back.
+/// A reply has arrived. A lock that is granted after its origin has given up is released.
 fn replied(engine: &Engine, header: &Header, payload: &[u8]) {
     let accepted = header.status == wire::OK;
     let replied = engine.requests.reply(header.request, accepted, header.value, payload);

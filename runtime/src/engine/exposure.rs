@@ -1,4 +1,4 @@
-//! What a window shows to the agent: its memory, its lock, and who must not be touched any more.
+//! What a window exposes to the agent: its memory, its lock, and the ranks whose memory has been revoked.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use transom_transport::{
 
 use super::regions::Regions;
 use crate::protocol::lock::TicketLock;
+use crate::protocol::lock_queue::{AgentTicket, LockQueue};
 use crate::protocol::pscw;
-use crate::protocol::turns::{Represented, Turns};
 
 /// Bytes of a window's control words at one rank: one cache line.
 pub(crate) const CONTROL_SLOT: usize = 64;
@@ -35,10 +35,10 @@ impl LockWords {
         TicketLock { next: &self.0[0], read: &self.0[1], write: &self.0[2] }
     }
 
-    /// The lock, and who waits for it.
+    /// The lock and its waiters.
     #[inline(always)]
-    pub fn turns(&self) -> Turns<'_, AtomicU32> {
-        Turns { lock: self.lock(), sleepers: &self.0[3], represented: &self.0[4] }
+    pub fn queue(&self) -> LockQueue<'_, AtomicU32> {
+        LockQueue { lock: self.lock(), sleepers: &self.0[3], agent_tickets: &self.0[4] }
     }
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct SharedUpdates {
 /// What a window exposes at this rank.
 #[derive(Debug)]
 pub(crate) enum Exposed {
-    /// One piece of memory, from offset 0.
+    /// One range of memory, from offset 0.
     Fixed(Span),
     /// What is attached at the time, by address.
     Dynamic(Regions),
@@ -75,13 +75,14 @@ pub(crate) struct Exposure {
     /// How elements of memory that others map are updated.
     pub shared: Option<SharedUpdates>,
     /// Tickets that the agent holds.
-    pub represented: Mutex<Vec<Represented<Waiter>>>,
-    /// No other process updates this memory: it is in no memory file that others map. Then only the agent and this
-    /// rank's own operations do, and `gate` keeps them apart: the agent updates many elements at once behind it.
+    pub agent_tickets: Mutex<Vec<AgentTicket<Waiter>>>,
+    /// No other process updates this memory: it is in no memory file that others map. Then only the agent and this rank's
+    /// own operations do, and `update_lock` excludes them from each other: the agent updates many elements at once under
+    /// it.
     pub private: bool,
     /// Held for reading by this rank's own updates of private memory, for writing by the agent's large ones.
-    pub gate: RwLock<()>,
-    /// Ranks whose memory has gone. Held for reading while memory of a peer is accessed that the peer may take away.
+    pub update_lock: RwLock<()>,
+    /// Ranks whose memory has been freed. Held for reading while memory is accessed that its owner may revoke.
     pub revoked: RwLock<HashSet<usize>>,
     /// Posts and completes that have arrived by messages; whether any have.
     calls: Mutex<pscw::Arrivals>,
@@ -102,8 +103,8 @@ impl Exposure {
             exposed,
             lock,
             stripes,
-            represented: Mutex::default(),
-            gate: RwLock::default(),
+            agent_tickets: Mutex::default(),
+            update_lock: RwLock::default(),
             revoked: RwLock::default(),
             calls: Mutex::default(),
             called: AtomicBool::new(false),
@@ -172,7 +173,7 @@ impl Exposure {
 }
 
 impl Exposure {
-    /// Bytes from which on waiting for the gate pays.
+    /// Bytes from which on taking the update lock pays.
     const LARGE: usize = 1024;
 
     /// Accumulates for the agent, atomically for each element. `None` if that cannot be.
@@ -185,8 +186,8 @@ impl Exposure {
             if memory.file().is_some() || operands.len() < Self::LARGE {
                 return memory.update(&self.stripes, offset as u64, op, ty, at, operands, None).ok();
             }
-            let _alone = self.gate.write();
-            memory.apply_alone(op, ty, at, operands).ok()
+            let _alone = self.update_lock.write();
+            memory.apply_exclusive(op, ty, at, operands).ok()
         })?
     }
 

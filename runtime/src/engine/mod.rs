@@ -1,15 +1,13 @@
-//! One rank's machinery: polls transports, sends messages, waits. Knows messages and peers, but no window or epoch:
-//! windows expose their memory and lock words to it ([`exposure`]), and its agent applies what messages ask for.
+//! The progress engine of one rank: polls transports, sends messages, waits. Knows messages and peers, but no window or
+//! epoch: windows expose their memory and lock words to it ([`exposure`]), and its agent applies active messages to them.
 
 mod agent;
 mod awaited;
+mod backoff;
 mod exposure;
-mod line;
-pub(crate) mod mail;
 #[cfg(test)]
 mod models;
 mod outbox;
-mod patience;
 mod pending;
 mod progress;
 mod pull;
@@ -19,11 +17,13 @@ mod regions_tests;
 mod requests;
 mod routes;
 mod runs;
+mod signal_line;
 mod sync;
 mod targets;
 #[cfg(test)]
 mod targets_tests;
 mod tasks;
+pub(crate) mod two_sided;
 mod waiting;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -35,16 +35,16 @@ use transom_transport::{Completion, Event, Posted, Transport};
 use zerocopy::IntoBytes;
 
 pub(crate) use agent::{agent_abandon, agent_recheck, pack_bytes, unpack_bytes};
+pub(crate) use backoff::{Idle, Step};
 pub(crate) use exposure::{
     CONTROL_SLOT, Exposed, Exposure, Exposures, LockWords, SharedUpdates, UPDATES_WORD,
 };
-pub(crate) use line::{Line, PeerSleepers, Sleepers};
-pub(crate) use patience::{Idle, Step};
 pub(crate) use pending::{Countdown, Pending, Pendings, TargetState};
 pub(crate) use pull::Pull;
-pub(crate) use regions::{Attached, Known, RegionCard, Regions, key_for};
+pub(crate) use regions::{Attached, CachedRegion, RegionInfo, Regions, key_for};
 pub(crate) use requests::{OnReply, Request, Requests};
 pub(crate) use routes::{Registered, Route, Routes};
+pub(crate) use signal_line::{PeerSleepers, SignalLine, Sleepers};
 pub(crate) use targets::Target;
 pub(crate) use tasks::Promise;
 
@@ -60,16 +60,16 @@ use tasks::Tasks;
 /// Polls for one operation of one transport between two that look at all transports.
 const POLLS_FOR_ONE: u64 = 16;
 
-/// What the ranks of one process share.
+/// The state of a job, as the ranks of one process share it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct House {
+pub(crate) struct JobStatus {
     /// Why no call can succeed any more, if so.
     pub failure: Arc<OnceLock<Error>>,
     /// Which ranks have left, where all ranks live in this process.
     pub left: Arc<[AtomicBool]>,
 }
 
-/// The machinery of one rank. Shared by the job's values, its windows and its progress thread.
+/// The progress engine of one rank. Shared by the job's values, its windows and its progress thread.
 #[derive(Debug)]
 pub(crate) struct Engine {
     pub rank: usize,
@@ -80,35 +80,35 @@ pub(crate) struct Engine {
     pub requests: Requests,
     pub pendings: Pendings,
     pub exposures: Exposures,
-    /// Threads that wait for words which ranks of this node raise.
+    /// Threads that sleep until ranks of this node signal.
     pub sleepers: Sleepers,
     pub matching: Mutex<Matching>,
-    /// Whether it may know of ranks that wait without messages.
+    /// Whether `matching` may know of ranks that wait in a collective without messages.
     pub waiting: AtomicBool,
     /// Contexts that this rank has made for communicators.
     pub contexts: AtomicU64,
-    /// After the routes, so that nothing fills a task's buffers any more when it goes.
+    /// Dropped after the routes: nothing fills a task's buffers any more then.
     tasks: Tasks,
     outbox: Outbox,
     pulls: Pulls,
-    /// After the routes, like the tasks.
-    pub mail: mail::Mail,
+    /// Dropped after the routes, like the tasks.
+    pub two_sided: two_sided::TwoSided,
     progress: Progress,
     /// Only one thread polls at a time.
     polling: Mutex<()>,
-    /// What ranks of this process know of each other.
-    house: House,
+    /// Shared with the other ranks of this process.
+    status: JobStatus,
 }
 
 impl Engine {
-    /// The machinery of rank `rank`.
+    /// The engine of rank `rank`.
     pub fn new(
         rank: usize,
         token: Token,
         settings: Settings,
         routes: Routes,
         sleepers: Sleepers,
-        house: House,
+        status: JobStatus,
     ) -> Result<Self> {
         Ok(Self {
             rank,
@@ -127,13 +127,13 @@ impl Engine {
             tasks: Tasks::default(),
             outbox: Outbox::default(),
             pulls: Pulls::default(),
-            mail: mail::Mail::default(),
+            two_sided: two_sided::TwoSided::default(),
             polling: Mutex::new(()),
-            house,
+            status,
         })
     }
 
-    /// Starts the thread that makes progress while nobody else does.
+    /// Starts the thread that makes progress while no other does.
     pub fn start_progress_thread(self: &Arc<Self>) -> Result<JoinHandle<()>> {
         progress::spawn(self.clone())
     }
@@ -146,12 +146,12 @@ impl Engine {
     /// Makes every blocked and later call fail with `error`.
     pub fn fail(&self, error: Error) {
         tracing::debug!(rank = self.rank, %error, "engine fails");
-        let _ = self.house.failure.set(error);
+        let _ = self.status.failure.set(error);
         self.progress.interrupt();
         self.tasks.wake_all();
     }
 
-    /// Forgets who waits in a communicator's collectives up to `sequence`.
+    /// Forgets the ranks that wait in a communicator's collectives up to `sequence`.
     #[inline]
     pub fn forget_waiting(&self, context: u64, sequence: u64) {
         if self.waiting.load(Ordering::Acquire) {
@@ -163,23 +163,23 @@ impl Engine {
 
     /// Why no call can succeed any more, if so.
     pub fn failure(&self) -> Option<&Error> {
-        self.house.failure.get()
+        self.status.failure.get()
     }
 
     /// Whether a rank of this process is known to have left the job.
     pub fn has_left(&self, rank: usize) -> bool {
-        self.house.left.get(rank).is_some_and(|left| left.load(Ordering::Acquire))
+        self.status.left.get(rank).is_some_and(|left| left.load(Ordering::Acquire))
     }
 
     /// This rank has left the job: it accesses nothing any more.
     pub fn leave(&self) {
-        if let Some(left) = self.house.left.get(self.rank) {
+        if let Some(left) = self.status.left.get(self.rank) {
             left.store(true, Ordering::Release);
         }
     }
 
     fn failed(&self) -> Option<Error> {
-        self.house.failure.get().cloned()
+        self.status.failure.get().cloned()
     }
 
     /// A header of a message of ours.
@@ -255,34 +255,34 @@ impl Engine {
     #[inline(never)]
     fn end(&self, completion: Completion) {
         let ended = self.pendings.complete(completion);
-        if let Some(over) = ended.over {
-            over.act(self);
+        if let Some(finished) = ended.finished {
+            finished.run(self);
         }
         if let Some((pull, succeeded)) = ended.pull {
             pull.finish(self, succeeded);
         }
     }
 
-    /// Whether something waits for room in a queue.
+    /// Whether something is deferred until a queue has space.
     #[inline]
     fn has_waiting(&self) -> bool {
-        !(self.outbox.is_empty() && self.pulls.is_empty() && self.mail.errands.is_empty())
+        !(self.outbox.is_empty() && self.pulls.is_empty() && self.two_sided.transfers.is_empty())
     }
 
-    /// Whether something waits that no event announces.
-    fn has_errands(&self) -> bool {
-        self.has_waiting() || self.tasks.are_full()
+    /// Whether something is deferred that no event announces.
+    fn has_deferred(&self) -> bool {
+        self.has_waiting() || self.tasks.has_full_queue()
     }
 
-    /// Whether somebody other than callers waits for the ends of operations.
+    /// Whether completions are awaited by others than callers.
     fn wants_ends(&self) -> bool {
-        self.has_errands() || !self.tasks.is_empty() || self.tasks.are_awaited()
+        self.has_deferred() || !self.tasks.is_empty() || self.tasks.are_awaited()
     }
 
-    /// Posts what waits, as far as there is room; returns how many found it.
+    /// Posts what is deferred, as far as queues have space; returns how many were posted.
     #[cold]
     fn post_waiting(&self) -> usize {
-        self.outbox.flush(&self.routes) + self.pulls.retry(self) + self.mail.errands.retry(self)
+        self.outbox.flush(&self.routes) + self.pulls.retry(self) + self.two_sided.transfers.retry(self)
     }
 
     #[cold]
@@ -306,18 +306,18 @@ impl Engine {
         }
     }
 
-    /// Sends a message, waiting for room where there is none. Not for the agent.
+    /// Sends a message, and waits while the queue is full. Not for the agent.
     pub fn send(&self, operation: &'static str, peer: usize, header: &Header, payload: &[u8]) -> Result<()> {
         let attempt = || self.try_send(operation, peer, header, payload);
         if let Some(result) = attempt() {
             return result;
         }
-        // Room is made by the peer, which does not ring for it: look again every now and then.
+        // The peer makes space, and does not signal it: try again every now and then.
         let what = || format!("room in the message queue of rank {peer}");
-        self.wait_until(operation, &what, Some(waiting::SHORT_NAP), attempt)
+        self.wait_until(operation, &what, Some(waiting::SHORT_SLEEP), attempt)
     }
 
-    /// Sends a message if there is room.
+    /// Sends a message unless the queue is full.
     pub fn try_send(
         &self,
         operation: &'static str,
@@ -335,12 +335,12 @@ impl Engine {
         }
     }
 
-    /// Sends a message from within progress: what finds no room is sent by a later poll.
+    /// Sends a message from within progress: if the queue is full a later poll sends it.
     pub fn send_later(&self, peer: usize, header: &Header, payload: &[u8]) {
         self.outbox.send(&self.routes, peer, header.as_bytes(), payload);
     }
 
-    /// Sends a request and gives the place where its reply will appear.
+    /// Sends a request; the result receives the reply.
     pub fn request(
         &self,
         operation: &'static str,
@@ -351,7 +351,7 @@ impl Engine {
         self.request_then(operation, peer, header, payload, None)
     }
 
-    /// [`Engine::request`], with something to be done when the reply is there.
+    /// [`Engine::request`], with a callback for the reply.
     pub fn request_then(
         &self,
         operation: &'static str,

@@ -1,4 +1,4 @@
-//! Messages of the agent that found no room: sent by a later poll, in order.
+//! Messages that found a queue full: sent by a later poll, in order.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,7 +25,7 @@ impl Outbox {
         !self.is_empty() && self.waiting.lock().iter().any(|(to, _)| *to == peer)
     }
 
-    /// Sends, or keeps what finds no room.
+    /// Sends, or keeps the message if the queue is full.
     pub fn send(&self, routes: &Routes, peer: usize, header: &[u8], payload: &[u8]) {
         if !self.is_waiting(peer) && post(routes, peer, header, payload) {
             return;
@@ -35,7 +35,7 @@ impl Outbox {
         self.len.store(waiting.len(), Ordering::Release);
     }
 
-    /// Sends what finds room now; returns how many.
+    /// Sends as many as queues have space for; returns how many.
     pub fn flush(&self, routes: &Routes) -> usize {
         if self.is_empty() {
             return 0;

@@ -10,7 +10,7 @@ use super::awaited::{Slot, Slots};
 use super::pull::Pull;
 use super::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering};
 use super::targets::{Target, Targets};
-use crate::memory::Keep;
+use crate::memory::BufferOwner;
 
 /// What is outstanding between this rank and one target, in one window.
 #[derive(Debug, Default)]
@@ -89,25 +89,25 @@ impl TargetState {
         error.take()
     }
 
-    /// As new.
+    /// Reset for another target.
     pub(super) fn forget(&self) {
         self.confirmed.store(self.sent.load(Ordering::Acquire), Ordering::Release);
         drop(self.take_error());
     }
 }
 
-/// What is done when an operation has ended: with the engine, and the first error if there was one.
-pub(crate) type Then = Box<dyn FnOnce(&Engine, Option<TransportError>) + Send>;
+/// The callback of an operation's completion: with the engine, and the first error if there was one.
+pub(crate) type OnFinish = Box<dyn FnOnce(&Engine, Option<TransportError>) + Send>;
 
-/// The end of all parts of an operation.
-pub(crate) struct Over {
-    then: Then,
+/// The completion of all parts of an operation, with its callback.
+pub(crate) struct Finished {
+    then: OnFinish,
     error: Option<TransportError>,
 }
 
-impl Over {
-    /// Does what is to be done.
-    pub fn act(self, engine: &Engine) {
+impl Finished {
+    /// Runs the callback.
+    pub fn run(self, engine: &Engine) {
         (self.then)(engine, self.error);
     }
 }
@@ -115,10 +115,10 @@ impl Over {
 /// The parts of an operation that are still under way.
 pub(crate) struct Countdown {
     left: AtomicUsize,
-    /// What an atomic found that is the only part.
+    /// What an atomic fetched that is the only part.
     value: AtomicU64,
     error: Mutex<Option<TransportError>>,
-    then: Mutex<Option<Then>>,
+    then: Mutex<Option<OnFinish>>,
 }
 
 impl std::fmt::Debug for Countdown {
@@ -128,13 +128,13 @@ impl std::fmt::Debug for Countdown {
 }
 
 thread_local! {
-    /// Of the operation that this thread waited for last.
-    static BRIEF: Cell<Option<Arc<Countdown>>> = const { Cell::new(None) };
+    /// Reused by the blocking operations of this thread.
+    static REUSED: Cell<Option<Arc<Countdown>>> = const { Cell::new(None) };
 }
 
 impl Countdown {
     /// From a number of parts.
-    pub fn new(parts: usize, then: Option<Then>) -> Arc<Self> {
+    pub fn new(parts: usize, then: Option<OnFinish>) -> Arc<Self> {
         Arc::new(Self {
             left: AtomicUsize::new(parts),
             value: AtomicU64::new(0),
@@ -143,35 +143,35 @@ impl Countdown {
         })
     }
 
-    /// Of one part, for a caller that waits for it at once. To be given back ([`Countdown::give_back`]).
-    pub fn brief() -> Arc<Self> {
+    /// Of one part, for a blocking call. To be given back ([`Countdown::give_back`]).
+    pub fn reusable() -> Arc<Self> {
         // A thread that ends has none any more.
-        let spare = BRIEF.try_with(Cell::take).ok().flatten();
-        let brief = spare.unwrap_or_else(|| Self::new(1, None));
-        // Whoever ended the last use may still hold it.
-        if Arc::strong_count(&brief) > 1 {
+        let spare = REUSED.try_with(Cell::take).ok().flatten();
+        let reusable = spare.unwrap_or_else(|| Self::new(1, None));
+        // The thread that completed the last use may still hold it.
+        if Arc::strong_count(&reusable) > 1 {
             return Self::new(1, None);
         }
-        brief.left.store(1, Ordering::Release);
-        brief
+        reusable.left.store(1, Ordering::Release);
+        reusable
     }
 
-    /// The caller has seen the end: what it waited with serves its thread again.
+    /// The caller has seen the completion: its thread reuses the countdown.
     pub fn give_back(this: Arc<Self>) {
-        if this.is_over() {
+        if this.is_finished() {
             // Failures are reported by the target's state.
             drop(this.error.lock().take());
-            let _ = BRIEF.try_with(|brief| brief.set(Some(this)));
+            let _ = REUSED.try_with(|reusable| reusable.set(Some(this)));
         }
     }
 
-    /// What was found, if this is over, and was of one atomic.
+    /// What was fetched, if this is complete, and was of one atomic.
     pub fn value(&self) -> u64 {
         self.value.load(Ordering::Acquire)
     }
 
     /// Whether all parts have ended.
-    pub fn is_over(&self) -> bool {
+    pub fn is_finished(&self) -> bool {
         self.left.load(Ordering::Acquire) == 0
     }
 
@@ -180,9 +180,9 @@ impl Countdown {
         self.left.fetch_add(parts, Ordering::AcqRel);
     }
 
-    /// One part has ended. After the last returns what is to be done now.
+    /// One part has completed. After the last, returns the callback to be run.
     #[must_use]
-    pub fn count_down(&self, error: Option<TransportError>) -> Option<Over> {
+    pub fn count_down(&self, error: Option<TransportError>) -> Option<Finished> {
         if let Some(error) = error {
             self.error.lock().get_or_insert(error);
         }
@@ -190,7 +190,7 @@ impl Countdown {
             return None;
         }
         let (then, error) = (self.then.lock().take()?, self.error.lock().take());
-        Some(Over { then, error })
+        Some(Finished { then, error })
     }
 }
 
@@ -200,12 +200,12 @@ pub(crate) struct Pending {
     /// Where it is counted.
     pub target: Arc<TargetState>,
     /// The buffer, if the operation owns it.
-    pub buffer: Option<Keep>,
+    pub buffer: Option<BufferOwner>,
     /// Where the operation's own end is counted.
     pub done: Option<Arc<Countdown>>,
-    /// What the agent does with what it gets.
+    /// The accumulate whose operands the agent gets.
     pub pull: Option<Box<Pull>>,
-    /// Where the value that one of several atomics finds goes; that of a single one goes to `done`.
+    /// Where the value that one of several atomics fetches goes; that of a single one goes to `done`.
     pub value: Option<(Arc<[AtomicU64]>, usize)>,
 }
 
@@ -325,7 +325,7 @@ impl Pendings {
         }
     }
 
-    /// A transport reports the end of an operation. Returns what is to be done now.
+    /// A transport reports a completion. Returns what is to be done now.
     #[must_use]
     pub fn complete(&self, completion: Completion) -> Ended {
         let error = match completion.result {
@@ -358,12 +358,12 @@ impl Pendings {
             value.store(completion.value, Ordering::Release);
         }
         drop(pending.buffer);
-        let over = pending.done.and_then(|done| {
+        let finished = pending.done.and_then(|done| {
             done.value.store(completion.value, Ordering::Release);
             done.count_down(error)
         });
         let pull = pending.pull.map(|pull| (pull, succeeded));
-        Ended { over, pull, counted: Some(Counted(pending.target)) }
+        Ended { finished, pull, counted: Some(Counted(pending.target)) }
     }
 }
 
@@ -376,14 +376,14 @@ impl Drop for Counted {
     }
 }
 
-/// What the end of an operation brings. A flush waits until it is dropped: by then its requests are to be complete.
+/// What a completion brings. A flush waits until it is dropped: by then its requests are to be complete.
 #[derive(Default)]
 pub(crate) struct Ended {
     /// The last part of something that is counted has ended.
-    pub over: Option<Over>,
+    pub finished: Option<Finished>,
     /// What the agent does with what it got, and whether it got it.
     pub pull: Option<(Box<Pull>, bool)>,
-    /// The last field, and so the last to go.
+    /// The last field, and so dropped last.
     #[expect(dead_code, reason = "what matters is when it is dropped")]
     counted: Option<Counted>,
 }

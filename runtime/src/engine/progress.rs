@@ -1,10 +1,10 @@
-//! Who polls and who sleeps.
+//! Progress: which thread polls, and which sleep.
 //!
-//! A thread that waits inside the runtime polls for itself. The progress thread stands in while nobody does: it sleeps
+//! A thread that is blocked in the runtime polls for itself. The progress thread does while no caller is inside: it sleeps
 //! in the kernel on all transports at once and is woken by traffic. At most one thread sleeps on the transports (the
-//! *watcher*), the others wait for it to announce what it found. While callers come and go the progress thread leaves the
-//! ends of their operations to them and is woken by messages alone, or naps where a transport cannot tell these apart: a
-//! call that leaves the runtime need not wake anybody.
+//! *watcher*), the others wait for it to announce what it found. While callers come and go the progress thread leaves their
+//! completions to them and is woken by messages alone, or sleeps for short times where a transport cannot tell these apart:
+//! a call that returns need not wake it.
 
 use std::os::fd::{AsFd, BorrowedFd, RawFd};
 use std::sync::Arc;
@@ -19,17 +19,17 @@ use parking_lot::{Condvar, Mutex};
 use transom_transport::{Armed, latency};
 
 use super::Engine;
-use super::patience::Patience;
+use super::backoff::Backoff;
 use crate::settings::Settings;
 use crate::{Class, Error, Result, memory};
 
-/// How long the progress thread looks away while callers poll, and how long it waits for messages alone.
-const NAP: Duration = Duration::from_micros(250);
-const GLANCE: Duration = Duration::from_millis(2);
+/// How long the progress thread pauses while callers poll, and how long it waits for messages alone.
+const PAUSE: Duration = Duration::from_micros(250);
+const MESSAGE_SLEEP: Duration = Duration::from_millis(2);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Watcher {
-    Nobody,
+    None,
     ProgressThread,
     Caller,
 }
@@ -55,14 +55,14 @@ pub(super) struct Progress {
     state: Mutex<State>,
     changed: Condvar,
     /// Interrupts the watcher.
-    poke: EventFd,
-    patience: Patience,
+    wakeup: EventFd,
+    backoff: Backoff,
 }
 
-/// A caller's stay in the runtime.
-pub(super) struct Inside<'a>(&'a Progress);
+/// A caller is inside the runtime until this is dropped.
+pub(super) struct CallGuard<'a>(&'a Progress);
 
-impl Drop for Inside<'_> {
+impl Drop for CallGuard<'_> {
     #[inline]
     fn drop(&mut self) {
         self.0.callers.fetch_sub(1, Ordering::Release);
@@ -72,27 +72,27 @@ impl Drop for Inside<'_> {
 impl Progress {
     pub fn new(settings: &Settings, local_ranks: usize) -> Result<Self> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let poke = EventFd::from_value_and_flags(0, EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)
+        let wakeup = EventFd::from_value_and_flags(0, EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)
             .map_err(|e| Error::new(Class::System, "init", format!("eventfd: {e}")))?;
         Ok(Self {
             callers: AtomicU64::new(0),
             events: AtomicU64::new(0),
             listeners: AtomicUsize::new(0),
-            state: Mutex::new(State { watcher: Watcher::Nobody, sleeping: 0, parked: false, stop: false }),
+            state: Mutex::new(State { watcher: Watcher::None, sleeping: 0, parked: false, stop: false }),
             changed: Condvar::new(),
-            poke,
-            patience: Patience::new(local_ranks, cores, settings.spin),
+            wakeup,
+            backoff: Backoff::new(local_ranks, cores, settings.spin),
         })
     }
 
     #[inline]
-    pub fn enter(&self) -> Inside<'_> {
+    pub fn enter(&self) -> CallGuard<'_> {
         self.callers.fetch_add(1 << 32 | 1, Ordering::AcqRel);
-        Inside(self)
+        CallGuard(self)
     }
 
     /// Whether no caller is inside.
-    fn is_left_alone(&self) -> bool {
+    fn has_no_callers(&self) -> bool {
         self.callers.load(Ordering::Acquire) as u32 == 0
     }
 
@@ -100,11 +100,11 @@ impl Progress {
         self.events.load(Ordering::SeqCst)
     }
 
-    pub fn patience(&self) -> Patience {
-        self.patience
+    pub fn backoff(&self) -> Backoff {
+        self.backoff
     }
 
-    /// Something was found: whoever waits for it looks again.
+    /// Something was found: waiting threads check again.
     #[inline]
     pub fn announce(&self) {
         self.events.fetch_add(1, Ordering::SeqCst);
@@ -121,10 +121,10 @@ impl Progress {
         self.changed.notify_all();
     }
 
-    /// Makes every sleeper look again.
+    /// Makes every sleeping thread check again.
     pub fn interrupt(&self) {
         self.announce();
-        let _ = self.poke.write(1);
+        let _ = self.wakeup.write(1);
     }
 
     pub fn stop(&self) {
@@ -141,33 +141,33 @@ impl Progress {
     }
 }
 
-impl Inside<'_> {
+impl CallGuard<'_> {
     /// Sleeps until something is found that `seen` does not count, or for `time`. Returns whether there was traffic.
     pub fn sleep(&self, engine: &Engine, seen: u64, time: Duration) -> bool {
         let progress = self.0;
-        let time = if engine.tasks.are_full() { time.min(super::waiting::SHORT_NAP) } else { time };
+        let time = if engine.tasks.has_full_queue() { time.min(super::waiting::SHORT_SLEEP) } else { time };
         progress.listeners.fetch_add(1, Ordering::SeqCst);
         let mut state = progress.state.lock();
         state.sleeping += 1;
         if state.watcher == Watcher::ProgressThread {
             // It has seen no traffic since this caller came: take its place, so that a message wakes us directly.
-            let _ = progress.poke.write(1);
+            let _ = progress.wakeup.write(1);
         }
         let mut traffic = true;
         if progress.events() == seen {
-            if state.watcher == Watcher::Nobody {
+            if state.watcher == Watcher::None {
                 state.watcher = Watcher::Caller;
                 drop(state);
                 traffic = watch(engine, Awaited::Anything, Some(time));
                 state = progress.state.lock();
-                state.watcher = Watcher::Nobody;
+                state.watcher = Watcher::None;
             } else {
                 progress.listen(&mut state, Some(time));
                 traffic = progress.events() != seen;
             }
         }
         state.sleeping -= 1;
-        // The place of the watcher may be free, or the progress thread's turn.
+        // There may be no watcher, or the progress thread may go on.
         let awaited = state.parked || state.sleeping > 0;
         drop(state);
         progress.listeners.fetch_sub(1, Ordering::SeqCst);
@@ -203,12 +203,12 @@ fn watch(engine: &Engine, awaited: Awaited, time: Option<Duration>) -> bool {
             break;
         }
     }
-    let time = if engine.has_errands() { Some(super::waiting::SHORT_NAP) } else { time };
+    let time = if engine.has_deferred() { Some(super::waiting::SHORT_SLEEP) } else { time };
     let mut fds: Vec<RawFd> = transports.iter().map(|t| t.wait_fd()).collect();
     fds.truncate(armed);
     let mut polled: Vec<PollFd<'_>> =
         fds.iter().map(|fd| PollFd::new(borrow(engine, *fd), PollFlags::POLLIN)).collect();
-    polled.push(PollFd::new(engine.progress.poke.as_fd(), PollFlags::POLLIN));
+    polled.push(PollFd::new(engine.progress.wakeup.as_fd(), PollFlags::POLLIN));
     if !ready {
         // An interrupted sleep is as good as a wake-up.
         let _ = ppoll(&mut polled, time.map(TimeSpec::from), None);
@@ -218,9 +218,9 @@ fn watch(engine: &Engine, awaited: Awaited, time: Option<Duration>) -> bool {
         transport.disarm(*readable);
     }
     if readable.last() == Some(&true) {
-        let _ = engine.progress.poke.read();
+        let _ = engine.progress.wakeup.read();
     }
-    // Callers who poke it again and again should not wake it each time.
+    // Callers that interrupt it again and again should not wake it each time.
     ready || readable[..armed].contains(&true) || (awaited == Awaited::Messages && readable[armed])
 }
 
@@ -236,23 +236,23 @@ pub(super) fn spawn(engine: Arc<Engine>) -> Result<JoinHandle<()>> {
         .map_err(|e| Error::new(Class::System, "init", format!("progress thread: {e}")).at_rank(rank))
 }
 
-/// Polls as long as there is traffic, and no longer: it may be taking the core from a computation. Leaves the field to
-/// callers when they come.
+/// Polls as long as there is traffic, and no longer: it may be taking the core from a computation. Stops when a caller
+/// comes.
 fn serve(engine: &Engine) {
     // An error is kept by the engine, where every caller meets it.
-    while engine.progress.is_left_alone() && matches!(engine.poll(), Ok(found) if found > 0) {}
+    while engine.progress.has_no_callers() && matches!(engine.poll(), Ok(found) if found > 0) {}
 }
 
 fn run(engine: &Engine) {
     let progress = &engine.progress;
     latency::prefer_latency();
     let mut before = 0;
-    let mut nap = true;
+    let mut pause = true;
     let mut looked = Instant::now();
     loop {
-        // Whoever awaits a request looks at failures and deadlines as often as a blocked caller does.
-        let time = engine.tasks.are_awaited().then_some(super::waiting::LONG_NAP);
-        if time.is_some() && looked.elapsed() >= super::waiting::LONG_NAP {
+        // Awaited requests are checked for failures and deadlines as often as blocked calls are.
+        let time = engine.tasks.are_awaited().then_some(super::waiting::LONG_SLEEP);
+        if time.is_some() && looked.elapsed() >= super::waiting::LONG_SLEEP {
             engine.tasks.wake_all();
             looked = Instant::now();
         }
@@ -263,38 +263,38 @@ fn run(engine: &Engine) {
         let callers = progress.callers.load(Ordering::Acquire);
         let settled = callers == before;
         before = callers;
-        if state.sleeping > 0 || state.watcher != Watcher::Nobody {
-            // Callers who sleep for a moment, call after call, need not wake it each time.
+        if state.sleeping > 0 || state.watcher != Watcher::None {
+            // Callers that sleep for a moment, call after call, need not wake it each time.
             state.parked = settled;
-            progress.listen(&mut state, if settled { time } else { Some(NAP) });
+            progress.listen(&mut state, if settled { time } else { Some(PAUSE) });
             state.parked = false;
-            nap = settled;
+            pause = settled;
             continue;
         }
-        let active = !progress.is_left_alone() || !settled;
-        if active && (nap || engine.wants_ends()) {
-            progress.listen(&mut state, Some(NAP));
-            nap = false;
+        let active = !progress.has_no_callers() || !settled;
+        if active && (pause || engine.wants_ends()) {
+            progress.listen(&mut state, Some(PAUSE));
+            pause = false;
             continue;
         }
         state.watcher = Watcher::ProgressThread;
         drop(state);
         let traffic = match active {
-            true => watch(engine, Awaited::Messages, Some(GLANCE)),
+            true => watch(engine, Awaited::Messages, Some(MESSAGE_SLEEP)),
             false => watch(engine, Awaited::Anything, time),
         };
-        // Callers who find what there is are left to it for a while.
-        nap = active && traffic;
+        // Callers that find traffic are left to handle it for a while.
+        pause = active && traffic;
         let mut state = progress.state.lock();
-        state.watcher = Watcher::Nobody;
+        state.watcher = Watcher::None;
         drop(state);
         progress.changed.notify_all();
-        if progress.is_left_alone() {
+        if progress.has_no_callers() {
             serve(engine);
             if engine.failed().is_some() {
                 let mut state = progress.state.lock();
                 if !state.stop {
-                    progress.listen(&mut state, Some(NAP));
+                    progress.listen(&mut state, Some(PAUSE));
                 }
             }
         }

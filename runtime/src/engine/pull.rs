@@ -52,7 +52,7 @@ impl Pull {
         }
         let Some(pull) = engine.pendings.cancel(context).and_then(|pending| pending.pull) else { return };
         match posted {
-            Ok(Posted::Again) => engine.pulls.put_off(pull),
+            Ok(Posted::Again) => engine.pulls.defer(pull),
             Ok(_) => pull.finish(engine, true),
             Err(error) => {
                 tracing::warn!(peer = remote.peer, %error, "the operands of an accumulate cannot be had");
@@ -71,7 +71,7 @@ impl Pull {
     }
 }
 
-/// Pulls that found no room in the transport's queue, and buffers for all.
+/// Pulls that found the transport's queue full, and buffers for all.
 #[derive(Debug, Default)]
 pub(super) struct Pulls {
     waiting: Mutex<VecDeque<Box<Pull>>>,
@@ -101,13 +101,13 @@ impl Pulls {
         }
     }
 
-    fn put_off(&self, pull: Box<Pull>) {
+    fn defer(&self, pull: Box<Pull>) {
         let mut waiting = self.waiting.lock();
         waiting.push_back(pull);
         self.len.store(waiting.len(), Ordering::Release);
     }
 
-    /// Tries those again that wait; returns how many no longer do.
+    /// Retries the deferred ones; returns how many were posted.
     pub fn retry(&self, engine: &Engine) -> usize {
         if self.is_empty() {
             return 0;

@@ -1,7 +1,8 @@
-//! Memory attached to a dynamic window: this rank's own regions, and what it knows of others' (MPI-4.1 §12.2.4).
+//! Memory attached to a dynamic window: this rank's own regions, and its cache of others' (MPI-4.1 §12.2.4).
 //!
-//! An origin asks for a region once, then keeps it. The target remembers who asked, and tells them when the region goes,
-//! so no operation reads a table at the target and none can reach memory that was detached.
+//! An origin asks for a region once, and caches the answer. The target keeps the set of ranks that have asked, and notifies
+//! them when the region is detached, so no operation reads a table at the target and none accesses memory that was
+//! detached.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -19,7 +20,7 @@ pub(crate) struct Attached {
     pub memory: Span,
     /// Its keys, by transport.
     pub keys: Vec<(String, Vec<u8>)>,
-    /// Ranks that have asked for it.
+    /// Ranks that cache it.
     pub known_to: Mutex<BTreeSet<usize>>,
 }
 
@@ -31,21 +32,21 @@ impl Attached {
     }
 }
 
-/// What the owner answers to whoever asks for a region.
+/// The owner's answer to a rank that asks for a region.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct RegionCard {
+pub(crate) struct RegionInfo {
     pub address: usize,
     pub key: Vec<u8>,
 }
 
-/// A peer's region, as kept here.
+/// A peer's region, cached here.
 #[derive(Debug)]
-pub(crate) struct Known {
+pub(crate) struct CachedRegion {
     pub address: usize,
     pub remote: Remote,
-    /// The owner has taken it away.
+    /// The owner has detached it.
     pub gone: AtomicBool,
-    /// The region itself, where it is this rank's: whoever detaches it waits for the last of these.
+    /// The region itself, where it is this rank's: `detach` waits for the last of these.
     pub _own: Option<Arc<Attached>>,
 }
 
@@ -54,8 +55,8 @@ pub(crate) struct Known {
 pub(crate) struct Regions {
     own: RwLock<BTreeMap<usize, Arc<Attached>>>,
     /// By rank of the job, then by address.
-    known: RwLock<HashMap<usize, BTreeMap<usize, Arc<Known>>>>,
-    /// Regions that peers have taken away: a card that was asked for before must not be kept after.
+    known: RwLock<HashMap<usize, BTreeMap<usize, Arc<CachedRegion>>>>,
+    /// Regions that peers have detached: an answer that was asked for before must not be cached after.
     forgotten: AtomicU64,
 }
 
@@ -65,17 +66,17 @@ impl Regions {
         self.own.write().insert(region.address, Arc::new(region));
     }
 
-    /// Takes the region that starts at `address` away from this rank's table.
+    /// Removes the region that starts at `address` from this rank's table.
     pub fn detach(&self, address: usize) -> Option<Arc<Attached>> {
         self.own.write().remove(&address)
     }
 
-    /// Takes the peers that know of a region: they must be told that it has been detached.
+    /// Takes the set of peers that cache a region: they must be notified that it has been detached.
     pub fn known_to(region: &Attached) -> BTreeSet<usize> {
         std::mem::take(&mut *region.known_to.lock())
     }
 
-    /// Takes all of this rank's regions away.
+    /// Removes all of this rank's regions.
     pub fn detach_all(&self) -> Vec<Arc<Attached>> {
         std::mem::take(&mut *self.own.write()).into_values().collect()
     }
@@ -88,17 +89,22 @@ impl Regions {
         Some((region.clone(), offset))
     }
 
-    /// [`Regions::find`] for a peer, which is told from now on when the region goes.
+    /// [`Regions::find`] for a peer, which is notified from now on when the region is detached.
     pub fn find_for(&self, peer: usize, address: usize, bytes: usize) -> Option<Arc<Attached>> {
         let (region, _) = self.find(address, bytes)?;
         region.known_to.lock().insert(peer);
-        // Whoever takes the region away from now on finds the peer among those to be told. (Who did before waits until
-        // `region` is dropped here: nothing else can be attached at its address yet.)
+        // A detach from now on finds the peer among those to be notified. (One before waits until `region` is dropped here:
+        // nothing else can be attached at its address yet.)
         self.find(address, bytes).map(|_| region)
     }
 
     /// A peer's region that holds `bytes` bytes at `address`, if it is known here, and their offset in it.
-    pub fn find_known(&self, rank: usize, address: usize, bytes: usize) -> Option<(Arc<Known>, usize)> {
+    pub fn find_known(
+        &self,
+        rank: usize,
+        address: usize,
+        bytes: usize,
+    ) -> Option<(Arc<CachedRegion>, usize)> {
         let known = self.known.read();
         let (_, region) = known.get(&rank)?.range(..=address).next_back()?;
         let offset = address - region.address;
@@ -110,8 +116,8 @@ impl Regions {
         self.forgotten.load(Ordering::Acquire)
     }
 
-    /// Keeps a peer's region, unless one was forgotten since `forgotten`: then it has to be asked for again.
-    pub fn learn(&self, rank: usize, region: Known, forgotten: u64) -> Option<Arc<Known>> {
+    /// Caches a peer's region, unless one was forgotten since `forgotten`: then it has to be asked for again.
+    pub fn learn(&self, rank: usize, region: CachedRegion, forgotten: u64) -> Option<Arc<CachedRegion>> {
         let mut known = self.known.write();
         if self.forgotten() != forgotten {
             return None;
@@ -121,7 +127,7 @@ impl Regions {
         Some(region)
     }
 
-    /// A peer takes its region at `address` away.
+    /// A peer detaches its region at `address`.
     pub fn forget(&self, rank: usize, address: usize) {
         let mut known = self.known.write();
         self.forgotten.fetch_add(1, Ordering::AcqRel);
@@ -131,7 +137,7 @@ impl Regions {
     }
 }
 
-/// The key of a region for whoever is reached by `transport`.
+/// The key of a region for peers on `transport`.
 pub(crate) fn key_for(keys: &[(String, Vec<u8>)], transport: &str) -> RegionKey {
     RegionKey(keys.iter().find(|(name, _)| name == transport).map(|(_, key)| key.clone()).unwrap_or_default())
 }

@@ -25,7 +25,7 @@ fn regions_may_touch_and_accesses_do_not_cross() {
 #[test]
 fn a_card_that_crosses_a_detach_is_not_kept() {
     let regions = Regions::default();
-    let known = || Known {
+    let known = || CachedRegion {
         address: 64,
         remote: Remote { peer: 3, len: 8, direct: None, base: 0, key: 0 },
         gone: AtomicBool::new(false),

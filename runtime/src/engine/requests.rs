@@ -8,10 +8,10 @@ use super::sync::{Arc, AtomicU8, AtomicU64, Mutex, Ordering};
 const WAITING: u8 = 0;
 const ACCEPTED: u8 = 1;
 const REFUSED: u8 = 2;
-/// Whoever asked does not wait any more.
+/// The caller does not wait any more.
 const GIVEN_UP: u8 = 3;
 
-/// What is done when a reply is there: with the request, accepted or not.
+/// The callback of a reply: with the request, accepted or not.
 pub(crate) type OnReply = Box<dyn FnOnce(&Engine, &Request) + Send>;
 
 /// A request, and its reply when it is there.
@@ -38,7 +38,7 @@ impl Request {
         }
     }
 
-    /// Nobody waits for the reply any more. False if it is there already.
+    /// The caller gives up waiting. False if the reply is there already.
     pub fn give_up(&self) -> bool {
         self.state.compare_exchange(WAITING, GIVEN_UP, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
@@ -89,7 +89,7 @@ impl Requests {
 
 /// What a reply brings.
 pub(crate) struct Replied {
-    /// Whoever asked still waits for it.
+    /// The caller still waits for it.
     pub wanted: bool,
     /// What is to be done now.
     pub then: Option<(OnReply, Arc<Request>)>,

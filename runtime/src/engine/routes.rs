@@ -66,7 +66,7 @@ impl Routes {
     }
 
     /// Whether memory is shared with a peer of the job.
-    pub fn is_near(&self, peer: usize) -> bool {
+    pub fn shares_memory(&self, peer: usize) -> bool {
         self.to(peer).name() == "shm"
     }
 

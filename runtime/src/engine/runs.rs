@@ -1,4 +1,4 @@
-//! Non-contiguous accesses, as the agent carries them out. `None` for a message that makes no sense.
+//! Non-contiguous accesses, as the agent carries them out. `None` for a malformed message.
 
 use transom_transport::{DataType, ReduceOp};
 

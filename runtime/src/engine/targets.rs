@@ -1,5 +1,5 @@
-//! Whom operations are counted at, by number: the completion of a plain put or get names its target by that and needs no
-//! table entry of its own.
+//! Counters of outstanding operations for each target, by number: the completion of a plain put or get names its target by
+//! that and needs no table entry of its own.
 
 use std::ops::Deref;
 use std::sync::OnceLock;

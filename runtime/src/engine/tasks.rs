@@ -1,5 +1,5 @@
-//! Work that goes on between calls: futures that the engine drives whenever it has polled, and the promises that they
-//! keep. Whoever polls drives them, the progress thread included.
+//! Nonblocking work: futures that the engine drives after each poll, in whichever thread polls, and the promises that they
+//! complete.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,12 +15,12 @@ use crate::{Error, Result};
 
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// What the engine drives, and whom it wakes.
+/// The futures that the engine drives, and the wakers of awaiting tasks.
 #[derive(Default)]
 pub(super) struct Tasks {
     tasks: Mutex<Vec<Task>>,
     len: AtomicUsize,
-    /// Sends that wait for room in a queue, of which no event tells.
+    /// Sends that wait for space in a queue, which no event announces.
     full: AtomicUsize,
     /// To be woken when no lock is held any more.
     wakeups: Mutex<Vec<Waker>>,
@@ -36,18 +36,18 @@ impl std::fmt::Debug for Tasks {
     }
 }
 
-/// A send waits for room.
-pub(crate) struct Full<'e>(&'e Tasks);
+/// A send waits for space in a queue until this is dropped.
+pub(crate) struct FullQueue<'e>(&'e Tasks);
 
-impl Drop for Full<'_> {
+impl Drop for FullQueue<'_> {
     fn drop(&mut self) {
         self.0.full.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
 impl Tasks {
-    /// Whether somebody must look again without an event.
-    pub fn are_full(&self) -> bool {
+    /// Whether a send must be retried without an event.
+    pub fn has_full_queue(&self) -> bool {
         self.full.load(Ordering::Acquire) > 0
     }
 
@@ -59,8 +59,8 @@ impl Tasks {
     /// Polls a new task, and keeps it if it is not done.
     fn start(&self, mut task: Task) {
         let mut tasks = self.tasks.lock();
-        // Counted before the first poll: whoever finds an event after that poll sees the count, waits for the lock, and
-        // drives the task.
+        // Counted before the first poll: a thread that finds an event after that poll sees the count, waits for the lock,
+        // and drives the task.
         self.len.store(tasks.len() + 1, Ordering::Release);
         if task.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {
             tasks.push(task);
@@ -102,7 +102,7 @@ impl Engine {
     /// Has the engine drive a future to its end.
     pub fn start(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.tasks.start(Box::pin(task));
-        if self.tasks.are_full() {
+        if self.tasks.has_full_queue() {
             self.progress.interrupt();
         }
     }
@@ -110,41 +110,41 @@ impl Engine {
     /// Drives what may go on.
     #[inline]
     pub(super) fn drive(&self, found: usize) {
-        if !self.tasks.is_empty() && (found > 0 || self.tasks.are_full()) {
+        if !self.tasks.is_empty() && (found > 0 || self.tasks.has_full_queue()) {
             self.tasks.drive();
         }
     }
 
-    /// Wakes those whose promises were kept. No lock may be held.
+    /// Wakes the tasks whose promises are complete. No lock may be held.
     #[inline]
     pub fn wake(&self) {
-        // Looked at first: a swap takes the cache line from others, and there is rarely anybody.
+        // Loaded first: a swap takes the cache line from other cores, and there is rarely a waker.
         if self.tasks.woken.load(Ordering::Acquire) {
             self.tasks.wake_up();
         }
     }
 
-    /// Something has come that no transport tells of: whatever waits for it goes on.
-    pub fn stir(&self) {
+    /// Something has arrived that no transport announces: drives and wakes what waits for it.
+    pub fn drive_and_wake(&self) {
         self.drive(1);
         self.wake();
-        self.rouse();
+        self.wake_sleepers();
     }
 
-    /// Makes whoever sleeps in a call look again: something has happened that no transport tells of.
-    pub fn rouse(&self) {
+    /// Makes threads that sleep in a call check again: something has changed that no transport announces.
+    pub fn wake_sleepers(&self) {
         self.progress.interrupt();
     }
 
-    /// Notes that somebody waits for room in a queue, until the result goes.
-    pub fn full(&self) -> Full<'_> {
+    /// Notes that a send waits for space in a queue, until the result is dropped.
+    pub fn note_full_queue(&self) -> FullQueue<'_> {
         self.tasks.full.fetch_add(1, Ordering::AcqRel);
-        Full(&self.tasks)
+        FullQueue(&self.tasks)
     }
 
     /// Waits until `attempt`, which finds a queue full, gives something.
-    pub async fn room<R>(&self, mut attempt: impl FnMut() -> Option<R>) -> R {
-        let _full = self.full();
+    pub async fn wait_for_space<R>(&self, mut attempt: impl FnMut() -> Option<R>) -> R {
+        let _full = self.note_full_queue();
         std::future::poll_fn(|_| attempt().map_or(Poll::Pending, Poll::Ready)).await
     }
 
@@ -179,10 +179,10 @@ impl Engine {
     }
 }
 
-/// A result that is there later.
+/// A result to come.
 #[derive(Debug)]
 pub(crate) struct Promise<T> {
-    kept: AtomicBool,
+    complete: AtomicBool,
     state: Mutex<State<T>>,
 }
 
@@ -194,7 +194,10 @@ struct State<T> {
 
 impl<T> Default for Promise<T> {
     fn default() -> Self {
-        Self { kept: AtomicBool::new(false), state: Mutex::new(State { result: None, wakers: Vec::new() }) }
+        Self {
+            complete: AtomicBool::new(false),
+            state: Mutex::new(State { result: None, wakers: Vec::new() }),
+        }
     }
 }
 
@@ -204,14 +207,14 @@ impl<T> Promise<T> {
         Arc::default()
     }
 
-    /// The result is there. The first counts.
-    pub fn keep(&self, engine: &Engine, result: Result<T>) {
+    /// Completes it. The first result counts.
+    pub fn complete(&self, engine: &Engine, result: Result<T>) {
         let mut state = self.state.lock();
-        if self.is_kept() {
+        if self.is_complete() {
             return;
         }
         state.result = Some(result);
-        self.kept.store(true, Ordering::Release);
+        self.complete.store(true, Ordering::Release);
         if !state.wakers.is_empty() {
             engine.tasks.wakeups.lock().append(&mut state.wakers);
             engine.tasks.woken.store(true, Ordering::Release);
@@ -219,13 +222,13 @@ impl<T> Promise<T> {
     }
 
     #[inline]
-    pub fn is_kept(&self) -> bool {
-        self.kept.load(Ordering::Acquire)
+    pub fn is_complete(&self) -> bool {
+        self.complete.load(Ordering::Acquire)
     }
 
     /// The result, once.
     pub fn take(&self) -> Option<Result<T>> {
-        if !self.is_kept() {
+        if !self.is_complete() {
             return None;
         }
         let taken = || Error::new(crate::Class::Argument, "wait", "the request has been completed already");
@@ -235,7 +238,7 @@ impl<T> Promise<T> {
     /// Has `waker` woken when the result is there. False if it is there already.
     pub fn register(&self, waker: &Waker) -> bool {
         let mut state = self.state.lock();
-        if self.is_kept() {
+        if self.is_complete() {
             return false;
         }
         if !state.wakers.iter().any(|known| known.will_wake(waker)) {

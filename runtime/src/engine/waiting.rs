@@ -1,4 +1,5 @@
-//! Blocking: poll for a while, then sleep in the kernel (`patience.rs`), with a deadline and a description of what is awaited.
+//! Blocking: poll for a while, then sleep in the kernel (`backoff.rs`), with a deadline and a description of what is
+//! awaited.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -6,37 +7,37 @@ use std::time::{Duration, Instant};
 use transom_transport::Transport;
 
 use super::Engine;
-use super::patience::{Idle, Step};
+use super::backoff::{Idle, Step};
 use crate::{Class, Error, Result};
 
-/// How long a wait sleeps whose end nobody announces.
-pub(super) const SHORT_NAP: Duration = Duration::from_micros(100);
-/// Longest sleep without a look at the deadline and at failures.
-pub(super) const LONG_NAP: Duration = Duration::from_millis(100);
-/// How long a wait for words is silent.
-const LINGER: Duration = Duration::from_millis(10);
-/// Polls between two looks at the clock.
-const POLLS_PER_LOOK: u32 = 16;
+/// How long a wait sleeps for a condition that no event announces.
+pub(super) const SHORT_SLEEP: Duration = Duration::from_micros(100);
+/// Longest sleep without a check of the deadline and of failures.
+pub(super) const LONG_SLEEP: Duration = Duration::from_millis(100);
+/// After what time a wait for signals reports where it is.
+const REPORT_AFTER: Duration = Duration::from_millis(10);
+/// Polls between two readings of the clock.
+const POLLS_PER_CLOCK_READ: u32 = 16;
 
-/// Looks that find nothing between two offers of the core.
-const LOOKS_PER_YIELD: u32 = 64;
+/// Polls in vain between two yields of the core.
+const MISSES_PER_YIELD: u32 = 64;
 
 thread_local! {
-    /// Looks in vain since the last that found something.
+    /// Polls in vain since the last that found something.
     static MISSES: Cell<u32> = const { Cell::new(0) };
 }
 
 impl Engine {
-    /// Polls until `ready` gives a result. `what` describes the awaited for the error of a deadline; `nap` is the
-    /// longest sleep, for conditions that no event of ours announces.
+    /// Polls until `ready` gives a result. `what` describes the awaited for the error of a deadline; `longest_sleep` bounds
+    /// a sleep, for conditions that no event of ours announces.
     pub fn wait_until<R>(
         &self,
         operation: &'static str,
         what: &dyn Fn() -> String,
-        nap: Option<Duration>,
+        longest_sleep: Option<Duration>,
         mut ready: impl FnMut() -> Option<Result<R>>,
     ) -> Result<R> {
-        self.wait(operation, what, nap.unwrap_or(LONG_NAP), None, |_| ready())
+        self.wait(operation, what, longest_sleep.unwrap_or(LONG_SLEEP), None, |_| ready())
     }
 
     /// [`Engine::wait_until`] for operations of `transport`, which may have ended already: the first poll is made in place.
@@ -69,20 +70,21 @@ impl Engine {
         self.wait_until(operation, what, None, || ready().map(Ok))
     }
 
-    /// The same for words that ranks of this node raise, which are no events: who raises one rings if this rank is seen to
-    /// sleep. `linger` is called once if it takes long. `ready` is told whether messages may have come since it last was, too.
+    /// The same for signals in shared memory, which are no events: the signalling rank wakes this one if it is seen to
+    /// sleep. `report` is called once if it takes long. `ready` is told whether messages may have arrived since its last
+    /// call, too.
     #[inline]
-    pub fn wait_raised<R>(
+    pub fn wait_signalled<R>(
         &self,
         operation: &'static str,
         what: &dyn Fn() -> String,
-        linger: impl Fn(),
+        report: impl Fn(),
         mut ready: impl FnMut(bool) -> Option<Result<R>>,
     ) -> Result<R> {
-        // A look at words costs less than a poll, and who answers at once needs no poll of ours.
-        let looks = self.progress.patience().looks();
+        // A check of signals costs less than a poll, and a peer that answers at once needs no poll of ours.
+        let checks = self.progress.backoff().checks_per_poll();
         let mut look = |messages| {
-            for _ in 1..looks {
+            for _ in 1..checks {
                 if let Some(result) = ready(false) {
                     return Some(result);
                 }
@@ -91,7 +93,7 @@ impl Engine {
         };
         match look(false) {
             Some(result) => result,
-            None => self.wait(operation, what, LONG_NAP, Some(&linger), look),
+            None => self.wait(operation, what, LONG_SLEEP, Some(&report), look),
         }
     }
 
@@ -100,11 +102,11 @@ impl Engine {
         &self,
         operation: &'static str,
         what: &dyn Fn() -> String,
-        nap: Duration,
-        mut raised: Option<&dyn Fn()>,
+        longest_sleep: Duration,
+        mut report: Option<&dyn Fn()>,
         mut ready: impl FnMut(bool) -> Option<Result<R>>,
     ) -> Result<R> {
-        let (inside, by_words) = (self.progress.enter(), raised.is_some());
+        let (inside, by_signals) = (self.progress.enter(), report.is_some());
         let mut known = None;
         let mut clock: Option<Instant> = None;
         let mut idle = Idle::default();
@@ -119,47 +121,47 @@ impl Engine {
                 continue;
             }
             polls += 1;
-            if !polls.is_multiple_of(POLLS_PER_LOOK) {
+            if !polls.is_multiple_of(POLLS_PER_CLOCK_READ) {
                 std::hint::spin_loop();
                 continue;
             }
             let now = Instant::now();
             let waited = now - *clock.get_or_insert(now);
             self.check_wait(operation, what, waited)?;
-            let step = self.progress.patience().next(&mut idle, now);
-            if waited >= LINGER
-                && let Some(linger) = raised.take()
+            let step = self.progress.backoff().next(&mut idle, now);
+            if waited >= REPORT_AFTER
+                && let Some(report) = report.take()
             {
-                linger();
+                report();
             }
             if step != Step::Sleep {
                 continue;
             }
-            let asleep = by_words.then(|| self.sleepers.fall_asleep());
-            if by_words && let Some(result) = ready(false) {
+            let asleep = by_signals.then(|| self.sleepers.announce_sleep());
+            if by_signals && let Some(result) = ready(false) {
                 return result;
             }
-            let nap = match asleep {
-                Some(None) => SHORT_NAP,
-                _ if raised.is_some() => LINGER,
-                _ => nap,
+            let longest_sleep = match asleep {
+                Some(None) => SHORT_SLEEP,
+                _ if report.is_some() => REPORT_AFTER,
+                _ => longest_sleep,
             };
             // Traffic that a provider serves by itself is no event of ours: poll on after a wake-up, too.
-            if inside.sleep(self, seen, nap) {
+            if inside.sleep(self, seen, longest_sleep) {
                 idle = Idle::default();
             }
         }
     }
 
-    /// Polls for a call that does not block. A program that calls nothing else keeps a core busy, which whoever must answer may
-    /// be waiting for: after some that find nothing it is offered to others.
-    pub fn look(&self) -> Result<usize> {
+    /// Polls for a nonblocking call. A program that calls nothing else keeps a core busy, for which the rank that must
+    /// answer may be waiting: after some polls in vain it is yielded.
+    pub fn try_progress(&self) -> Result<usize> {
         // As long as such calls come the progress thread need not be woken for each message.
         let _inside = self.progress.enter();
         let found = self.poll()?;
         let misses = if found > 0 { 0 } else { MISSES.get().wrapping_add(1) };
         MISSES.set(misses);
-        if misses % LOOKS_PER_YIELD == LOOKS_PER_YIELD - 1 {
+        if misses % MISSES_PER_YIELD == MISSES_PER_YIELD - 1 {
             std::thread::yield_now();
         }
         Ok(found)
@@ -186,6 +188,6 @@ impl Engine {
 
     /// The next step of a wait that has polled for itself and found nothing.
     pub fn idle(&self, idle: &mut Idle) -> Step {
-        self.progress.patience().next(idle, Instant::now())
+        self.progress.backoff().next(idle, Instant::now())
     }
 }

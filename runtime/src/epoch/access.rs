@@ -47,7 +47,7 @@ impl Access<'_> {
 
     #[inline(never)]
     fn put_described(self, target: usize, displacement: usize, bytes: &[u8], copies: bool) -> Result<()> {
-        let origin = if copies { OriginBuffer::Copied(bytes) } else { OriginBuffer::of_scope(bytes) };
+        let origin = if copies { OriginBuffer::Copied(bytes) } else { OriginBuffer::borrowed(bytes) };
         if let Some(place) = self.plain_place("put", target, displacement, bytes.len()) {
             self.core.touch(target);
             return single::put(self.core, &place, &origin, None);
@@ -67,7 +67,7 @@ impl Access<'_> {
         if self.core.shortcut.get(target, displacement, bytes) {
             return Ok(());
         }
-        self.get_described(target, displacement, ResultBuffer::of_scope(bytes), completion)
+        self.get_described(target, displacement, ResultBuffer::borrowed(bytes), completion)
     }
 
     #[inline(never)]
@@ -142,7 +142,7 @@ impl Access<'_> {
         (here, there): (Layout<'_>, Layout<'_>),
         completion: Completion<'_>,
     ) -> Result<()> {
-        let description = Description::get(target, displacement, ResultBuffer::of_scope(bytes));
+        let description = Description::get(target, displacement, ResultBuffer::borrowed(bytes));
         self.perform(description.with_layouts(here, there), completion)
     }
 

@@ -1,6 +1,6 @@
 //! Epochs: when which target may be accessed. Synchronisation (`sync`), access in the open epochs (`access.rs`,
 //! `requests.rs`), and two interfaces to both: scopes ([`Epoch`]) for Rust programs, and calls ([`Explicit`]) for programs
-//! translated from MPI and for doors to other languages.
+//! translated from MPI and for language bindings.
 
 mod access;
 mod assert;

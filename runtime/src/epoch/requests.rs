@@ -8,8 +8,8 @@ use zerocopy::IntoBytes;
 
 use super::access::Access;
 use super::calls::Update;
-use crate::memory::{ExposedVec, Foreign, OriginBuffer, ResultBuffer};
-use crate::operation::{self, Accumulate, Completion, Description, Sink};
+use crate::memory::{ExposedVec, OriginBuffer, RawBuffer, ResultBuffer};
+use crate::operation::{self, Accumulate, Completion, Description, ReplyBuffer};
 use crate::{Class, Element, Error, Layout, Request, Result};
 
 /// A request, or nothing if the operation is complete.
@@ -31,12 +31,12 @@ impl Access<'_> {
     fn start<R: Send + 'static>(
         self,
         description: Description<'_>,
-        sink: Sink,
+        reply_buffer: ReplyBuffer,
         finish: impl FnOnce() -> Result<R> + Send + 'static,
     ) -> Result<Request<R>> {
         let (name, target) = (description.name, description.target);
-        let begin = |later: &_| operation::perform(self.core, description, Completion::Request(later));
-        let promise = operation::request(self.core, (name, target), sink, begin, finish)?;
+        let begin = |deferred: &_| operation::perform(self.core, description, Completion::Request(deferred));
+        let promise = operation::request(self.core, (name, target), reply_buffer, begin, finish)?;
         Ok(Request::of(&self.core.member, name, promise))
     }
 
@@ -50,11 +50,11 @@ impl Access<'_> {
         const NAME: &str = "rput";
         let describe = |origin| Description::put(target, displacement, origin).named(NAME);
         if self.ends_at_once(NAME, target)? {
-            self.perform(describe(OriginBuffer::of_scope(data.as_bytes())), Completion::Flush)?;
+            self.perform(describe(OriginBuffer::borrowed(data.as_bytes())), Completion::Flush)?;
             return Ok(self.done(NAME, data));
         }
         let vector = Arc::new(ExposedVec::new(data).0);
-        self.start(describe(vector.origin()), Sink::Nowhere, move || take(NAME, vector))
+        self.start(describe(vector.origin()), ReplyBuffer::Nowhere, move || take(NAME, vector))
     }
 
     /// `MPI_Rget` of `len` elements.
@@ -70,11 +70,11 @@ impl Access<'_> {
         let describe = |result| Description::get(target, displacement, result).named(NAME);
         let mut data = vec![T::new_zeroed(); len];
         if at_once {
-            self.perform(describe(ResultBuffer::of_scope(data.as_mut_bytes())), Completion::Flush)?;
+            self.perform(describe(ResultBuffer::borrowed(data.as_mut_bytes())), Completion::Flush)?;
             return Ok(self.done(NAME, data));
         }
         let vector = Arc::new(ExposedVec::new(data).0);
-        self.start(describe(vector.result()), Sink::Nowhere, move || take(NAME, vector))
+        self.start(describe(vector.result()), ReplyBuffer::Nowhere, move || take(NAME, vector))
     }
 
     /// `MPI_Raccumulate`: the operands are read by the call.
@@ -112,7 +112,7 @@ impl Access<'_> {
         }
         let stream = Arc::new(parking_lot::Mutex::new(vec![0; what.operands.len()]));
         let fetched = stream.clone();
-        self.start(describe(None), Sink::Stream(stream), move || {
+        self.start(describe(None), ReplyBuffer::Stream(stream), move || {
             old.as_mut_bytes().copy_from_slice(&fetched.lock());
             Ok(old)
         })
@@ -120,18 +120,18 @@ impl Access<'_> {
 
     /// `MPI_Rput` and `MPI_Rget` of memory that the program keeps until the request, a flush or the end of the epoch has completed
     /// the operation.
-    pub fn transfer_foreign(self, description: Description<'_>, memory: Foreign) -> Result<Requested> {
+    pub fn transfer_foreign(self, description: Description<'_>, memory: RawBuffer) -> Result<Requested> {
         if self.ends_at_once(description.name, description.target)? {
             return self.perform(description, Completion::Flush).map(|()| None);
         }
-        self.start(description, Sink::Memory(memory), || Ok(())).map(Some)
+        self.start(description, ReplyBuffer::Memory(memory), || Ok(())).map(Some)
     }
 
     /// `MPI_Rget_accumulate` between layouts. `data` is read by the call, what was there goes to `result`.
-    pub fn rget_accumulate_foreign(
+    pub fn rget_accumulate_raw(
         self,
         update: Update<'_>,
-        (result, fetch): (Foreign, Layout<'_>),
+        (result, fetch): (RawBuffer, Layout<'_>),
     ) -> Result<Requested> {
         const NAME: &str = "rget_accumulate";
         let Update { target, displacement, op, operands: (data, from), layout: to, .. } = update;
@@ -155,7 +155,7 @@ impl Access<'_> {
             let scattered = operation::scatter(&fetched.lock(), result.bytes_mut(), &layout, ty);
             scattered.map_err(|e| e.at_rank(rank).in_window(window))
         };
-        self.start(description, Sink::Stream(stream), finish).map(Some)
+        self.start(description, ReplyBuffer::Stream(stream), finish).map(Some)
     }
 }
 

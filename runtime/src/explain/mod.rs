@@ -1,24 +1,24 @@
-//! What a window's operations came to: how many of each kind took which path, and why. Nothing here decides a path; whoever
-//! does says so by one call (`operation/path.rs`).
+//! Counts of a window's operations: how many of each kind took which path, and why. Nothing here decides a path; the code
+//! that does reports it by one call (`operation/path.rs`).
 //!
 //! Counting is off unless `TRANSOM_EXPLAIN` is set or a window is made with the hint `transom_explain`. With the setting,
-//! each rank also reports what its windows came to:
+//! each rank also reports the counts of its windows:
 //!
 //! - `TRANSOM_EXPLAIN=yes` prints a table when a window goes, and one of all windows at the job's end, to standard error.
 //! - `TRANSOM_EXPLAIN=FILE` appends a line of JSON for each row of such a table to `FILE.RANK` when a window goes: `rank` (of
 //!   the job), `window`, `name`, `operation`, `path`, `reason`, `operations`, `bytes`.
 //!
-//! Counted windows that go are also told as events of `tracing`, target `transom::explain`, one for each row.
+//! Counted windows that are freed are also reported as events of `tracing`, target `transom::explain`, one for each row.
 
 mod counters;
 mod explanation;
+mod labels;
 mod report;
-mod words;
 
 pub(crate) use counters::Counters;
 pub use explanation::{Count, Entry, Explanation};
-pub(crate) use report::{Reporter, Wanted};
-pub use words::{Kind, Path, Reason};
+pub use labels::{Kind, Path, Reason};
+pub(crate) use report::{ExplainSetting, Reporter};
 
 use crate::Element;
 use crate::window::Window;

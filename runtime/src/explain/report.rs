@@ -1,4 +1,4 @@
-//! What a rank's windows came to, told when they go: to standard error or a file, and as events.
+//! Reports of a rank's windows when they are freed: to standard error or a file, and as events.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -12,7 +12,7 @@ use crate::{Class, Error, Result};
 
 /// What `TRANSOM_EXPLAIN` says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(crate) enum ExplainSetting {
     Nothing,
     /// Tables on standard error.
     Tables,
@@ -20,7 +20,7 @@ pub(crate) enum Wanted {
     Lines(PathBuf),
 }
 
-impl Wanted {
+impl ExplainSetting {
     /// The meaning of a value: whatever is neither yes nor no is a file.
     pub fn parse(value: Option<&str>) -> Self {
         let value = value.map(str::trim).unwrap_or_default();
@@ -38,7 +38,7 @@ impl Wanted {
 }
 
 #[derive(Debug)]
-enum Sink {
+enum Output {
     None,
     Tables,
     Lines(File),
@@ -48,14 +48,14 @@ enum Sink {
 #[derive(Debug)]
 pub(crate) struct Reporter {
     rank: usize,
-    sink: Sink,
+    output: Output,
     /// Windows that had operations, and all of these.
     so_far: Mutex<(usize, Explanation)>,
 }
 
 /// A line of JSON.
 #[derive(Serialize)]
-struct Line<'a> {
+struct JsonRow<'a> {
     rank: usize,
     window: u32,
     name: &'a str,
@@ -71,15 +71,15 @@ impl Reporter {
     ///
     /// # Errors
     /// The file cannot be opened.
-    pub fn open(wanted: &Wanted, rank: usize) -> Result<Self> {
-        let sink = match wanted {
-            Wanted::Nothing => Sink::None,
-            Wanted::Tables => Sink::Tables,
-            Wanted::Lines(file) => {
+    pub fn open(wanted: &ExplainSetting, rank: usize) -> Result<Self> {
+        let output = match wanted {
+            ExplainSetting::Nothing => Output::None,
+            ExplainSetting::Tables => Output::Tables,
+            ExplainSetting::Lines(file) => {
                 let mut name = file.clone().into_os_string();
                 name.push(format!(".{rank}"));
                 let opened = OpenOptions::new().create(true).append(true).open(&name);
-                Sink::Lines(opened.map_err(|error| {
+                Output::Lines(opened.map_err(|error| {
                     let message = format!(
                         "environment variable TRANSOM_EXPLAIN names a file that cannot be opened: {}: {error}",
                         name.display()
@@ -88,7 +88,7 @@ impl Reporter {
                 })?)
             }
         };
-        Ok(Self { rank, sink, so_far: Mutex::new((0, Explanation::new())) })
+        Ok(Self { rank, output, so_far: Mutex::new((0, Explanation::new())) })
     }
 
     /// A window goes.
@@ -97,16 +97,16 @@ impl Reporter {
             return;
         }
         self.tell_events(number, name, explanation);
-        match &self.sink {
-            Sink::None => {}
-            Sink::Tables => {
+        match &self.output {
+            Output::None => {}
+            Output::Tables => {
                 let space = if name.is_empty() { "" } else { " " };
                 self.print(&format!("rank {}, window {number}{space}{name}:\n{explanation}\n", self.rank));
                 let mut so_far = self.so_far.lock();
                 so_far.0 += 1;
                 so_far.1.merge(explanation);
             }
-            Sink::Lines(file) => self.write(file, number, name, explanation),
+            Output::Lines(file) => self.write(file, number, name, explanation),
         }
     }
 
@@ -135,8 +135,8 @@ impl Reporter {
         }
     }
 
-    fn line<'a>(&self, window: u32, name: &'a str, entry: &Entry) -> Line<'a> {
-        Line {
+    fn line<'a>(&self, window: u32, name: &'a str, entry: &Entry) -> JsonRow<'a> {
+        JsonRow {
             rank: self.rank,
             window,
             name,
@@ -173,16 +173,19 @@ mod tests {
     #[test]
     fn values_of_the_setting() {
         for off in [None, Some(""), Some("0"), Some("no")] {
-            assert!(!Wanted::parse(off).is_some(), "{off:?}");
+            assert!(!ExplainSetting::parse(off).is_some(), "{off:?}");
         }
-        assert_eq!(Wanted::parse(Some(" YES ")), Wanted::Tables);
-        assert_eq!(Wanted::parse(Some("1")), Wanted::Tables);
-        assert_eq!(Wanted::parse(Some("/tmp/paths.json")), Wanted::Lines("/tmp/paths.json".into()));
+        assert_eq!(ExplainSetting::parse(Some(" YES ")), ExplainSetting::Tables);
+        assert_eq!(ExplainSetting::parse(Some("1")), ExplainSetting::Tables);
+        assert_eq!(
+            ExplainSetting::parse(Some("/tmp/paths.json")),
+            ExplainSetting::Lines("/tmp/paths.json".into())
+        );
     }
 
     #[test]
     fn a_line_is_json_whatever_the_windows_name() {
-        let reporter = Reporter::open(&Wanted::Nothing, 3).unwrap();
+        let reporter = Reporter::open(&ExplainSetting::Nothing, 3).unwrap();
         let count = Count { operations: 5, bytes: 40 };
         let entry = Entry { kind: Kind::Put, path: Path::Direct, reason: Reason::Mapped, count };
         let line = serde_json::to_string(&reporter.line(2, "a \"halo\"", &entry)).unwrap();
@@ -192,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_file_that_cannot_be_opened_is_an_error_that_names_it() {
-        let error = Reporter::open(&Wanted::Lines("/nowhere/paths".into()), 1).unwrap_err();
+        let error = Reporter::open(&ExplainSetting::Lines("/nowhere/paths".into()), 1).unwrap_err();
         assert_eq!(error.class(), Class::Argument);
         assert!(error.to_string().contains("/nowhere/paths.1"), "{error}");
     }

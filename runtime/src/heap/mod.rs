@@ -1,9 +1,10 @@
-//! One large, sparse piece of memory per rank, registered once, of which allocated windows take parts at the same offset
-//! on all their ranks. So a window needs no file, registration, mapping and key of its own (MPI-4.1 §12.2.2).
+//! The symmetric heap: one large, sparse range of memory per rank, registered once, of which allocated windows take blocks
+//! at the same offset on all their ranks. So a window needs no file, registration, mapping and key of its own (MPI-4.1
+//! §12.2.2).
 
-mod piece;
-mod pieces;
-mod room;
+mod block;
+mod capacity;
+mod free_list;
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -13,19 +14,19 @@ use serde::{Deserialize, Serialize};
 use transom_transport::{Region, RegionKey, Remote, Span, TransportError, TransportResult, limits};
 
 use crate::engine::{Routes, key_for};
-pub(crate) use piece::Piece;
-use pieces::Pieces;
-pub(crate) use room::room;
+pub(crate) use block::Block;
+pub(crate) use capacity::capacity;
+use free_list::FreeList;
 
-/// Granularity of pieces: a page, wherever the program runs. Ranks must agree on it.
-pub(crate) const GRAIN: usize = if cfg!(target_arch = "x86_64") { 4096 } else { 1 << 16 };
+/// Granularity of blocks: a page, wherever the program runs. Ranks must agree on it.
+pub(crate) const GRANULARITY: usize = if cfg!(target_arch = "x86_64") { 4096 } else { 1 << 16 };
 
 /// Where every rank would like its heap: far from where Linux puts programs, libraries, stacks, and what is mapped.
 const ADDRESS: usize = 0x2000_0000_0000;
 
-/// What a rank tells peers of its heap.
+/// What peers must know of a rank's heap.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Card {
+pub(crate) struct HeapInfo {
     address: usize,
     len: usize,
     /// By name of transport.
@@ -37,17 +38,17 @@ pub(crate) struct Card {
 pub(crate) struct Heap {
     rank: usize,
     /// Bytes of address space that it takes if the system permits that, 0 if there is to be none.
-    room: usize,
+    capacity: usize,
     /// Made with the first window that is allocated.
-    own: OnceLock<Option<Own>>,
-    pieces: Mutex<Pieces>,
+    own: OnceLock<Option<OwnHeap>>,
+    free_list: Mutex<FreeList>,
     /// By rank in the job.
     peers: Mutex<HashMap<usize, Peer>>,
 }
 
 #[derive(Debug)]
-struct Own {
-    card: Card,
+struct OwnHeap {
+    info: HeapInfo,
     _regions: Vec<Box<dyn Region>>,
     memory: Span,
 }
@@ -62,9 +63,15 @@ struct Peer {
 }
 
 impl Heap {
-    /// The heap of a rank of the job, of `room` bytes.
-    pub fn new(rank: usize, room: usize) -> Self {
-        Self { rank, room, own: OnceLock::new(), pieces: Mutex::new(Pieces::new(0)), peers: Mutex::default() }
+    /// The heap of a rank of the job, of `capacity` bytes.
+    pub fn new(rank: usize, capacity: usize) -> Self {
+        Self {
+            rank,
+            capacity,
+            own: OnceLock::new(),
+            free_list: Mutex::new(FreeList::new(0)),
+            peers: Mutex::default(),
+        }
     }
 
     /// Makes the heap if this is the first call. Its size; 0 where there is none, so that every window has memory and
@@ -73,49 +80,51 @@ impl Heap {
         let make = || {
             let free =
                 |routes: &Routes| routes.transports().iter().all(|t| t.capabilities().registration_is_free);
-            let made = (self.room > 0 && free(routes)).then(|| {
-                limits::as_much(self.room, room::LEAST.min(self.room), |bytes| Own::new(routes, bytes))
+            let made = (self.capacity > 0 && free(routes)).then(|| {
+                limits::as_much(self.capacity, capacity::MIN_BYTES.min(self.capacity), |bytes| {
+                    OwnHeap::new(routes, bytes)
+                })
             })?;
             let own =
                 made.inspect_err(|error| tracing::warn!(%error, "windows are allocated one by one")).ok()?;
-            *self.pieces.lock() = Pieces::new(own.memory.len());
+            *self.free_list.lock() = FreeList::new(own.memory.len());
             Some(own)
         };
         self.own.get_or_init(make).as_ref().map_or(0, |own| own.memory.len())
     }
 
     /// What peers must know.
-    pub fn card(&self) -> Option<Card> {
-        self.own().map(|own| own.card.clone())
+    pub fn info(&self) -> Option<HeapInfo> {
+        self.own().map(|own| own.info.clone())
     }
 
-    fn own(&self) -> Option<&Own> {
+    fn own(&self) -> Option<&OwnHeap> {
         self.own.get().and_then(Option::as_ref)
     }
 
-    /// End of the last piece that is taken.
-    pub fn high(&self) -> usize {
-        self.pieces.lock().high()
+    /// The high-water mark: end of the last block in use.
+    pub fn high_water(&self) -> usize {
+        self.free_list.lock().high_water()
     }
 
-    /// Takes `len` zeroed bytes, a multiple of [`GRAIN`], from `start` on or at the lowest place that is free.
-    pub fn take(self: &Arc<Self>, len: usize, start: Option<usize>) -> Option<Piece> {
+    /// Allocates `len` zeroed bytes, a multiple of [`GRANULARITY`], at `start` or by first fit.
+    pub fn allocate(self: &Arc<Self>, len: usize, start: Option<usize>) -> Option<Block> {
         self.own()?;
-        let mut pieces = self.pieces.lock();
+        let mut free_list = self.free_list.lock();
         let start = match start {
             _ if len == 0 => 0,
             Some(start) => start,
-            None => pieces.fit(len)?,
+            None => free_list.first_fit(len)?,
         };
-        (len == 0 || pieces.take(start, len)).then(|| Piece::new(self.clone(), start, len))
+        (len == 0 || free_list.reserve(start, len)).then(|| Block::new(self.clone(), start, len))
     }
 
-    /// Keeps what a peer told of its heap, if that was not known.
-    pub fn learn(&self, routes: &Routes, peer: usize, card: Card) {
+    /// Stores what a peer has told of its heap, if that was not known.
+    pub fn learn(&self, routes: &Routes, peer: usize, info: HeapInfo) {
         self.peers.lock().entry(peer).or_insert_with(|| Peer {
-            address: card.address,
-            len: card.len,
-            key: key_for(&card.keys, routes.to(peer).name()),
+            address: info.address,
+            len: info.len,
+            key: key_for(&info.keys, routes.to(peer).name()),
             remote: None,
         });
     }
@@ -129,7 +138,7 @@ impl Heap {
     pub fn same_address(&self, mut peers: impl Iterator<Item = usize>) -> bool {
         let Some(own) = self.own() else { return false };
         let known = self.peers.lock();
-        peers.all(|peer| known.get(&peer).is_some_and(|known| known.address == own.card.address))
+        peers.all(|peer| known.get(&peer).is_some_and(|known| known.address == own.info.address))
     }
 
     /// Makes `bytes` bytes at `start` of a peer's heap accessible here.
@@ -179,7 +188,7 @@ impl Heap {
     }
 }
 
-impl Own {
+impl OwnHeap {
     fn new(routes: &Routes, bytes: usize) -> TransportResult<Self> {
         let reserve = || {
             for transport in routes.transports() {
@@ -191,9 +200,9 @@ impl Own {
         };
         let memory: Span = reserve()?;
         // Where pages cannot be given back, windows that come and go would fill the memory.
-        memory.part(0, GRAIN)?.discard()?;
+        memory.part(0, GRANULARITY)?.discard()?;
         let (regions, keys) = routes.register(&memory)?;
-        let card = Card { address: memory.address(), len: bytes, keys };
-        Ok(Self { card, _regions: regions, memory })
+        let info = HeapInfo { address: memory.address(), len: bytes, keys };
+        Ok(Self { info, _regions: regions, memory })
     }
 }

@@ -10,16 +10,16 @@ use super::control::Control;
 use super::{Job, Member, network};
 use crate::bootstrap::Bootstrap;
 use crate::comm::Channel;
-use crate::engine::{Engine, House, Routes};
+use crate::engine::{Engine, JobStatus, Routes};
 use crate::explain::Reporter;
-use crate::heap::{Heap, room};
+use crate::heap::{Heap, capacity};
 use crate::protocol::wire::Token;
 use crate::settings::Settings;
 use crate::{Class, Error, Result};
 
-/// What a rank publishes first.
+/// A rank's business card: what it publishes first.
 #[derive(Debug, Serialize, Deserialize)]
-struct Card {
+struct BusinessCard {
     /// Rank 0's choice is the job's secret.
     token: Token,
     /// Address on shared memory, and the key of the control block; or why there is none.
@@ -28,7 +28,7 @@ struct Card {
     verbs: std::result::Result<(), String>,
 }
 
-impl Card {
+impl BusinessCard {
     /// Why shared memory does not do for all, where it does not.
     fn without_shm(cards: &[Self]) -> String {
         let reason = cards.iter().enumerate().find_map(|(peer, card)| {
@@ -39,7 +39,7 @@ impl Card {
 }
 
 /// Joins the job of a bootstrap.
-pub(super) fn join(mut bootstrap: Box<dyn Bootstrap>, house: House) -> Result<Job> {
+pub(super) fn join(mut bootstrap: Box<dyn Bootstrap>, status: JobStatus) -> Result<Job> {
     let rank = bootstrap.rank();
     let name = |e: Error| e.at_rank(rank);
     let settings = Settings::from_env().map_err(name)?;
@@ -60,9 +60,9 @@ pub(super) fn join(mut bootstrap: Box<dyn Bootstrap>, house: House) -> Result<Jo
             (memory.map_err(|e| name(Error::transport("init", &e)))?, None)
         }
     };
-    let room = room(&routes, bootstrap.in_one_process(), settings.heap);
+    let heap_bytes = capacity(&routes, bootstrap.in_one_process(), settings.heap);
     let sleepers = Control::sleepers(&memory).map_err(|e| Error::transport("init", &e)).map_err(name)?;
-    let engine = Engine::new(rank, cards[0].token, settings, routes, sleepers, house).map_err(name)?;
+    let engine = Engine::new(rank, cards[0].token, settings, routes, sleepers, status).map_err(name)?;
     let engine = Arc::new(engine);
     let thread = engine.start_progress_thread()?;
     Ok(Job::new(Member {
@@ -70,7 +70,7 @@ pub(super) fn join(mut bootstrap: Box<dyn Bootstrap>, house: House) -> Result<Jo
         foundings: Default::default(),
         engine,
         control: Control::new(memory, region, keys).map_err(|e| name(Error::transport("init", &e)))?,
-        heap: Arc::new(Heap::new(rank, room)),
+        heap: Arc::new(Heap::new(rank, heap_bytes)),
         reporter,
         thread: Some(thread).into(),
         bootstrap: bootstrap.into(),
@@ -105,7 +105,7 @@ fn exchange_cards(
     settings: &Settings,
     bootstrap: &mut dyn Bootstrap,
     shm: &std::result::Result<SharedMemory, String>,
-) -> Result<Vec<Card>> {
+) -> Result<Vec<BusinessCard>> {
     let mut token = Token::default();
     getrandom::fill(&mut token).map_err(|e| {
         Error::new(Class::System, "init", format!("no random numbers for the job's secret: {e}"))
@@ -114,7 +114,7 @@ fn exchange_cards(
         Ok(shm) => Ok((shm.transport.address(), shm.region.key().0)),
         Err(reason) => Err(reason.clone()),
     };
-    let card = Card { token, shm, verbs: network::verbs_available(settings) };
+    let card = BusinessCard { token, shm, verbs: network::verbs_available(settings) };
     let cards = bootstrap.exchange(0, &encode(&card)?)?;
     cards.iter().enumerate().map(|(peer, card)| decode(peer, card)).collect()
 }
@@ -136,7 +136,7 @@ fn connect(
     settings: &Settings,
     bootstrap: &mut dyn Bootstrap,
     shm: Option<&SharedMemory>,
-    cards: &[Card],
+    cards: &[BusinessCard],
 ) -> Result<(Routes, bool)> {
     let reached: Vec<bool> = cards
         .iter()
@@ -145,7 +145,7 @@ fn connect(
             _ => false,
         })
         .collect();
-    // All ranks must come to the same answer: either shared memory reaches everybody from everywhere, or not.
+    // All ranks must come to the same answer: either shared memory connects every pair of ranks, or not.
     let everywhere = cards.iter().all(|c| c.shm.is_ok()) && reached.iter().all(|r| *r);
     let mut transports: Vec<Arc<dyn Transport>> = Vec::new();
     if let Some(shm) = shm {
@@ -158,7 +158,7 @@ fn connect(
     }
     if !everywhere {
         let verbs = cards.iter().map(|card| card.verbs.clone()).collect();
-        transports.push(network::open(settings, bootstrap, verbs, &Card::without_shm(cards))?);
+        transports.push(network::open(settings, bootstrap, verbs, &BusinessCard::without_shm(cards))?);
     }
     let last = transports.len() - 1;
     let of_peer = reached.iter().map(|shared| if *shared { 0 } else { last as u8 }).collect();

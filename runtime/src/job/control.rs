@@ -1,4 +1,4 @@
-//! Control words: each rank has one block of memory, seen by all ranks of its node, with a slot for each window.
+//! The control block: each rank has one, mapped by all ranks of its node, with a slot for each window.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
@@ -8,39 +8,41 @@ use transom_transport::{
     Region, RegionKey, Remote, Sections, Span, Stripes, TransportError, TransportResult, Updates, limits,
 };
 
-use crate::engine::{CONTROL_SLOT, Engine, Line, LockWords, PeerSleepers, Routes, Sleepers, UPDATES_WORD};
+use crate::engine::{
+    CONTROL_SLOT, Engine, LockWords, PeerSleepers, Routes, SignalLine, Sleepers, UPDATES_WORD,
+};
 use crate::{Class, Error, Result};
 
 /// Windows that a rank can have at once. Untouched slots cost address space only.
 const SLOTS: usize = 1 << 16;
 /// Bytes of a control block, and of one that has no lines.
-const MOST: usize = LINES + SLOTS * TABLE;
-const LEAST: usize = LINES;
+const MOST: usize = SIGNAL_TABLES + SLOTS * TABLE_BYTES;
+const LEAST: usize = SIGNAL_TABLES;
 /// Part of a limit on address space that the control blocks of all ranks take together.
 const SHARE: usize = 16;
-/// Where the locks of wide elements start, behind the slots; then those of many elements at once; then who is in the middle of an
-/// update.
+/// Where the locks of wide elements start, behind the slots; then those of many elements at once; then the sections of
+/// threads that update.
 const LOCKS: usize = SLOTS * CONTROL_SLOT;
 const GRANULES: usize = LOCKS + Stripes::BYTES;
 const SECTIONS: usize = GRANULES + Stripes::BYTES;
-/// Where it is said how many threads sleep until words are raised.
+/// The count of threads that sleep until they are signalled.
 const SLEEPERS: usize = (SECTIONS + Sections::BYTES).next_multiple_of(PAGE);
-/// Where the words begin that peers raise: a table for each window, of a line for each of so many ranks. With more, those share
-/// lines whose ranks in the window leave the same remainder: the first to come has it, the others send messages. Where there is
-/// little address space the last tables are missing, at their rank or where a peer maps them: messages, too.
-const LINES: usize = SLEEPERS + PAGE;
-const TABLE: usize = LINES_OF_WINDOW * Line::BYTES;
-const LINES_OF_WINDOW: usize = 64;
+/// Where the signals of peers begin: a table for each window, of a cache line for each of so many ranks. In larger windows,
+/// ranks that leave the same remainder share a line: the first to claim it owns it, the others send messages. Where there
+/// is little address space the last tables are missing, at their rank or where a peer maps them: messages, too.
+const SIGNAL_TABLES: usize = SLEEPERS + PAGE;
+const TABLE_BYTES: usize = LINES_PER_WINDOW * SignalLine::BYTES;
+const LINES_PER_WINDOW: usize = 64;
 const PAGE: usize = 4096;
 
-/// Where a slot says what its table of lines is like.
-const TABLE_STATE: usize = CONTROL_SLOT - 4;
+/// Where in a slot the state of its table of signal lines is.
+const SIGNALS_STATE: usize = CONTROL_SLOT - 4;
 /// All zero.
 const FRESH: u32 = 0;
-/// Somebody has a line.
+/// Some line is owned.
 const USED: u32 = 1;
 /// Of a window that not all ranks agreed to free: late signals would be taken for a later window's.
-const FORSAKEN: u32 = 2;
+const QUARANTINED: u32 = 2;
 
 #[derive(Debug)]
 pub(crate) struct Control {
@@ -57,7 +59,7 @@ pub(crate) struct Control {
 #[derive(Debug, Default)]
 struct Slots {
     free: Vec<u16>,
-    /// Times that each slot was given out: part of a window's number, so that a late message finds no later window.
+    /// How often each slot was used: part of a window's number, so that a late message finds no later window.
     generations: Vec<u16>,
 }
 
@@ -104,13 +106,13 @@ impl Control {
         Ok((u32::from(generation) << 16 | u32::from(slot), words))
     }
 
-    /// Gives a number back; `agreed`: all ranks know that it goes.
+    /// Frees a number; `agreed`: all ranks have agreed to free the window.
     pub fn close(&self, window: u32, agreed: bool) {
         let slot = (window & 0xffff) as u16;
-        let lines = self.clear_lines(slot, agreed).unwrap_or(FORSAKEN);
+        let lines = self.clear_signal_lines(slot, agreed).unwrap_or(QUARANTINED);
         let start = usize::from(slot) * CONTROL_SLOT;
         let _ = self.memory.copy_in(start, &[0; CONTROL_SLOT]);
-        let _ = self.memory.word32(start + TABLE_STATE).map(|state| state.store(lines, Ordering::Release));
+        let _ = self.memory.word32(start + SIGNALS_STATE).map(|state| state.store(lines, Ordering::Release));
         let mut slots = self.slots.lock();
         if let Some(generation) = slots.generations.get_mut(usize::from(slot)) {
             *generation = generation.wrapping_add(1);
@@ -122,55 +124,57 @@ impl Control {
         LockWords::new(&memory.part(usize::from(slot) * CONTROL_SLOT, CONTROL_SLOT)?)
     }
 
-    /// Clears a slot's table of lines, and says what it is like then.
-    fn clear_lines(&self, slot: u16, agreed: bool) -> TransportResult<u32> {
-        let state = self.memory.word32(usize::from(slot) * CONTROL_SLOT + TABLE_STATE)?;
-        // Nobody takes a line from here on who has not one already.
-        match state.swap(FORSAKEN, Ordering::AcqRel) {
+    /// Clears a slot's table of signal lines; returns its state.
+    fn clear_signal_lines(&self, slot: u16, agreed: bool) -> TransportResult<u32> {
+        let state = self.memory.word32(usize::from(slot) * CONTROL_SLOT + SIGNALS_STATE)?;
+        // From here on no rank claims a line.
+        match state.swap(QUARANTINED, Ordering::AcqRel) {
             USED if agreed => {
-                self.memory.copy_in(LINES + usize::from(slot) * TABLE, &[0; TABLE])?;
+                self.memory.copy_in(SIGNAL_TABLES + usize::from(slot) * TABLE_BYTES, &[0; TABLE_BYTES])?;
                 Ok(FRESH)
             }
-            USED => Ok(FORSAKEN),
-            fresh_or_forsaken => Ok(fresh_or_forsaken),
+            USED => Ok(QUARANTINED),
+            fresh_or_quarantined => Ok(fresh_or_quarantined),
         }
     }
 
-    /// The line in which rank `origin` of a window raises words at this rank; none if none may.
-    pub fn own_line(&self, window: u32, origin: usize) -> TransportResult<Option<Line>> {
+    /// The line in which rank `origin` of a window signals this rank; none if the table is quarantined.
+    pub fn incoming_line(&self, window: u32, origin: usize) -> TransportResult<Option<SignalLine>> {
         let slot = (window & 0xffff) as usize;
-        let state = self.memory.word32(slot * CONTROL_SLOT + TABLE_STATE)?.load(Ordering::Acquire);
-        (state != FORSAKEN).then(|| Line::find(&self.memory, line(window, origin))).transpose()
+        let state = self.memory.word32(slot * CONTROL_SLOT + SIGNALS_STATE)?.load(Ordering::Acquire);
+        (state != QUARANTINED)
+            .then(|| SignalLine::find(&self.memory, line_offset(window, origin)))
+            .transpose()
     }
 
-    /// The line in which this rank, `own` in the window, raises words at a peer; none where memory is not shared, or another rank
-    /// has the line.
-    pub fn line_at(
+    /// The line in which this rank, `own` in the window, signals a peer; none where memory is not shared, or another rank
+    /// owns the line.
+    pub fn outgoing_line(
         &self,
         routes: &Routes,
         peer: usize,
         window: u32,
         own: usize,
-    ) -> TransportResult<Option<Line>> {
+    ) -> TransportResult<Option<SignalLine>> {
         let Some(memory) = self.of_peer(routes, peer)? else { return Ok(None) };
-        let (slot, at) = ((window & 0xffff) as usize, line(window, own));
-        if at + Line::BYTES > memory.len() {
+        let (slot, at) = ((window & 0xffff) as usize, line_offset(window, own));
+        if at + SignalLine::BYTES > memory.len() {
             return Ok(None);
         }
-        let state = memory.word32(slot * CONTROL_SLOT + TABLE_STATE)?;
-        if state.compare_exchange(FRESH, USED, Ordering::AcqRel, Ordering::Acquire) == Err(FORSAKEN) {
+        let state = memory.word32(slot * CONTROL_SLOT + SIGNALS_STATE)?;
+        if state.compare_exchange(FRESH, USED, Ordering::AcqRel, Ordering::Acquire) == Err(QUARANTINED) {
             return Ok(None);
         }
-        let line = Line::find(memory, at)?;
-        Ok(line.take(own)?.then_some(line))
+        let line = SignalLine::find(memory, at)?;
+        Ok(line.claim(own)?.then_some(line))
     }
 
-    /// Who sleeps at this rank. To be called once.
+    /// The sleeping threads of this rank. To be called once.
     pub fn sleepers(memory: &Span) -> TransportResult<Sleepers> {
         Sleepers::new(memory.part(SLEEPERS, Sleepers::BYTES)?)
     }
 
-    /// Who sleeps at a peer, where memory is shared with the peer.
+    /// The sleeping threads of a peer, where memory is shared with the peer.
     pub fn sleepers_at(&self, engine: &Engine, peer: usize) -> TransportResult<Option<PeerSleepers>> {
         let Some(memory) = self.of_peer(&engine.routes, peer)? else { return Ok(None) };
         PeerSleepers::new(memory.part(SLEEPERS, Sleepers::BYTES)?, &engine.sleepers).map(Some)
@@ -205,12 +209,12 @@ impl Control {
         memory.map(|memory| updates(memory, window, stripes, granularity)).transpose()
     }
 
-    /// Whether no thread of a rank that shares memory with this one is in the middle of an update.
-    pub fn is_outside(&self, routes: &Routes, rank: usize, own: usize) -> bool {
+    /// Whether no thread of a rank that shares memory with this one is in an update section.
+    pub fn has_no_update_under_way(&self, routes: &Routes, rank: usize, own: usize) -> bool {
         let memory = if rank == own { Ok(Some(&self.memory)) } else { self.of_peer(routes, rank) };
         let sections =
             memory.and_then(|memory| memory.map(|m| m.part(SECTIONS, Sections::BYTES)).transpose());
-        // Who shares no memory updates none of it.
+        // A rank that shares no memory updates none of it.
         sections.is_ok_and(|sections| sections.is_none_or(|sections| Sections::are_empty(&sections)))
     }
 
@@ -250,7 +254,7 @@ fn updates(control: &Span, window: u32, stripes: Stripes, granularity: usize) ->
     Updates::new(&control.part(slot + UPDATES_WORD, size_of::<u32>())?, granules, stripes, granularity)
 }
 
-/// Where the line of a rank of a window is.
-fn line(window: u32, rank: usize) -> usize {
-    LINES + (window & 0xffff) as usize * TABLE + rank % LINES_OF_WINDOW * Line::BYTES
+/// The offset of the signal line of a rank of a window.
+fn line_offset(window: u32, rank: usize) -> usize {
+    SIGNAL_TABLES + (window & 0xffff) as usize * TABLE_BYTES + rank % LINES_PER_WINDOW * SignalLine::BYTES
 }

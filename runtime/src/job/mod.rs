@@ -49,11 +49,11 @@ pub(crate) struct Member {
     pub control: Control,
     /// What allocated windows take their memory from.
     pub heap: Arc<Heap>,
-    /// Told what windows came to when they go.
+    /// Reports what windows counted when they are freed.
     pub reporter: Reporter,
     /// The channel of all ranks.
     world: Arc<Channel>,
-    /// Times that communicators were founded in each context that is for that.
+    /// How often communicators were created by their members alone, by context.
     foundings: Mutex<HashMap<u64, u64>>,
     thread: Mutex<Option<JoinHandle<()>>>,
     bootstrap: Mutex<Box<dyn Bootstrap>>,
@@ -78,9 +78,9 @@ impl Job {
     /// done what it should). Not collective. Does not wait: end this process next, with the same code.
     ///
     /// # Errors
-    /// The launcher cannot be reached, or this rank is saying goodbye to it in another thread.
+    /// The launcher cannot be reached, or this rank is being finalized in another thread.
     pub fn abort(&self, code: i32) -> Result<()> {
-        // Who says goodbye holds the lock until there is an answer, and whoever aborts should not wait for anything.
+        // A finalize holds the lock until the launcher answers, and an abort should not wait for that.
         match self.member().bootstrap.try_lock() {
             Some(mut bootstrap) => bootstrap.abort(code),
             None => Err(Error::new(Class::Launch, "abort", "the job is ending already")),
@@ -125,7 +125,7 @@ impl Member {
         }
     }
 
-    /// Whether the job goes on, as far as this rank knows.
+    /// Whether the job is alive, as far as this rank knows.
     pub fn is_alive(&self) -> bool {
         self.engine.failure().is_none() && !std::thread::panicking()
     }
@@ -141,7 +141,7 @@ impl Drop for Member {
         self.reporter.end();
         self.stop();
         self.engine.drop_tasks();
-        self.engine.mail.clear();
+        self.engine.two_sided.clear();
         self.engine.leave();
     }
 }

@@ -12,7 +12,7 @@ use crate::settings::Settings;
 use crate::{Class, Error, Result};
 
 /// A transport's address, or why a rank cannot have it.
-type Card = std::result::Result<Vec<u8>, String>;
+type BusinessCard = std::result::Result<Vec<u8>, String>;
 
 /// What a rank opened, or why it could not.
 type Opened = std::result::Result<Arc<dyn Transport>, String>;
@@ -85,10 +85,13 @@ fn connect(
     exchange: u32,
     opened: Opened,
 ) -> Result<std::result::Result<Arc<dyn Transport>, (usize, String)>> {
-    let card: Card = opened.as_ref().map(|transport| transport.address()).map_err(Clone::clone);
+    let card: BusinessCard = opened.as_ref().map(|transport| transport.address()).map_err(Clone::clone);
     let cards = bootstrap.exchange(exchange, &encode(&card)?)?;
-    let cards =
-        cards.iter().enumerate().map(|(peer, card)| decode(peer, card)).collect::<Result<Vec<Card>>>()?;
+    let cards = cards
+        .iter()
+        .enumerate()
+        .map(|(peer, card)| decode(peer, card))
+        .collect::<Result<Vec<BusinessCard>>>()?;
     if let Some((peer, reason)) = cards.iter().enumerate().find_map(|(i, c)| Some((i, c.as_ref().err()?))) {
         return Ok(Err((peer, reason.clone())));
     }

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use super::{Job, connect};
-use crate::bootstrap::{self, Board, OnBoard};
-use crate::engine::House;
+use crate::bootstrap::{self, InProcess, KeyValueSpace};
+use crate::engine::JobStatus;
 use crate::{Class, Error, Result};
 
 /// Joins the job that this process was started for, by `transom run` or another PMI-1 launcher. Without a launcher it is
@@ -15,7 +15,7 @@ use crate::{Class, Error, Result};
 /// # Errors
 /// The environment is broken, a transport is missing, or a peer could not start.
 pub fn init() -> Result<Job> {
-    connect::join(bootstrap::from_env()?, House::default())
+    connect::join(bootstrap::from_env()?, JobStatus::default())
 }
 
 /// Runs `main` as a rank of the job, reports its error with the rank, and returns the exit code of the process.
@@ -69,13 +69,13 @@ pub fn local<R: Send>(ranks: usize, main: impl Fn(Job) -> Result<R> + Sync) -> R
     if ranks == 0 {
         return Err(Error::new(Class::Argument, "local", "a job has at least one rank"));
     }
-    let board = Board::new(ranks);
+    let space = KeyValueSpace::new(ranks);
     let results: Vec<_> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..ranks)
             .map(|rank| {
                 scope.spawn({
-                    let (board, main) = (&board, &main);
-                    move || rank_of(board, rank, main)
+                    let (space, main) = (&space, &main);
+                    move || rank_of(space, rank, main)
                 })
             })
             .collect();
@@ -88,43 +88,43 @@ pub fn local<R: Send>(ranks: usize, main: impl Fn(Job) -> Result<R> + Sync) -> R
             Ok(Ok(value)) => values.push(value),
             Ok(Err(error)) => {
                 failed = true;
-                let _ = board.house.failure.set(error);
+                let _ = space.status.failure.set(error);
             }
             Err(panic) => std::panic::resume_unwind(panic),
         }
     }
-    match board.house.failure.get() {
+    match space.status.failure.get() {
         Some(error) if failed => Err(error.clone()),
         _ => Ok(values),
     }
 }
 
 /// Fails the whole job if a rank unwinds.
-struct Alarm<'a>(&'a Board, usize);
+struct PanicGuard<'a>(&'a KeyValueSpace, usize);
 
-impl Drop for Alarm<'_> {
+impl Drop for PanicGuard<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let error = Error::new(Class::Peer, "local", format!("rank {} panicked", self.1));
-            let _ = self.0.house.failure.set(error);
+            let _ = self.0.status.failure.set(error);
         }
     }
 }
 
-fn rank_of<R>(board: &Arc<Board>, rank: usize, main: &impl Fn(Job) -> Result<R>) -> Result<R> {
-    let _alarm = Alarm(board, rank);
-    let place = Box::new(OnBoard { board: board.clone(), rank });
-    let result = connect::join(place, board.house.clone()).and_then(|job| {
+fn rank_of<R>(space: &Arc<KeyValueSpace>, rank: usize, main: &impl Fn(Job) -> Result<R>) -> Result<R> {
+    let _alarm = PanicGuard(space, rank);
+    let place = Box::new(InProcess { space: space.clone(), rank });
+    let result = connect::join(place, space.status.clone()).and_then(|job| {
         let member = job.member().clone();
         let result = main(job).map_err(|e| e.at_rank(rank));
         if let Err(error) = &result {
-            // Before the membership ends, so that its end waits for nobody.
+            // Before the membership ends, so that its end does not wait.
             member.engine.fail(error.clone());
         }
         result
     });
     if let Err(error) = &result {
-        let _ = board.house.failure.set(error.clone());
+        let _ = space.status.failure.set(error.clone());
     }
     result
 }

@@ -8,35 +8,46 @@ use zerocopy::IntoBytes;
 
 use super::send::{Mode, Sending, awaited, refused};
 use crate::comm::Awaited;
-use crate::engine::mail::{Answer, OnAnswer, Push};
+use crate::engine::two_sided::{Answer, OnAnswer, SegmentedSend};
 use crate::engine::{Engine, Promise};
 use crate::memory::ExposedVec;
 use crate::{Communicator, Element, Request, Result};
 
-/// A vector that its receiver may get. The region goes first.
-struct Lent<T> {
+/// The vector of a send, which the receiver may get. The region is dropped first.
+struct SendBuffer<T> {
     region: Option<Box<dyn Region>>,
     vec: ExposedVec<T>,
 }
 
-impl<T: Element> Lent<T> {
+impl<T: Element> SendBuffer<T> {
     fn take(self) -> Vec<T> {
         drop(self.region);
         self.vec.take()
     }
 }
 
-/// What is done when the receiver answers: the vector comes back, or is sent as pieces first.
-fn answered<T: Element>(sending: &Sending<'_>, lent: Lent<T>, promise: Arc<Promise<Vec<T>>>) -> OnAnswer {
+/// The callback of the receiver's answer: the vector is returned, or sent in segments first.
+fn answered<T: Element>(
+    sending: &Sending<'_>,
+    buffer: SendBuffer<T>,
+    promise: Arc<Promise<Vec<T>>>,
+) -> OnAnswer {
     let Sending { operation, dest, to, .. } = *sending;
     Box::new(move |engine, answer| {
-        let vec = lent.take();
+        let vec = buffer.take();
         match answer {
-            Answer::Done(true) => promise.keep(engine, Ok(vec)),
-            Answer::Done(false) => promise.keep(engine, Err(refused(engine, operation, dest))),
-            Answer::Clear(number) => {
-                let then = Box::new(move |engine: &Engine, result| promise.keep(engine, result));
-                engine.run_errand(Box::new(Push { operation, peer: to, number, vec, at: 0, then }));
+            Answer::Done(true) => promise.complete(engine, Ok(vec)),
+            Answer::Done(false) => promise.complete(engine, Err(refused(engine, operation, dest))),
+            Answer::ClearToSend(number) => {
+                let then = Box::new(move |engine: &Engine, result| promise.complete(engine, result));
+                engine.start_transfer(Box::new(SegmentedSend {
+                    operation,
+                    peer: to,
+                    number,
+                    vec,
+                    at: 0,
+                    then,
+                }));
             }
         }
     })
@@ -61,7 +72,7 @@ pub(super) fn isend<T: Element>(
         let sent = if sending.is_own() {
             sending.copied(bytes).map(|data| sending.deliver(data, None))
         } else {
-            sending.engine().post_mail(operation, sending.to, &sending.eager(None), bytes)
+            sending.engine().send_in_order(operation, sending.to, &sending.eager(None), bytes)
         };
         return done(sent.map(|()| data));
     }
@@ -82,28 +93,29 @@ fn answered_send<T: Element>(
     let bytes = size_of_val(&data[..]);
     if sending.is_own() || sending.is_short(bytes) {
         let copy = sending.copied(data.as_bytes())?;
-        let lent = Lent { region: None, vec: ExposedVec::new(data).0 };
-        let number = engine.mail.await_answer(sending.to, answered(sending, lent, promise));
+        let buffer = SendBuffer { region: None, vec: ExposedVec::new(data).0 };
+        let number = engine.two_sided.await_answer(sending.to, answered(sending, buffer, promise));
         let sent = if sending.is_own() {
             sending.deliver(copy, Some(number));
             Ok(())
         } else {
-            engine.post_mail(sending.operation, sending.to, &sending.eager(Some(number)), &copy)
+            engine.send_in_order(sending.operation, sending.to, &sending.eager(Some(number)), &copy)
         };
         return ended(sending, number, sent);
     }
     let (vec, span) = ExposedVec::new(data);
     let region = sending.register(&span);
     let key = region.as_ref().map(|region| region.key().0).unwrap_or_default();
-    let number = engine.mail.await_answer(sending.to, answered(sending, Lent { region, vec }, promise));
-    let header = sending.announcement(number, bytes);
-    ended(sending, number, engine.post_mail(sending.operation, sending.to, &header, &key))
+    let number =
+        engine.two_sided.await_answer(sending.to, answered(sending, SendBuffer { region, vec }, promise));
+    let header = sending.request_to_send(number, bytes);
+    ended(sending, number, engine.send_in_order(sending.operation, sending.to, &header, &key))
 }
 
 /// A send that could not be started awaits no answer.
 fn ended(sending: &Sending<'_>, number: u64, sent: Result<()>) -> Result<()> {
     if sent.is_err() {
-        sending.engine().mail.end_send(sending.to, number);
+        sending.engine().two_sided.end_send(sending.to, number);
     }
     sent
 }
@@ -117,7 +129,7 @@ struct Sent<T> {
 
 impl<T: Element> Awaited<Vec<T>> for Sent<T> {
     fn is_done(&self) -> bool {
-        self.promise.is_kept()
+        self.promise.is_complete()
     }
 
     fn take(&mut self) -> Option<Result<Vec<T>>> {

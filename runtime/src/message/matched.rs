@@ -1,17 +1,17 @@
-//! Messages that have been taken from the queue, but not received yet (MPI-4.1 §3.8.2, §3.8.3).
+//! Matched messages: taken from the queue, but not received yet (MPI-4.1 §3.8.2, §3.8.3).
 
 use std::sync::Arc;
 
 use zerocopy::IntoBytes;
 
-use super::{Met, Status};
+use super::{Matched, Status};
 use crate::comm::Channel;
-use crate::engine::mail::{Arrived, Body, OnLanded, check_room, fetch_now, land};
+use crate::engine::two_sided::{Body, Incoming, OnDelivered, check_capacity, deliver, fetch_blocking};
 use crate::engine::{Engine, Promise};
 use crate::job::Member;
 use crate::{Communicator, Element, Request, Result};
 
-/// A message that nobody else can receive (`MPI_Message`, MPI-4.1 §3.8.2): of [`Communicator::mprobe`].
+/// A matched message, which no other call can receive (`MPI_Message`, MPI-4.1 §3.8.2): of [`Communicator::mprobe`].
 ///
 /// If it is dropped, the message is lost, and its sender goes on as if it were received.
 #[derive(Debug)]
@@ -19,20 +19,20 @@ use crate::{Communicator, Element, Request, Result};
 pub struct Message {
     member: Arc<Member>,
     channel: Arc<Channel>,
-    arrived: Option<Arrived>,
+    arrived: Option<Incoming>,
     status: Status,
 }
 
 impl Drop for Message {
     fn drop(&mut self) {
         if let Some(arrived) = self.arrived.take() {
-            self.channel.engine.release_mail(arrived.envelope.source, arrived.number, true);
+            self.channel.engine.acknowledge(arrived.envelope.source, arrived.number, true);
         }
     }
 }
 
 impl Message {
-    pub(super) fn new(comm: &Communicator, arrived: Arrived) -> Self {
+    pub(super) fn new(comm: &Communicator, arrived: Incoming) -> Self {
         let (member, channel) = (comm.member().clone(), comm.channel().clone());
         let status = Status::of(&channel, arrived.envelope, arrived.bytes());
         Self { member, channel, arrived: Some(arrived), status }
@@ -67,27 +67,28 @@ impl Message {
 
     /// Starts to receive it, if it has at most `max` elements (`MPI_Imrecv`, §3.8.3).
     pub fn irecv<T: Element>(self, max: usize) -> Request<(Vec<T>, Status)> {
-        self.meet(max).map(|(data, status)| Ok((data?, status)))
+        self.start_receive(max).map(|(data, status)| Ok((data?, status)))
     }
 
     /// The same, whose result says which message it was if that is lost.
-    pub(super) fn meet<T: Element>(mut self, max: usize) -> Request<Met<Vec<T>>> {
+    pub(super) fn start_receive<T: Element>(mut self, max: usize) -> Request<Matched<Vec<T>>> {
         const NAME: &str = "imrecv";
         let status = self.status;
         let Some(arrived) = self.arrived.take() else {
             return Request::done(&self.member, NAME, Ok((Ok(Vec::new()), status)));
         };
         let promise = Promise::new();
-        let kept = promise.clone();
-        let then: OnLanded<T> = Box::new(move |engine, result| kept.keep(engine, Ok((result, status))));
-        land(&self.channel.engine, NAME, arrived, max, then);
+        let completed = promise.clone();
+        let then: OnDelivered<T> =
+            Box::new(move |engine, result| completed.complete(engine, Ok((result, status))));
+        deliver(&self.channel.engine, NAME, arrived, max, then);
         Request::of(&self.member, NAME, promise)
     }
 
     pub(super) fn recv_as<T: Element>(mut self, operation: &'static str) -> Result<(Vec<T>, Status)> {
         let status = self.status;
         let Some(arrived) = self.arrived.take() else { return Ok((Vec::new(), status)) };
-        Ok((land_now(&self.channel.engine, operation, arrived, usize::MAX)?, status))
+        Ok((deliver_blocking(&self.channel.engine, operation, arrived, usize::MAX)?, status))
     }
 
     pub(super) fn recv_into_as<T: Element>(
@@ -96,33 +97,33 @@ impl Message {
         buffer: &mut [T],
     ) -> Result<Status> {
         let (engine, status) = (&self.channel.engine, self.status);
-        let count = check_room::<T>(engine, operation, status.bytes, buffer.len())?;
+        let count = check_capacity::<T>(engine, operation, status.bytes, buffer.len())?;
         let Some(arrived) = self.arrived.take() else { return Ok(status) };
         let bytes = buffer[..count].as_mut_bytes();
         if arrived.can_be_fetched(engine) {
-            fetch_now(engine, operation, arrived, bytes)?;
-        } else if let Body::Here(data) = &arrived.body {
+            fetch_blocking(engine, operation, arrived, bytes)?;
+        } else if let Body::Eager(data) = &arrived.body {
             bytes.copy_from_slice(data);
-            engine.release_mail(arrived.envelope.source, arrived.number, true);
+            engine.acknowledge(arrived.envelope.source, arrived.number, true);
         } else {
-            bytes.copy_from_slice(&land_now::<u8>(engine, operation, arrived, usize::MAX)?);
+            bytes.copy_from_slice(&deliver_blocking::<u8>(engine, operation, arrived, usize::MAX)?);
         }
         Ok(status)
     }
 }
 
-/// Brings a message to a vector.
-fn land_now<T: Element>(
+/// Delivers a message to a vector, and waits for that.
+fn deliver_blocking<T: Element>(
     engine: &Engine,
     operation: &'static str,
-    arrived: Arrived,
+    arrived: Incoming,
     most: usize,
 ) -> Result<Vec<T>> {
     let from = arrived.envelope.source;
     let promise = Promise::new();
-    let kept = promise.clone();
-    let then: OnLanded<T> = Box::new(move |engine, result| kept.keep(engine, result));
-    land(engine, operation, arrived, most, then);
+    let completed = promise.clone();
+    let then: OnDelivered<T> = Box::new(move |engine, result| completed.complete(engine, result));
+    deliver(engine, operation, arrived, most, then);
     let what = || format!("the bytes of a message from rank {from} of the job");
     engine.wait_until(operation, &what, None, || promise.take())
 }

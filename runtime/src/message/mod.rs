@@ -52,7 +52,7 @@ pub const ANY_SOURCE: Source = Source::Any;
 /// A message with any tag (`MPI_ANY_TAG`, MPI-4.1 §3.2.4).
 pub const ANY_TAG: Tag = Tag::Any;
 
-/// What a message says of itself (`MPI_Status`, MPI-4.1 §3.2.5).
+/// The status of a message (`MPI_Status`, MPI-4.1 §3.2.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Status {
     /// Rank of the sender in the communicator.
@@ -79,8 +79,8 @@ impl Status {
     }
 }
 
-/// What came of a receive that has met a message: its data, or why that is lost, and what the message says of itself.
-pub(crate) type Met<T> = (Result<T>, Status);
+/// The result of a receive that has matched a message: its data, or why that is lost, and the message's status.
+pub(crate) type Matched<T> = (Result<T>, Status);
 
 fn check_tag(channel: &Channel, operation: &'static str, tag: i32) -> Result<()> {
     if tag >= 0 {

@@ -29,7 +29,7 @@ impl Communicator {
         self.now(|| self.look(pattern))
     }
 
-    /// Waits for a message, and takes it, so that nobody else receives it (`MPI_Mprobe`, §3.8.2).
+    /// Waits for a message, and takes it, so that no other call receives it (`MPI_Mprobe`, §3.8.2).
     ///
     /// ```
     /// transom::local(1, |job| {
@@ -56,12 +56,12 @@ impl Communicator {
     pub fn improbe(&self, source: impl Into<Source>, tag: impl Into<Tag>) -> Result<Option<Message>> {
         let pattern = pattern(self.channel(), "improbe", source.into(), tag.into())?;
         let Some(pattern) = pattern else { return Ok(Some(Message::null(self))) };
-        let arrived = self.now(|| self.channel().engine.mail.take(pattern))?;
+        let arrived = self.now(|| self.channel().engine.two_sided.take(pattern))?;
         Ok(arrived.map(|arrived| Message::new(self, arrived)))
     }
 
     fn look(&self, pattern: Pattern) -> Option<Status> {
-        let (envelope, bytes) = self.channel().engine.mail.look(pattern)?;
+        let (envelope, bytes) = self.channel().engine.two_sided.look(pattern)?;
         Some(Status::of(self.channel(), envelope, bytes))
     }
 
@@ -71,7 +71,7 @@ impl Communicator {
             return Ok(Some(found));
         }
         let engine = &self.channel().engine;
-        engine.look()?;
+        engine.try_progress()?;
         engine.failure().cloned().map_or(Ok(()), Err)?;
         Ok(look())
     }

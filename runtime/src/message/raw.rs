@@ -1,10 +1,9 @@
-//! Messages of bytes, for doors to other languages. Errors and meaning are those of the methods of
-//! [`Communicator`].
+//! Messages of bytes, for language bindings. Errors and meaning are those of the methods of [`Communicator`].
 
 use super::isend;
 use super::receive;
 use super::send::{self, Mode};
-use super::{Message, Met, Source, Tag};
+use super::{Matched, Message, Source, Tag};
 use crate::{Communicator, Request, Result};
 
 /// Sends bytes; complete when they may be reused, or when they are received if `synchronous` (`MPI_Send`,
@@ -33,7 +32,7 @@ pub fn isend(
 ///
 /// # Errors
 /// As [`Communicator::recv`]; those of a message that has come are in the result, beside what it says of itself.
-pub fn recv(comm: &Communicator, source: Source, tag: Tag) -> Result<Met<Vec<u8>>> {
+pub fn recv(comm: &Communicator, source: Source, tag: Tag) -> Result<Matched<Vec<u8>>> {
     let message = comm.matched("recv", source, tag)?;
     let status = message.status();
     Ok((message.recv_as("recv").map(|(data, _)| data), status))
@@ -43,7 +42,7 @@ pub fn recv(comm: &Communicator, source: Source, tag: Tag) -> Result<Met<Vec<u8>
 ///
 /// # Errors
 /// As [`Communicator::recv_into`]; those of a message that has come are in the result, beside what it says of itself.
-pub fn recv_into(comm: &Communicator, source: Source, tag: Tag, buffer: &mut [u8]) -> Result<Met<()>> {
+pub fn recv_into(comm: &Communicator, source: Source, tag: Tag, buffer: &mut [u8]) -> Result<Matched<()>> {
     let message = comm.matched("recv_into", source, tag)?;
     let status = message.status();
     Ok((message.recv_into_as("recv_into", buffer).map(drop), status))
@@ -51,12 +50,12 @@ pub fn recv_into(comm: &Communicator, source: Source, tag: Tag, buffer: &mut [u8
 
 /// Starts to receive at most `max` bytes (`MPI_Irecv`). If the message that comes is lost, the result says why, and which it
 /// was.
-pub fn irecv(comm: &Communicator, source: Source, tag: Tag, max: usize) -> Request<Met<Vec<u8>>> {
-    receive::meet(comm, "irecv", (source, tag), max)
+pub fn irecv(comm: &Communicator, source: Source, tag: Tag, max: usize) -> Request<Matched<Vec<u8>>> {
+    receive::start_receive(comm, "irecv", (source, tag), max)
 }
 
 /// Starts to receive a message that has been taken, if it has at most `max` bytes (`MPI_Imrecv`). If it is lost, the result
 /// says why.
-pub fn imrecv(message: Message, max: usize) -> Request<Met<Vec<u8>>> {
-    message.meet(max)
+pub fn imrecv(message: Message, max: usize) -> Request<Matched<Vec<u8>>> {
+    message.start_receive(max)
 }

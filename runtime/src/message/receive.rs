@@ -6,42 +6,42 @@ use std::task::Waker;
 use zerocopy::IntoBytes;
 
 use super::send::{Mode, send};
-use super::{Message, Met, Source, Status, Tag, awaited, pattern};
+use super::{Matched, Message, Source, Status, Tag, awaited, pattern};
 use crate::comm::Awaited;
-use crate::engine::mail::land;
+use crate::engine::two_sided::deliver;
 use crate::engine::{Engine, Promise};
 use crate::protocol::messages::Pattern;
 use crate::{Class, Communicator, Element, Error, Request, Result};
 
 type Received<T> = (Vec<T>, Status);
 
-/// A receive under way. If it goes before it has met a message, it is taken back.
+/// A receive under way. If it is dropped before it has matched a message, it is cancelled.
 struct Receiving<T> {
     engine: Arc<Engine>,
-    promise: Arc<Promise<Met<Vec<T>>>>,
+    promise: Arc<Promise<Matched<Vec<T>>>>,
     posted: Option<(Pattern, u64)>,
     from: (Source, Tag),
     operation: &'static str,
 }
 
 impl<T> Receiving<T> {
-    fn take_back(&self) -> bool {
-        self.posted.is_some_and(|(pattern, number)| self.engine.mail.cancel(pattern, number))
+    fn cancel_posted(&self) -> bool {
+        self.posted.is_some_and(|(pattern, number)| self.engine.two_sided.cancel(pattern, number))
     }
 }
 
 impl<T> Drop for Receiving<T> {
     fn drop(&mut self) {
-        self.take_back();
+        self.cancel_posted();
     }
 }
 
-impl<T: Element> Awaited<Met<Vec<T>>> for Receiving<T> {
+impl<T: Element> Awaited<Matched<Vec<T>>> for Receiving<T> {
     fn is_done(&self) -> bool {
-        self.promise.is_kept()
+        self.promise.is_complete()
     }
 
-    fn take(&mut self) -> Option<Result<Met<Vec<T>>>> {
+    fn take(&mut self) -> Option<Result<Matched<Vec<T>>>> {
         self.promise.take()
     }
 
@@ -50,10 +50,10 @@ impl<T: Element> Awaited<Met<Vec<T>>> for Receiving<T> {
     }
 
     fn cancel(&self) -> bool {
-        let cancelled = self.take_back();
+        let cancelled = self.cancel_posted();
         if cancelled {
             let error = Error::new(Class::Cancelled, self.operation, "the receive was taken back");
-            self.promise.keep(&self.engine, Err(error.at_rank(self.engine.rank)));
+            self.promise.complete(&self.engine, Err(error.at_rank(self.engine.rank)));
             self.engine.wake();
         }
         cancelled
@@ -71,16 +71,16 @@ fn irecv<T: Element>(
     from: (Source, Tag),
     max: usize,
 ) -> Request<Received<T>> {
-    meet(comm, operation, from, max).map(|(data, status)| Ok((data?, status)))
+    start_receive(comm, operation, from, max).map(|(data, status)| Ok((data?, status)))
 }
 
 /// The same, whose result says which message it was if that is lost.
-pub(super) fn meet<T: Element>(
+pub(super) fn start_receive<T: Element>(
     comm: &Communicator,
     operation: &'static str,
     from: (Source, Tag),
     max: usize,
-) -> Request<Met<Vec<T>>> {
+) -> Request<Matched<Vec<T>>> {
     let channel = comm.channel();
     let pattern = match pattern(channel, operation, from.0, from.1) {
         Ok(Some(pattern)) => pattern,
@@ -88,17 +88,17 @@ pub(super) fn meet<T: Element>(
         Err(error) => return Request::done(comm.member(), operation, Err(error)),
     };
     let (engine, promise) = (channel.engine.clone(), Promise::new());
-    let (kept, group) = (promise.clone(), channel.group.clone());
-    let receive = move |engine: &Engine, arrived: crate::engine::mail::Arrived| {
+    let (completed, group) = (promise.clone(), channel.group.clone());
+    let receive = move |engine: &Engine, arrived: crate::engine::two_sided::Incoming| {
         let (envelope, bytes) = (arrived.envelope, arrived.bytes());
         let source = group.rank_of(envelope.source).unwrap_or(envelope.source);
         let status = Status { source, tag: envelope.tag, bytes };
         let then = move |engine: &Engine, result: Result<Vec<T>>| {
-            kept.keep(engine, Ok((result, status)));
+            completed.complete(engine, Ok((result, status)));
         };
-        land(engine, operation, arrived, max, Box::new(then));
+        deliver(engine, operation, arrived, max, Box::new(then));
     };
-    let posted = engine.receive_mail(pattern, Box::new(receive)).map(|number| (pattern, number));
+    let posted = engine.post_receive(pattern, Box::new(receive)).map(|number| (pattern, number));
     Request::new(comm.member(), operation, Receiving { engine, promise, posted, from, operation })
 }
 
@@ -128,8 +128,8 @@ impl Communicator {
         self.matched("recv_into", source.into(), tag.into())?.recv_into_as("recv_into", buffer)
     }
 
-    /// Starts to receive a message of at most `max` elements (`MPI_Irecv`, §3.7.2). [`Request::cancel`], or
-    /// dropping the request, takes it back if no message has met it yet.
+    /// Starts to receive a message of at most `max` elements (`MPI_Irecv`, §3.7.2). [`Request::cancel`], or dropping the
+    /// request, cancels it if no message has matched it yet.
     ///
     /// ```
     /// transom::local(1, |job| {
@@ -174,13 +174,13 @@ impl Communicator {
 }
 
 impl Communicator {
-    /// Waits for a message, and takes it for the caller alone.
+    /// Waits for a message, and takes it from the queue (a matched probe).
     pub(super) fn matched(&self, operation: &'static str, source: Source, tag: Tag) -> Result<Message> {
         let channel = self.channel();
         let Some(pattern) = pattern(channel, operation, source, tag)? else { return Ok(Message::null(self)) };
         let engine = &channel.engine;
         let what = || awaited(source, tag);
-        let arrived = engine.wait_until(operation, &what, None, || engine.mail.take(pattern).map(Ok))?;
+        let arrived = engine.wait_until(operation, &what, None, || engine.two_sided.take(pattern).map(Ok))?;
         Ok(Message::new(self, arrived))
     }
 }

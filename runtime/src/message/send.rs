@@ -8,7 +8,7 @@ use zerocopy::IntoBytes;
 use super::check_tag;
 use super::isend::isend;
 use crate::comm::Channel;
-use crate::engine::mail::{Answer, Arrived, Body, push_now};
+use crate::engine::two_sided::{Answer, Body, Incoming, send_segments};
 use crate::engine::{Engine, Promise};
 use crate::memory;
 use crate::protocol::messages::Envelope;
@@ -57,7 +57,7 @@ impl<'a> Sending<'a> {
         bytes <= self.engine().routes.route(self.to).capabilities.max_message - HEADER_BYTES
     }
 
-    /// The header of a message that is here; `number` if its receiver is to say so.
+    /// The header of an eager message; `number` if the receiver is to acknowledge it.
     pub fn eager(&self, number: Option<u64>) -> Header {
         let mut header = self.engine().header(Kind::Eager).in_context(self.channel.context);
         header.offset = i64::from(self.tag).cast_unsigned();
@@ -66,15 +66,15 @@ impl<'a> Sending<'a> {
         header
     }
 
-    pub fn announcement(&self, number: u64, bytes: usize) -> Header {
+    pub fn request_to_send(&self, number: u64, bytes: usize) -> Header {
         let mut header = self.eager(Some(number));
-        header.kind = Kind::Announce as u8;
+        header.kind = Kind::RequestToSend as u8;
         header.op = 0;
         header.count = bytes as u64;
         header
     }
 
-    /// The region of a message to be got; none where the transport cannot, or registers no more: pieces need
+    /// The region of a message to be fetched; none where the transport has no get, or registers no more: segments need
     /// none.
     pub fn register(&self, memory: &Span) -> Option<Box<dyn Region>> {
         let engine = self.engine();
@@ -100,7 +100,7 @@ impl<'a> Sending<'a> {
     /// A message to this rank itself.
     pub fn deliver(&self, data: Vec<u8>, number: Option<u64>) {
         let envelope = Envelope { context: self.channel.context, source: self.engine().rank, tag: self.tag };
-        self.engine().mail_self(Arrived { envelope, body: Body::Here(data), number });
+        self.engine().send_to_self(Incoming { envelope, body: Body::Eager(data), number });
     }
 
     /// What a synchronous or long send awaits.
@@ -137,30 +137,31 @@ pub(super) fn send(
             engine.send(operation, sending.to, &sending.eager(None), bytes)
         };
     }
-    let region = if short { None } else { sending.register(&memory::lend(bytes)) };
+    let region = if short { None } else { sending.register(&memory::expose_read_only(bytes)) };
     let promise = Promise::new();
-    let kept = promise.clone();
-    let number =
-        engine.mail.await_answer(sending.to, Box::new(move |engine, answer| kept.keep(engine, Ok(answer))));
+    let completed = promise.clone();
+    let number = engine
+        .two_sided
+        .await_answer(sending.to, Box::new(move |engine, answer| completed.complete(engine, Ok(answer))));
     let sent = if sending.is_own() {
         sending.copied(bytes).map(|data| sending.deliver(data, Some(number)))
     } else if short {
         engine.send(operation, sending.to, &sending.eager(Some(number)), bytes)
     } else {
         let key = region.as_ref().map(|region| region.key().0).unwrap_or_default();
-        engine.send(operation, sending.to, &sending.announcement(number, bytes.len()), &key)
+        engine.send(operation, sending.to, &sending.request_to_send(number, bytes.len()), &key)
     };
     let answer =
         sent.and_then(|()| engine.wait_until(operation, &|| sending.what(), None, || promise.take()));
-    // Nobody gets the bytes any more.
+    // No rank gets the bytes any more.
     drop(region);
     if answer.is_err() {
-        engine.mail.end_send(sending.to, number);
+        engine.two_sided.end_send(sending.to, number);
     }
     match answer? {
         Answer::Done(true) => Ok(()),
         Answer::Done(false) => Err(refused(engine, operation, dest)),
-        Answer::Clear(theirs) => push_now(engine, operation, (sending.to, theirs), bytes),
+        Answer::ClearToSend(theirs) => send_segments(engine, operation, (sending.to, theirs), bytes),
     }
 }
 

@@ -1,14 +1,14 @@
 //! Updates by the target's agent: messages that it applies by CPU atomics, or by the locks of elements that have none, as
-//! everybody does who maps the memory. So all paths to one element are atomic to each other, the owner's included.
+//! every rank does that maps the memory. So all paths to one element are atomic to each other, the owner's included.
 
 use std::sync::Arc;
 
 use transom_transport::{DataType, ReduceOp, TransportError};
 
 use super::description::Accumulate;
-use super::message::{about, room, wrong_length};
+use super::message::{about, capacity, wrong_length};
 use super::place::Place;
-use super::request::Later;
+use super::request::Deferred;
 use crate::Result;
 use crate::engine::{Engine, Pull, Request, pack_bytes, unpack_bytes};
 use crate::explain::{Path, Reason};
@@ -23,9 +23,9 @@ const NARROW: usize = 8;
 
 /// Sends the operands along. They may be reused at once; a flush confirms that they are applied.
 pub(super) fn accumulate(core: &Core, place: &Place<'_>, what: Accumulate<'_>) -> Result<()> {
-    let room = whole(room(core, place.peer), what.ty);
-    for (i, part) in what.operands.chunks(room).enumerate() {
-        let header = header(core, place, Kind::Accumulate, (what.op, what.ty), i * room);
+    let capacity = whole(capacity(core, place.peer), what.ty);
+    for (i, part) in what.operands.chunks(capacity).enumerate() {
+        let header = header(core, place, Kind::Accumulate, (what.op, what.ty), i * capacity);
         core.member.engine.send(place.operation, place.peer.world, &header, part)?;
         place.peer.state.sent();
     }
@@ -41,13 +41,13 @@ pub(super) fn fetch(core: &Core, place: &Place<'_>, what: Accumulate<'_>, result
         return fetch_one(core, place, header, result);
     }
     let engine = &core.member.engine;
-    let room = whole(room(core, place.peer), ty);
+    let capacity = whole(capacity(core, place.peer), ty);
     let mut requests: Vec<Arc<Request>> = Vec::new();
-    for (i, part) in operands.chunks(room).enumerate() {
-        let header = header(core, place, Kind::GetAccumulate, (op, ty), i * room);
+    for (i, part) in operands.chunks(capacity).enumerate() {
+        let header = header(core, place, Kind::GetAccumulate, (op, ty), i * capacity);
         requests.push(engine.request(place.operation, place.peer.world, header, part)?);
     }
-    for (request, part) in requests.iter().zip(result.chunks_mut(room)) {
+    for (request, part) in requests.iter().zip(result.chunks_mut(capacity)) {
         engine.await_reply(place.operation, place.target, request).map_err(|e| core.name(e))?;
         let data = request.take_data();
         if data.len() != part.len() {
@@ -58,13 +58,18 @@ pub(super) fn fetch(core: &Core, place: &Place<'_>, what: Accumulate<'_>, result
     Ok(())
 }
 
-/// As [`fetch`]; what was there goes to `later` when it comes.
-pub(super) fn fetch_later(core: &Core, place: &Place<'_>, what: Accumulate<'_>, later: &Later) -> Result<()> {
-    let room = whole(room(core, place.peer), what.ty);
-    what.operands.chunks(room).enumerate().try_for_each(|(i, part)| {
-        let (start, len) = (i * room, part.len());
+/// As [`fetch`]; what was there goes to `deferred` when it comes.
+pub(super) fn fetch_deferred(
+    core: &Core,
+    place: &Place<'_>,
+    what: Accumulate<'_>,
+    deferred: &Deferred,
+) -> Result<()> {
+    let capacity = whole(capacity(core, place.peer), what.ty);
+    what.operands.chunks(capacity).enumerate().try_for_each(|(i, part)| {
+        let (start, len) = (i * capacity, part.len());
         let header = header(core, place, Kind::GetAccumulate, (what.op, what.ty), start);
-        later.request(core, place, header, part, (vec![(start, len)], len))
+        deferred.request(core, place, header, part, (vec![(start, len)], len))
     })
 }
 
@@ -100,12 +105,12 @@ pub(super) fn pull(core: &Core, place: &Place<'_>, what: Accumulate<'_>) -> Resu
 fn pull_now(core: &Core, place: &Place<'_>, what: Accumulate<'_>) -> Result<()> {
     let engine = &core.member.engine;
     let transport = engine.routes.to(place.peer.world);
-    let Ok(region) = transport.register(&memory::lend(what.operands)) else {
+    let Ok(region) = transport.register(&memory::expose_read_only(what.operands)) else {
         // No more memory can be registered: messages need none.
-        core.took(place, Path::Agent, Reason::Registration, what.operands.len());
+        core.count_path(place, Path::Agent, Reason::Registration, what.operands.len());
         return accumulate(core, place, what);
     };
-    core.took(place, Path::Pull, Reason::Size, what.operands.len());
+    core.count_path(place, Path::Pull, Reason::Size, what.operands.len());
     let key = region.key().0;
     let piece = whole(Pull::MOST.min(transport.capabilities().max_transfer), what.ty);
     let starts: Vec<usize> = (0..what.operands.len()).step_by(piece).collect();
@@ -130,20 +135,20 @@ fn pull_later(core: &Core, place: &Place<'_>, what: Accumulate<'_>) -> Result<()
     let engine = &core.member.engine;
     let transport = engine.routes.to(place.peer.world);
     let operands: Arc<[u8]> = what.operands.into();
-    let Ok(region) = transport.register(&memory::lend(&operands)) else {
-        core.took(place, Path::Agent, Reason::Registration, what.operands.len());
+    let Ok(region) = transport.register(&memory::expose_read_only(&operands)) else {
+        core.count_path(place, Path::Agent, Reason::Registration, what.operands.len());
         return accumulate(core, place, what);
     };
-    core.took(place, Path::Pull, Reason::Size, what.operands.len());
+    core.count_path(place, Path::Pull, Reason::Size, what.operands.len());
     let key = region.key().0;
     // The region goes before the operands.
     let kept = Arc::new((region, operands));
     let piece = whole(Pull::MOST.min(transport.capabilities().max_transfer), what.ty);
     let state = &place.peer.state;
     for start in (0..what.operands.len()).step_by(piece) {
-        let room = || (state.under_way() < AT_ONCE as u64).then_some(Ok(()));
+        let capacity = || (state.under_way() < AT_ONCE as u64).then_some(Ok(()));
         engine
-            .wait_until(place.operation, &|| "earlier accumulates".into(), None, room)
+            .wait_until(place.operation, &|| "earlier accumulates".into(), None, capacity)
             .map_err(|e| core.name(e))?;
         let mut header = header(core, place, Kind::AccumulatePull, (what.op, what.ty), start);
         header.count = piece.min(what.operands.len() - start) as u64;

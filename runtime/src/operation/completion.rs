@@ -9,7 +9,7 @@ use crate::engine::Request;
 use crate::memory::ExposedVec;
 use crate::protocol::wire::Kind;
 use crate::settings::Flush;
-use crate::window::{Core, Peer, Reach};
+use crate::window::{Core, Peer, TargetMemory};
 
 /// A confirmation that was asked for.
 #[derive(Debug)]
@@ -51,7 +51,8 @@ fn start_arrival(core: &Core, operation: &'static str, target: usize, peer: &Pee
         Some(remote) if core.member.engine.settings.flush == Flush::Read && remote.len > 0 => {
             tracing::trace!(target: "transom::flush", target, "a get asks whether puts have arrived");
             let bytes = remote.len.min(size_of::<u64>());
-            let place = Place { operation, target, peer, remote: Reach::Fixed(remote), offset: 0, low: 0 };
+            let place =
+                Place { operation, target, peer, remote: TargetMemory::Fixed(remote), offset: 0, low: 0 };
             let buffer = Arc::new(ExposedVec::new(vec![0u8; bytes]).0);
             get_piece(core, &place, &buffer.result(), (0, 0, bytes), None)?;
             Ok(peer.state.unconfirmed())

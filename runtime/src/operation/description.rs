@@ -1,10 +1,10 @@
-//! What is asked of a target: one description for every kind of operation, whoever asks.
+//! What is asked of a target: one description for every kind of operation, for every interface.
 
 use transom_transport::{Basic, DataType, ReduceOp};
 use zerocopy::IntoBytes;
 
 use super::Layout;
-use super::request::Later;
+use super::request::Deferred;
 use crate::Element;
 use crate::memory::{OriginBuffer, ResultBuffer};
 
@@ -60,14 +60,14 @@ pub(crate) enum Completion<'a> {
     /// When the call returns.
     Call,
     /// When its request is: parts that end after the call are counted there.
-    Request(&'a Later),
+    Request(&'a Deferred),
 }
 
 impl<'a> Completion<'a> {
     /// What counts its parts, if it has a request.
-    pub fn later(self) -> Option<&'a Later> {
+    pub fn deferred(self) -> Option<&'a Deferred> {
         match self {
-            Self::Request(later) => Some(later),
+            Self::Request(deferred) => Some(deferred),
             Self::Flush | Self::Call => None,
         }
     }

@@ -15,11 +15,11 @@ use transom_transport::{
 use super::description::Accumulate;
 use super::place::Place;
 use super::single::plain_place;
-use super::transfer::over;
+use super::transfer::finish_part;
 use crate::Result;
 use crate::engine::{Countdown, Pending, pack_bytes};
 use crate::explain::Path;
-use crate::window::{Core, Domain, WORD, Wanted, device_path, is_devices};
+use crate::window::{AtomicsHint, Core, Domain, WORD, device_path, is_devices};
 
 /// Elements under way at once.
 const AT_ONCE: usize = 64;
@@ -36,7 +36,7 @@ pub(super) struct Words<'a> {
 impl Core {
     /// Whether the device updates aligned elements of `ty`.
     pub(crate) fn is_devices(&self, ty: DataType) -> bool {
-        self.domain != Domain::Cpu && is_devices(ty, self.hints.atomics == Wanted::Nic)
+        self.domain != Domain::Cpu && is_devices(ty, self.hints.atomics == AtomicsHint::Nic)
     }
 
     /// The elements of `ty`, `ahead` bytes behind a place, if the device updates them.
@@ -224,7 +224,7 @@ impl Words<'_> {
     /// The same, where many callers wait for theirs already.
     #[cold]
     fn one_counted(&self, core: &Core, place: &Place<'_>, atomic: NativeAtomic) -> Result<u64> {
-        let count = Countdown::brief();
+        let count = Countdown::reusable();
         let posted = self.post(core, place, 0, atomic, Some((&count, None)));
         let finished = self.finish(core, place, posted, &count);
         let value = count.value();
@@ -260,9 +260,9 @@ impl Words<'_> {
         count: &Arc<Countdown>,
     ) -> Result<()> {
         let engine = &core.member.engine;
-        over(engine, count);
+        finish_part(engine, count);
         let what = || format!("atomics at rank {}", place.target);
-        engine.wait_until(place.operation, &what, None, || count.is_over().then_some(Ok(())))?;
+        engine.wait_until(place.operation, &what, None, || count.is_finished().then_some(Ok(())))?;
         posted?;
         match place.peer.state.take_error() {
             Some(error) => Err(core.failed(place.operation, place.target, &error)),
@@ -299,7 +299,7 @@ impl Words<'_> {
         Ok(old)
     }
 
-    /// Posts one atomic, making room for it by progress.
+    /// Posts one atomic; makes progress while the queue is full.
     fn post(
         &self,
         core: &Core,
@@ -323,7 +323,7 @@ impl Words<'_> {
         if let Some((count, _)) = fetching
             && !matches!(issued, Ok(Posted::Pending))
         {
-            over(engine, count);
+            finish_part(engine, count);
         }
         issued.map(drop)
     }

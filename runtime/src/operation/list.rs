@@ -5,7 +5,7 @@ use transom_transport::{Lists, Moves, Part};
 use super::Layout;
 use super::mapped::Layouts;
 use super::place::Place;
-use super::request::Later;
+use super::request::Deferred;
 use super::transfer::{get_piece, list, put_piece};
 use crate::Result;
 use crate::datatype::{Datatype, zip_runs};
@@ -97,11 +97,11 @@ pub(super) fn put(
     origin: &OriginBuffer<'_>,
     layouts: Layouts<'_>,
     limits: (Moves, Lists),
-    later: Option<&Later>,
+    deferred: Option<&Deferred>,
 ) -> Result<()> {
     runs(place, layouts, Run::new(limits, limits.1.put), |run| match run.parts[..] {
-        [Part { offset, len }] => put_piece(core, place, origin, (offset, run.ahead, len), later),
-        _ => list(core, place, (origin.keep(), later), |route, context| {
+        [Part { offset, len }] => put_piece(core, place, origin, (offset, run.ahead, len), deferred),
+        _ => list(core, place, (origin.owner(), deferred), |route, context| {
             let offset = place.offset + run.ahead;
             memory::put_list(route.transport, &place.remote, offset, origin, &run.parts, context)
         }),
@@ -115,11 +115,11 @@ pub(super) fn get(
     result: &ResultBuffer<'_>,
     layouts: Layouts<'_>,
     limits: (Moves, Lists),
-    later: Option<&Later>,
+    deferred: Option<&Deferred>,
 ) -> Result<()> {
     runs(place, layouts, Run::new(limits, limits.1.get), |run| match run.parts[..] {
-        [Part { offset, len }] => get_piece(core, place, result, (offset, run.ahead, len), later),
-        _ => list(core, place, (result.keep(), later), |route, context| {
+        [Part { offset, len }] => get_piece(core, place, result, (offset, run.ahead, len), deferred),
+        _ => list(core, place, (result.owner(), deferred), |route, context| {
             let offset = place.offset + run.ahead;
             memory::get_list(route.transport, &place.remote, offset, result, &run.parts, context)
         }),

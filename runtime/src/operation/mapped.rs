@@ -6,7 +6,7 @@ use super::Layout;
 use super::description::Accumulate;
 use super::place::Place;
 use crate::datatype::zip_runs;
-use crate::window::{Core, Domain, Reach};
+use crate::window::{Core, Domain, TargetMemory};
 use crate::{Class, Result};
 
 /// The layouts of a transfer: here, and at the target.
@@ -73,11 +73,11 @@ pub(super) fn leaves(core: &Core, place: &Place<'_>) -> crate::Error {
     core.error(Class::Count, place.operation, "a layout leaves its buffer")
 }
 
-/// Whether others may map the target's memory, so that everybody updates it by the same rules (`Updates`). The device keeps
-/// to none, and what others attach to a dynamic window only its owner and the owner's agent update.
+/// Whether others may map the target's memory, so that all update it by the same rules (`Updates`). The device keeps to
+/// none, and what others attach to a dynamic window only its owner and the owner's agent update.
 fn is_shared(core: &Core, place: &Place<'_>) -> bool {
     let others = place.target != core.rank() || !core.private;
-    others && core.domain == Domain::Cpu && matches!(place.remote, Reach::Fixed(_))
+    others && core.domain == Domain::Cpu && matches!(place.remote, TargetMemory::Fixed(_))
 }
 
 /// Updates elements from `ahead` bytes behind the place on. Where only this rank and its agent do, the agent's large updates are
@@ -94,14 +94,14 @@ pub(super) fn update(
     let Accumulate { op, ty, operands } = what;
     let updated = if is_shared(core, place) {
         let updates = core.updates(place.operation, place.target, place.peer)?;
-        if updates.should_leave(operands.len()) {
-            updates.leave(|| core.everybody_is_outside());
+        if updates.should_switch(operands.len()) {
+            updates.switch_to_locks(|| core.no_update_under_way());
         }
         let what = Reduction { op, ty, operands };
         updates.many(&core.member.control.sections, memory, number, offset, what, fetched)
     } else {
         let stripes = core.stripes(place.operation, place.target, place.peer)?;
-        let _updating = core.private.then(|| core.exposure.gate.read());
+        let _updating = core.private.then(|| core.exposure.update_lock.read());
         memory.update(stripes, number, op, ty, offset, operands, fetched)
     };
     updated.map_err(|e| core.failed(place.operation, place.target, &e))
@@ -124,7 +124,7 @@ pub(super) fn compare_swap(
         let outside = TransportError::Range { offset: place.offset, bytes: ty.size(), len: memory.len() };
         updates.one(&core.member.control.sections, number, &mut swap).unwrap_or(Err(outside))
     } else {
-        let _updating = core.private.then(|| core.exposure.gate.read());
+        let _updating = core.private.then(|| core.exposure.update_lock.read());
         swap()
     };
     swapped.map_err(|e| core.failed(place.operation, place.target, &e))

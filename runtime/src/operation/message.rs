@@ -10,7 +10,7 @@ use crate::window::{Core, Peer};
 use crate::{Class, Result};
 
 /// Bytes of payload that a message to `peer` takes.
-pub(super) fn room(core: &Core, peer: &Peer) -> usize {
+pub(super) fn capacity(core: &Core, peer: &Peer) -> usize {
     core.member.engine.routes.route(peer.world).capabilities.max_message - HEADER_BYTES
 }
 
@@ -25,7 +25,7 @@ pub(super) fn about(engine: &Engine, place: &Place<'_>, kind: Kind, start: usize
 /// Sends bytes, which the target's agent stores. A flush confirms it.
 pub(super) fn put(core: &Core, place: &Place<'_>, bytes: &[u8]) -> Result<()> {
     let engine = &core.member.engine;
-    pieces(room(core, place.peer), bytes.len(), |start, len| {
+    pieces(capacity(core, place.peer), bytes.len(), |start, len| {
         let header = about(engine, place, Kind::Put, start);
         engine.send(place.operation, place.peer.world, &header, &bytes[start..start + len])?;
         place.peer.state.sent();
@@ -36,7 +36,7 @@ pub(super) fn put(core: &Core, place: &Place<'_>, bytes: &[u8]) -> Result<()> {
 /// Has the target's agent send bytes, and waits for them.
 pub(super) fn get(core: &Core, place: &Place<'_>, bytes: &mut [u8]) -> Result<()> {
     let engine = &core.member.engine;
-    pieces(room(core, place.peer), bytes.len(), |start, len| {
+    pieces(capacity(core, place.peer), bytes.len(), |start, len| {
         let mut header = about(engine, place, Kind::Get, start);
         header.count = len as u64;
         let request = engine.request(place.operation, place.peer.world, header, &[])?;
@@ -65,12 +65,12 @@ pub(super) fn notify(core: &Core, place: &Place<'_>, bytes: &[u8], number: u64) 
         }
         return send_notification(core, place, &[], number);
     }
-    if bytes.len() <= room(core, place.peer) {
+    if bytes.len() <= capacity(core, place.peer) {
         send_notification(core, place, bytes, number)?;
         place.peer.state.sent();
         return Ok(());
     }
-    put_piece(core, place, &OriginBuffer::of_scope(bytes), (0, 0, bytes.len()), None)?;
+    put_piece(core, place, &OriginBuffer::borrowed(bytes), (0, 0, bytes.len()), None)?;
     let confirmation = start_complete(core, place.operation, place.target, place.peer)?;
     complete(core, place.operation, place.target, place.peer, confirmation.as_ref())?;
     send_notification(core, place, &[], number)

@@ -30,4 +30,4 @@ pub(crate) use layout::{check_result, dense, operands, rename, scatter};
 pub(crate) use pipeline::perform;
 pub(crate) use place::Place;
 pub(crate) use regions::check_range;
-pub(crate) use request::{Sink, request};
+pub(crate) use request::{ReplyBuffer, request};

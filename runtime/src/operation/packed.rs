@@ -5,9 +5,9 @@ use transom_transport::{DataType, ReduceOp};
 
 use super::description::Accumulate;
 use super::mapped::{self, Layouts, index, leaves, range};
-use super::message::{room, wrong_length};
+use super::message::{capacity, wrong_length};
 use super::place::Place;
-use super::request::Later;
+use super::request::Deferred;
 use super::{Layout, device};
 use crate::Result;
 use crate::datatype::zip_runs;
@@ -18,7 +18,7 @@ use crate::window::{Core, Domain};
 
 /// Sends what lies in `data` as the first layout says.
 pub(super) fn put(core: &Core, place: &Place<'_>, data: &[u8], (here, there): Layouts<'_>) -> Result<()> {
-    let mut batch = Batch::new(room(core, place.peer));
+    let mut batch = Batch::new(capacity(core, place.peer));
     for (at, to, bytes) in zip_runs(here.count, here.datatype, there.count, there.datatype)? {
         let data = data.get(range(at, bytes)).ok_or_else(|| leaves(core, place))?;
         let mut done = 0;
@@ -36,22 +36,22 @@ pub(super) fn put(core: &Core, place: &Place<'_>, data: &[u8], (here, there): La
     send(core, place, Kind::Put, None, &mut batch)
 }
 
-/// Asks for what is to lie in `result` as the first layout says. It is there when the call returns, unless it is for `later`.
+/// Asks for what is to lie in `result` as the first layout says. It is there when the call returns, unless it is for `deferred`.
 pub(super) fn get(
     core: &Core,
     place: &Place<'_>,
     result: &mut ResultBuffer<'_>,
     (here, there): Layouts<'_>,
-    later: Option<&Later>,
+    deferred: Option<&Deferred>,
 ) -> Result<()> {
-    let mut batch = Batch::new(room(core, place.peer));
+    let mut batch = Batch::new(capacity(core, place.peer));
     let mut wanted = Vec::new();
     for (at, from, bytes) in zip_runs(here.count, here.datatype, there.count, there.datatype)? {
         let mut done = 0;
         while done < bytes {
             let fits = batch.fits(bytes - done, 1);
             if fits == 0 {
-                fetch(core, place, None, &mut batch, &mut wanted, fetched(later, result))?;
+                fetch(core, place, None, &mut batch, &mut wanted, fetched(deferred, result))?;
                 continue;
             }
             batch.push(place.agent_offset() + (place.ahead(from) + done) as u64, fits, &[]);
@@ -59,12 +59,12 @@ pub(super) fn get(
             done += fits;
         }
     }
-    fetch(core, place, None, &mut batch, &mut wanted, fetched(later, result))
+    fetch(core, place, None, &mut batch, &mut wanted, fetched(deferred, result))
 }
 
-fn fetched<'a>(later: Option<&'a Later>, result: &'a mut ResultBuffer<'_>) -> Fetched<'a> {
-    match later {
-        Some(later) if later.has_sink() => Fetched::Later(later),
+fn fetched<'a>(deferred: Option<&'a Deferred>, result: &'a mut ResultBuffer<'_>) -> Fetched<'a> {
+    match deferred {
+        Some(deferred) if deferred.has_reply_buffer() => Fetched::Deferred(deferred),
         _ => Fetched::Now(result.bytes_mut()),
     }
 }
@@ -98,7 +98,7 @@ enum Fetched<'a> {
     /// To here, before the call returns.
     Now(&'a mut [u8]),
     /// When it comes.
-    Later(&'a Later),
+    Deferred(&'a Deferred),
 }
 
 /// Asks for what a batch names, or for what an accumulate finds there, and puts it where it is wanted.
@@ -126,8 +126,8 @@ fn fetch(
     let wanted = std::mem::take(wanted);
     let result = match result {
         Fetched::Now(result) => result,
-        Fetched::Later(later) => {
-            return later.request(core, place, header, &payload, (wanted, bytes));
+        Fetched::Deferred(deferred) => {
+            return deferred.request(core, place, header, &payload, (wanted, bytes));
         }
     };
     let request = engine.request(place.operation, place.peer.world, header, &payload)?;
@@ -147,25 +147,25 @@ fn fetch(
 }
 
 /// Accumulates a stream of operands to a layout of several runs. What was there goes to `fetched`, which is as long; without that, to
-/// `later`, if that is given: what is not at hand when it comes.
+/// `deferred`, if that is given: what is not at hand when it comes.
 pub(super) fn accumulate(
     core: &Core,
     place: &Place<'_>,
     layout: &Layout<'_>,
     what: Accumulate<'_>,
     mut result: Option<&mut [u8]>,
-    later: Option<&Later>,
+    deferred: Option<&Deferred>,
 ) -> Result<()> {
     let Accumulate { op, ty, operands } = what;
-    if let (Some(later), None) = (later, &result)
+    if let (Some(deferred), None) = (deferred, &result)
         && (place.is_mapped() || core.domain == Domain::Device)
     {
         let mut old = vec![0; operands.len()];
         accumulate(core, place, layout, what, Some(&mut old), None)?;
-        later.write(0, &old);
+        deferred.write(0, &old);
         return Ok(());
     }
-    let mut batch = Batch::new(room(core, place.peer));
+    let mut batch = Batch::new(capacity(core, place.peer));
     let (mut done, mut wanted) = (0, Vec::new());
     for run in layout.datatype.elements(layout.count)? {
         let (mut ahead, end) = (place.ahead(run.offset), done + run.count * ty.size());
@@ -189,7 +189,7 @@ pub(super) fn accumulate(
         while done < end {
             let fits = batch.fits(end - done, ty.size());
             if fits == 0 {
-                let into = later.map(Fetched::Later).or(result.as_deref_mut().map(Fetched::Now));
+                let into = deferred.map(Fetched::Deferred).or(result.as_deref_mut().map(Fetched::Now));
                 flush(core, place, (op, ty), &mut batch, &mut wanted, into)?;
                 continue;
             }
@@ -198,7 +198,7 @@ pub(super) fn accumulate(
             (done, ahead) = (done + fits, ahead + fits);
         }
     }
-    let into = later.map(Fetched::Later).or(result.map(Fetched::Now));
+    let into = deferred.map(Fetched::Deferred).or(result.map(Fetched::Now));
     flush(core, place, (op, ty), &mut batch, &mut wanted, into)
 }
 

@@ -56,25 +56,25 @@ impl Core {
             (Action::Accumulate { what, fetched }, _) => {
                 if let Some(words) = self.words(place, what.ty, 0)? {
                     let path = device::path(Some(what.op), what.ty);
-                    self.took(place, path, Reason::Provider, bytes);
+                    self.count_path(place, path, Reason::Provider, bytes);
                     return Ok(Way::Device(words));
                 }
                 self.choose_update(place, what.ty.size(), (bytes, fetched.is_none()))
             }
             (Action::CompareSwap { ty, .. }, _) => {
                 if let Some(words) = self.words(place, *ty, 0)? {
-                    self.took(place, Path::Hardware, Reason::Provider, bytes);
+                    self.count_path(place, Path::Hardware, Reason::Provider, bytes);
                     return Ok(Way::Device(words));
                 }
                 self.choose_update(place, ty.size(), (bytes, false))
             }
             (Action::Notify { .. }, _) => {
                 if place.is_mapped() {
-                    self.took_mapped(place, Path::Direct, bytes);
+                    self.count_mapped(place, Path::Direct, bytes);
                 } else if message_takes(self, place, bytes) {
-                    self.took(place, Path::Message, Reason::Size, bytes);
+                    self.count_path(place, Path::Message, Reason::Size, bytes);
                 } else {
-                    self.took_transfer(place, true, bytes);
+                    self.count_transfer(place, true, bytes);
                 }
                 Ok(Way::Message)
             }
@@ -84,21 +84,21 @@ impl Core {
     fn choose_transfer<'a>(&self, place: &'a Place<'a>, operation: &Description<'_>) -> Way<'a> {
         let bytes = operation.bytes();
         if let Some(memory) = &place.remote.direct {
-            self.took_mapped(place, Path::Direct, bytes);
+            self.count_mapped(place, Path::Direct, bytes);
             return Way::Mapped(memory);
         }
         if !self.member.engine.routes.route(place.peer.world).capabilities.rma {
-            self.took(place, Path::Message, Reason::Provider, bytes);
+            self.count_path(place, Path::Message, Reason::Provider, bytes);
             return Way::Message;
         }
-        self.took_transfer(place, !operation.fetches(), bytes);
+        self.count_transfer(place, !operation.fetches(), bytes);
         Way::Transfer
     }
 
     fn choose_for_layouts<'a>(&self, place: &'a Place<'a>, here: &Layout<'_>, there: &Layout<'_>) -> Way<'a> {
         let bytes = there.count.saturating_mul(there.datatype.size());
         if let Some(memory) = &place.remote.direct {
-            self.took_mapped(place, Path::Direct, bytes);
+            self.count_mapped(place, Path::Direct, bytes);
             return Way::Mapped(memory);
         }
         let rma = self.member.engine.routes.route(place.peer.world).capabilities.rma;
@@ -107,7 +107,7 @@ impl Core {
             None if rma && are_large(here, there) => (Way::Pieces, Path::Pieces),
             None => (Way::Packed, Path::Packed),
         };
-        self.took(place, path, Reason::Layout, bytes);
+        self.count_path(place, path, Reason::Layout, bytes);
         way
     }
 
@@ -120,14 +120,14 @@ impl Core {
     ) -> Result<Way<'a>> {
         let bytes = what.operands.len();
         let Some(memory) = &place.remote.direct else {
-            self.took(place, Path::Agent, Reason::Layout, bytes);
+            self.count_path(place, Path::Agent, Reason::Layout, bytes);
             return Ok(Way::Packed);
         };
         if self.counters.is_some() {
             let size = what.ty.size();
             let mut runs = layout.datatype.elements(layout.count)?;
             let aligned = runs.all(|run| is_aligned(place, memory, place.ahead(run.offset), size));
-            self.took_cell(place, size, aligned, bytes);
+            self.count_cell(place, size, aligned, bytes);
         }
         Ok(Way::Mapped(memory))
     }
@@ -141,7 +141,7 @@ impl Core {
     ) -> Result<Way<'a>> {
         if let Some(memory) = &place.remote.direct {
             if self.counters.is_some() {
-                self.took_cell(place, size, is_aligned(place, memory, 0, size), bytes);
+                self.count_cell(place, size, is_aligned(place, memory, 0, size), bytes);
             }
             return Ok(Way::Mapped(memory));
         }
@@ -149,13 +149,13 @@ impl Core {
         if pulls && bytes >= PULLED && rma {
             return Ok(Way::Pull);
         }
-        self.took_agent(place, size, bytes);
+        self.count_agent(place, size, bytes);
         Ok(Way::Agent)
     }
 
     /// The operation at `place` takes `path`, because of `reason`.
     #[inline]
-    pub(super) fn took(&self, place: &Place<'_>, path: Path, reason: Reason, bytes: usize) {
+    pub(super) fn count_path(&self, place: &Place<'_>, path: Path, reason: Reason, bytes: usize) {
         if let Some(counters) = &self.counters {
             counters.add(Kind::of(place.operation), path, reason, bytes);
         }
@@ -163,13 +163,13 @@ impl Core {
 
     /// It is done on mapped memory.
     #[inline]
-    fn took_mapped(&self, place: &Place<'_>, path: Path, bytes: usize) {
+    fn count_mapped(&self, place: &Place<'_>, path: Path, bytes: usize) {
         let reason = if place.target == self.rank() { Reason::Loopback } else { Reason::Mapped };
-        self.took(place, path, reason, bytes);
+        self.count_path(place, path, reason, bytes);
     }
 
     /// The transport to the target moves `bytes` bytes there, or from there.
-    fn took_transfer(&self, place: &Place<'_>, put: bool, bytes: usize) {
+    fn count_transfer(&self, place: &Place<'_>, put: bool, bytes: usize) {
         if self.counters.is_none() {
             return;
         }
@@ -179,31 +179,31 @@ impl Core {
             Some(moves) if bytes <= moves.copied => (Path::Bounce, Reason::Size),
             Some(_) => (Path::ZeroCopy, Reason::Size),
         };
-        self.took(place, path, reason, bytes);
+        self.count_path(place, path, reason, bytes);
     }
 
-    fn took_cell(&self, place: &Place<'_>, size: usize, aligned: bool, bytes: usize) {
+    fn count_cell(&self, place: &Place<'_>, size: usize, aligned: bool, bytes: usize) {
         if size > WIDEST {
-            self.took(place, Path::Stripe, Reason::Type, bytes);
+            self.count_path(place, Path::Stripe, Reason::Type, bytes);
         } else if !aligned {
-            self.took(place, Path::Stripe, Reason::Alignment, bytes);
+            self.count_path(place, Path::Stripe, Reason::Alignment, bytes);
         } else {
-            self.took_mapped(place, Path::Cpu, bytes);
+            self.count_mapped(place, Path::Cpu, bytes);
         }
     }
 
     /// Elements of `size` bytes are updated by the target's agent.
     #[inline]
-    pub(super) fn took_agent(&self, place: &Place<'_>, size: usize, bytes: usize) {
+    pub(super) fn count_agent(&self, place: &Place<'_>, size: usize, bytes: usize) {
         let other = self.domain != crate::window::Domain::Cpu;
         let reason = if size > WIDEST || other { Reason::Type } else { Reason::Provider };
-        self.took(place, Path::Agent, reason, bytes);
+        self.count_path(place, Path::Agent, reason, bytes);
     }
 }
 
 /// Whether one message takes so many bytes.
 pub(super) fn message_takes(core: &Core, place: &Place<'_>, bytes: usize) -> bool {
-    bytes <= super::message::room(core, place.peer)
+    bytes <= super::message::capacity(core, place.peer)
 }
 
 /// Whether an element of `size` bytes, so many bytes ahead of a place in mapped memory, lies at a multiple of its size.

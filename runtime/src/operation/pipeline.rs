@@ -1,12 +1,12 @@
 //! The way of every operation: checks, place, path, issue. Completion is `completion.rs`'s. Whether the epoch's kind allows
-//! the operation at all is its door's matter.
+//! the operation at all is up to the interface.
 
 use transom_transport::{reduce_valid, swap_valid};
 
 use super::description::{Accumulate, Action, Completion, Description};
 use super::path::Way;
 use super::place::{Place, is_one_run};
-use super::request::Later;
+use super::request::Deferred;
 use super::{
     agent, check_local, check_signatures, device, list, mapped, message, packed, regions, single, transfer,
 };
@@ -30,9 +30,11 @@ pub(crate) fn perform(core: &Core, mut operation: Description<'_>, completion: C
             single::get_now(core, &place, result)
         }
         Action::Get { .. } if matches!(completion, Completion::Call) && !place.is_mapped() => {
-            transfer::awaited(core, &place, |later| issue(core, &place, way, &mut operation, Some(later)))
+            transfer::awaited(core, &place, |deferred| {
+                issue(core, &place, way, &mut operation, Some(deferred))
+            })
         }
-        _ => issue(core, &place, way, &mut operation, completion.later()),
+        _ => issue(core, &place, way, &mut operation, completion.deferred()),
     }
 }
 
@@ -57,8 +59,8 @@ fn check(core: &Core, operation: &Description<'_>) -> Result<()> {
             }
             match fetched {
                 Some(fetched) if fetched.len() != operands.len() => {
-                    let (bytes, room) = (operands.len(), fetched.len());
-                    let message = format!("{bytes} bytes of operands, but room for {room} of results");
+                    let (bytes, capacity) = (operands.len(), fetched.len());
+                    let message = format!("{bytes} bytes of operands, but room for {capacity} of results");
                     Err(core.error(Class::Count, name, message).with_target(operation.target))
                 }
                 _ => Ok(()),
@@ -78,7 +80,7 @@ fn issue(
     place: &Place<'_>,
     way: Way<'_>,
     operation: &mut Description<'_>,
-    later: Option<&Later>,
+    deferred: Option<&Deferred>,
 ) -> Result<()> {
     let layout = operation.layout;
     match &mut operation.action {
@@ -89,11 +91,13 @@ fn issue(
                 (Way::Mapped(memory), Some(layouts)) => {
                     mapped::put_layout(core, place, memory, origin.bytes(), layouts)
                 }
-                (Way::List(limits), Some(layouts)) => list::put(core, place, origin, layouts, limits, later),
-                (Way::Pieces, Some(layouts)) => transfer::put_pieces(core, place, origin, layouts, later),
+                (Way::List(limits), Some(layouts)) => {
+                    list::put(core, place, origin, layouts, limits, deferred)
+                }
+                (Way::Pieces, Some(layouts)) => transfer::put_pieces(core, place, origin, layouts, deferred),
                 (Way::Packed, Some(layouts)) => packed::put(core, place, origin.bytes(), layouts),
                 (Way::Message, None) => message::put(core, place, origin.bytes()),
-                _ => single::put(core, place, origin, later),
+                _ => single::put(core, place, origin, deferred),
             }
         }
         Action::Get { result, to } => {
@@ -103,11 +107,13 @@ fn issue(
                 (Way::Mapped(memory), Some(layouts)) => {
                     mapped::get_layout(core, place, memory, result.bytes_mut(), layouts)
                 }
-                (Way::List(limits), Some(layouts)) => list::get(core, place, result, layouts, limits, later),
-                (Way::Pieces, Some(layouts)) => transfer::get_pieces(core, place, result, layouts, later),
-                (Way::Packed, Some(layouts)) => packed::get(core, place, result, layouts, later),
+                (Way::List(limits), Some(layouts)) => {
+                    list::get(core, place, result, layouts, limits, deferred)
+                }
+                (Way::Pieces, Some(layouts)) => transfer::get_pieces(core, place, result, layouts, deferred),
+                (Way::Packed, Some(layouts)) => packed::get(core, place, result, layouts, deferred),
                 (Way::Message, None) => message::get(core, place, result.bytes_mut()),
-                _ => single::get(core, place, result, later),
+                _ => single::get(core, place, result, deferred),
             }
         }
         Action::Accumulate { what, fetched } => {
@@ -115,9 +121,9 @@ fn issue(
             if let Some(layout) = layout
                 && !is_one_run(core, place.operation, &layout)?
             {
-                return packed::accumulate(core, place, &layout, *what, fetched, later);
+                return packed::accumulate(core, place, &layout, *what, fetched, deferred);
             }
-            accumulate(core, place, way, *what, fetched, later)
+            accumulate(core, place, way, *what, fetched, deferred)
         }
         Action::CompareSwap { ty, compare, value, old } => match way {
             Way::Device(words) => device::compare_swap(core, place, words, (compare, value), old),
@@ -135,21 +141,21 @@ fn accumulate(
     way: Way<'_>,
     what: Accumulate<'_>,
     fetched: Option<&mut [u8]>,
-    later: Option<&Later>,
+    deferred: Option<&Deferred>,
 ) -> Result<()> {
     match (way, fetched) {
-        (Way::Device(words), None) if later.is_none() => device::accumulate(core, place, words, what),
+        (Way::Device(words), None) if deferred.is_none() => device::accumulate(core, place, words, what),
         (Way::Device(words), fetched) => {
-            let mut old = stream(later, what.operands.len());
+            let mut old = stream(deferred, what.operands.len());
             device::update(core, place, words, what, fetched.or(old.as_deref_mut()))?;
-            keep(later, old)
+            keep(deferred, old)
         }
         (Way::Mapped(memory), fetched) => {
-            let mut old = stream(later, what.operands.len());
+            let mut old = stream(deferred, what.operands.len());
             mapped::update(core, place, memory, 0, what, fetched.or(old.as_deref_mut()))?;
-            keep(later, old)
+            keep(deferred, old)
         }
-        (_, None) if let Some(later) = later => agent::fetch_later(core, place, what, later),
+        (_, None) if let Some(deferred) = deferred => agent::fetch_deferred(core, place, what, deferred),
         (_, Some(fetched)) => agent::fetch(core, place, what, fetched),
         (Way::Pull, None) => agent::pull(core, place, what),
         (_, None) => agent::accumulate(core, place, what),
@@ -157,13 +163,13 @@ fn accumulate(
 }
 
 /// Room for what is fetched at once although it is asked for with a request.
-fn stream(later: Option<&Later>, bytes: usize) -> Option<Vec<u8>> {
-    later.map(|_| vec![0; bytes])
+fn stream(deferred: Option<&Deferred>, bytes: usize) -> Option<Vec<u8>> {
+    deferred.map(|_| vec![0; bytes])
 }
 
-fn keep(later: Option<&Later>, old: Option<Vec<u8>>) -> Result<()> {
-    if let (Some(later), Some(old)) = (later, old) {
-        later.write(0, &old);
+fn keep(deferred: Option<&Deferred>, old: Option<Vec<u8>>) -> Result<()> {
+    if let (Some(deferred), Some(old)) = (deferred, old) {
+        deferred.write(0, &old);
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use super::description::{Completion, Description};
 use super::{Layout, rename};
 use crate::Result;
-use crate::window::{Core, Domain, Peer, Reach};
+use crate::window::{Core, Domain, Peer, TargetMemory};
 
 /// A rank, memory of its part of the window, a byte offset there.
 #[derive(Debug, Clone)]
@@ -12,7 +12,7 @@ pub(crate) struct Place<'a> {
     pub operation: &'static str,
     pub target: usize,
     pub peer: &'a Peer,
-    pub remote: Reach<'a>,
+    pub remote: TargetMemory<'a>,
     /// Of the first byte of data.
     pub offset: usize,
     /// That byte, relative to the layout's address.
@@ -23,8 +23,8 @@ impl Place<'_> {
     /// The offset as the target's agent counts it: in its window, or an address in what it has attached.
     pub fn agent_offset(&self) -> u64 {
         let start = match &self.remote {
-            Reach::Fixed(_) => 0,
-            Reach::Attached(region) => region.address,
+            TargetMemory::Fixed(_) => 0,
+            TargetMemory::Attached(region) => region.address,
         };
         (start + self.offset) as u64
     }
@@ -59,12 +59,12 @@ impl Core {
             Some(layout) => Some(layout.span().map_err(|e| rename(self, name, &e))?),
         };
         let (low, (remote, offset)) = match span {
-            None => (0, self.reach(name, target, peer, displacement, operation.bytes())?),
+            None => (0, self.resolve(name, target, peer, displacement, operation.bytes())?),
             Some((low, high)) if low == high => return Ok(None),
-            Some(span) => (span.0, self.reach_span(name, target, peer, displacement, span)?),
+            Some(span) => (span.0, self.resolve_span(name, target, peer, displacement, span)?),
         };
         let place = Place { operation: name, target, peer, remote, offset, low };
-        self.begin(target, peer, place.is_mapped() && matches!(place.remote, Reach::Fixed(_)));
+        self.begin(target, peer, place.is_mapped() && matches!(place.remote, TargetMemory::Fixed(_)));
         // What has ended when the call returns needs no flush.
         let ends = match completion {
             Completion::Flush => operation.is_update() && operation.fetches(),

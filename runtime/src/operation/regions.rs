@@ -21,12 +21,13 @@ pub(super) fn perform(
     if error.class() != Class::RmaRange || core.exposure.regions().is_none() {
         return Err(error);
     }
-    if let (Action::Accumulate { what, fetched: None }, Some(later)) = (&operation.action, completion.later())
+    if let (Action::Accumulate { what, fetched: None }, Some(deferred)) =
+        (&operation.action, completion.deferred())
     {
         let mut old = vec![0; what.operands.len()];
         let action = Action::Accumulate { what: *what, fetched: Some(&mut old) };
         perform(core, Description { action, ..operation }, Completion::Flush, error)?;
-        later.write(0, &old);
+        deferred.write(0, &old);
         return Ok(());
     }
     let mut parts = Vec::new();
@@ -49,7 +50,7 @@ pub(super) fn perform(
     Ok(())
 }
 
-/// Whether `target` has `bytes` bytes at a displacement: before room is made for them.
+/// Whether `target` has `bytes` bytes at a displacement: before memory is allocated for them.
 pub(crate) fn check_range(
     core: &Core,
     name: &'static str,
@@ -61,8 +62,8 @@ pub(crate) fn check_range(
     if core.exposure.regions().is_none() {
         return core.locate(name, target, peer, displacement, bytes).map(drop);
     }
-    let Err(error) = core.reach(name, target, peer, displacement, bytes) else { return Ok(()) };
-    let nothing = Description::put(target, displacement, OriginBuffer::of_scope(&[])).named(name);
+    let Err(error) = core.resolve(name, target, peer, displacement, bytes) else { return Ok(()) };
+    let nothing = Description::put(target, displacement, OriginBuffer::borrowed(&[])).named(name);
     split(core, &nothing, (0, displacement, bytes), &error, &mut Vec::new())
 }
 
@@ -109,7 +110,7 @@ fn split(
     let mut done = 0;
     while done < bytes {
         let at = address.checked_add(done).ok_or_else(refused)?;
-        let (region, offset) = core.reach(name, target, peer, at, element).map_err(|_| refused())?;
+        let (region, offset) = core.resolve(name, target, peer, at, element).map_err(|_| refused())?;
         let len = (region.len - offset).min(bytes - done);
         let len = len - len % element;
         if len == 0 {

@@ -6,25 +6,25 @@ use parking_lot::Mutex;
 use transom_transport::TransportError;
 
 use super::place::Place;
-use super::transfer::over;
+use super::transfer::finish_part;
 use crate::engine::{Countdown, Engine, OnReply, Promise};
-use crate::memory::Foreign;
+use crate::memory::RawBuffer;
 use crate::protocol::wire::Header;
 use crate::window::Core;
 use crate::{Error, Result};
 
 /// Where the bytes of replies go.
 #[derive(Debug, Clone)]
-pub(crate) enum Sink {
+pub(crate) enum ReplyBuffer {
     /// Nowhere: transfers bring all there is.
     Nowhere,
     /// To the program's memory.
-    Memory(Foreign),
+    Memory(RawBuffer),
     /// To a stream, of which more is made when it is whole.
     Stream(Arc<Mutex<Vec<u8>>>),
 }
 
-impl Sink {
+impl ReplyBuffer {
     fn write(&self, start: usize, data: &[u8]) {
         match self {
             Self::Nowhere => {}
@@ -44,33 +44,33 @@ impl Sink {
 
 /// An operation whose parts end after the call.
 #[derive(Debug)]
-pub(crate) struct Later {
+pub(crate) struct Deferred {
     pub count: Arc<Countdown>,
-    sink: Sink,
+    reply_buffer: ReplyBuffer,
 }
 
-impl Later {
+impl Deferred {
     /// Of one part so far, for a caller that waits at once.
-    pub(super) fn brief() -> Self {
-        Self { count: Countdown::brief(), sink: Sink::Nowhere }
+    pub(super) fn reusable() -> Self {
+        Self { count: Countdown::reusable(), reply_buffer: ReplyBuffer::Nowhere }
     }
 
-    /// The caller has seen the end.
+    /// The caller has seen the completion.
     pub(super) fn give_back(self) {
         Countdown::give_back(self.count);
     }
 
-    /// Whether replies have somewhere to go.
-    pub(super) fn has_sink(&self) -> bool {
-        !matches!(self.sink, Sink::Nowhere)
+    /// Whether there is a buffer for replies.
+    pub(super) fn has_reply_buffer(&self) -> bool {
+        !matches!(self.reply_buffer, ReplyBuffer::Nowhere)
     }
 
     /// Some bytes that were fetched.
     pub(super) fn write(&self, start: usize, data: &[u8]) {
-        self.sink.write(start, data);
+        self.reply_buffer.write(start, data);
     }
 
-    /// Asks for some bytes; the pieces of the reply are wanted at these places (start, length), in this order.
+    /// Asks for some bytes; the parts of the reply are stored at these offsets (start, length), in this order.
     pub(super) fn request(
         &self,
         core: &Core,
@@ -80,7 +80,7 @@ impl Later {
         (wanted, bytes): (Vec<(usize, usize)>, usize),
     ) -> Result<()> {
         let engine = &core.member.engine;
-        let (count, sink) = (self.count.clone(), self.sink.clone());
+        let (count, reply_buffer) = (self.count.clone(), self.reply_buffer.clone());
         let (state, target) = (place.peer.state.share(), place.target);
         let counting = state.clone();
         count.add(1);
@@ -90,13 +90,13 @@ impl Later {
             let there = request.outcome() == Some(true) && data.len() == bytes;
             let mut at = 0;
             for (start, len) in wanted.into_iter().filter(|_| there) {
-                sink.write(start, &data[at..at + len]);
+                reply_buffer.write(start, &data[at..at + len]);
                 at += len;
             }
             let refused =
                 TransportError::Peer { peer: target, reason: "the target refused the request".into() };
             if let Some(over) = count.count_down((!there).then_some(refused)) {
-                over.act(engine);
+                over.run(engine);
             }
             // Last: a flush that finds nothing under way has completed the requests, too.
             state.end();
@@ -105,7 +105,7 @@ impl Later {
         sent.map(drop).inspect_err(|_| {
             // The reply that would have counted will not come.
             counting.end();
-            over(engine, &self.count);
+            finish_part(engine, &self.count);
         })
     }
 }
@@ -124,17 +124,17 @@ fn namer(
 pub(crate) fn request<R: Send + 'static>(
     core: &Core,
     (operation, target): (&'static str, usize),
-    sink: Sink,
-    start: impl FnOnce(&Later) -> Result<()>,
+    reply_buffer: ReplyBuffer,
+    start: impl FnOnce(&Deferred) -> Result<()>,
     finish: impl FnOnce() -> Result<R> + Send + 'static,
 ) -> Result<Arc<Promise<R>>> {
     let promise = Promise::new();
     let (kept, named) = (promise.clone(), namer(core, operation, target));
     let then = move |engine: &Engine, error: Option<TransportError>| {
-        kept.keep(engine, error.map_or_else(finish, |error| Err(named(&error))));
+        kept.complete(engine, error.map_or_else(finish, |error| Err(named(&error))));
     };
-    let later = Later { count: Countdown::new(1, Some(Box::new(then))), sink };
-    let started = start(&later);
-    over(&core.member.engine, &later.count);
+    let deferred = Deferred { count: Countdown::new(1, Some(Box::new(then))), reply_buffer };
+    let started = start(&deferred);
+    finish_part(&core.member.engine, &deferred.count);
     started.map(|()| promise)
 }

@@ -3,13 +3,13 @@
 use transom_transport::{Posted, Remote, TransportResult};
 
 use super::place::Place;
-use super::request::Later;
+use super::request::Deferred;
 use super::transfer::{awaited, get_piece, posted_otherwise, put_piece};
 use crate::Result;
 use crate::engine::Route;
 use crate::epoch::Coverage;
 use crate::memory::{self, OriginBuffer, ResultBuffer};
-use crate::window::{Core, Reach};
+use crate::window::{Core, TargetMemory};
 
 /// The way of such a transfer, if it is one.
 #[inline(always)]
@@ -19,7 +19,9 @@ fn way<'a>(core: &'a Core, place: &'a Place<'_>, len: usize) -> Option<(Route<'a
     let one = len.wrapping_sub(1) < capabilities.max_transfer;
     match &place.remote {
         // Of attached memory the target may take some away.
-        Reach::Fixed(remote) if one && capabilities.rma && !capabilities.immediate => Some((route, remote)),
+        TargetMemory::Fixed(remote) if one && capabilities.rma && !capabilities.immediate => {
+            Some((route, remote))
+        }
         _ => None,
     }
 }
@@ -43,7 +45,7 @@ pub(crate) fn plain_place<'a>(
         operation,
         target,
         peer,
-        remote: Reach::Fixed(remote),
+        remote: TargetMemory::Fixed(remote),
         offset,
         low: 0,
     })
@@ -55,20 +57,20 @@ pub(crate) fn put(
     core: &Core,
     place: &Place<'_>,
     origin: &OriginBuffer<'_>,
-    later: Option<&Later>,
+    deferred: Option<&Deferred>,
 ) -> Result<()> {
     let bytes = origin.bytes().len();
     let copies = match origin {
         OriginBuffer::Scope(_) => false,
         OriginBuffer::Copied(_) => true,
         OriginBuffer::Owned(_) | OriginBuffer::Vector(_) => {
-            return put_piece(core, place, origin, (0, 0, bytes), later);
+            return put_piece(core, place, origin, (0, 0, bytes), deferred);
         }
     };
     let Some((route, remote)) = way(core, place, bytes)
-        .filter(|(route, _)| later.is_none() && (!copies || bytes <= route.capabilities.copied_put))
+        .filter(|(route, _)| deferred.is_none() && (!copies || bytes <= route.capabilities.copied_put))
     else {
-        return put_piece(core, place, origin, (0, 0, bytes), later);
+        return put_piece(core, place, origin, (0, 0, bytes), deferred);
     };
     let context = core.member.engine.pendings.begin_plain(&place.peer.state);
     let posted = if copies {
@@ -106,14 +108,14 @@ pub(crate) fn get(
     core: &Core,
     place: &Place<'_>,
     result: &ResultBuffer<'_>,
-    later: Option<&Later>,
+    deferred: Option<&Deferred>,
 ) -> Result<()> {
     let bytes = result.len();
-    if result.is_owned() || later.is_some() {
-        return get_piece(core, place, result, (0, 0, bytes), later);
+    if result.is_owned() || deferred.is_some() {
+        return get_piece(core, place, result, (0, 0, bytes), deferred);
     }
     let Some((route, remote)) = way(core, place, bytes) else {
-        return get_piece(core, place, result, (0, 0, bytes), later);
+        return get_piece(core, place, result, (0, 0, bytes), deferred);
     };
     let context = core.member.engine.pendings.begin_plain(&place.peer.state);
     match memory::get(route.transport, remote, place.offset, result, 0, bytes, context) {
@@ -144,8 +146,8 @@ pub(crate) fn get_now(core: &Core, place: &Place<'_>, result: &ResultBuffer<'_>)
     let single = way(core, place, result.len());
     let Some(((route, remote), ended)) = single.and_then(|way| Some((way, engine.pendings.begin_awaited()?)))
     else {
-        return awaited(core, place, |later| {
-            get_piece(core, place, result, (0, 0, result.len()), Some(later))
+        return awaited(core, place, |deferred| {
+            get_piece(core, place, result, (0, 0, result.len()), Some(deferred))
         });
     };
     match memory::get(route.transport, remote, place.offset, result, 0, result.len(), ended.context) {

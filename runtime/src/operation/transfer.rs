@@ -9,11 +9,11 @@ use transom_transport::{Posted, TransportResult};
 use super::Layout;
 use super::mapped::{Layouts, index};
 use super::place::Place;
-use super::request::Later;
+use super::request::Deferred;
 use crate::datatype::zip_runs;
 use crate::engine::{Countdown, Engine, Pending, Route};
-use crate::memory::{self, Keep, OriginBuffer, ResultBuffer};
-use crate::window::{Core, Reach};
+use crate::memory::{self, BufferOwner, OriginBuffer, ResultBuffer};
+use crate::window::{Core, TargetMemory};
 use crate::{Class, Error, Result};
 
 /// Starts a put of some bytes of `origin`: from where, to how far behind the place, how many.
@@ -23,7 +23,7 @@ pub(super) fn put_piece(
     place: &Place<'_>,
     origin: &OriginBuffer<'_>,
     (start, ahead, bytes): (usize, usize, usize),
-    later: Option<&Later>,
+    deferred: Option<&Deferred>,
 ) -> Result<()> {
     let copied;
     let origin = match origin {
@@ -35,7 +35,7 @@ pub(super) fn put_piece(
     };
     let route = core.member.engine.routes.route(place.peer.world);
     pieces(route.capabilities.max_transfer, bytes, |from, len| {
-        post(core, place, route, (origin.keep(), later), |context| {
+        post(core, place, route, (origin.owner(), deferred), |context| {
             let offset = place.offset + ahead + from;
             memory::put(route.transport, &place.remote, offset, origin, start + from, len, context)
         })
@@ -49,11 +49,11 @@ pub(super) fn get_piece(
     place: &Place<'_>,
     result: &ResultBuffer<'_>,
     (start, ahead, bytes): (usize, usize, usize),
-    later: Option<&Later>,
+    deferred: Option<&Deferred>,
 ) -> Result<()> {
     let route = core.member.engine.routes.route(place.peer.world);
     pieces(route.capabilities.max_transfer, bytes, |from, len| {
-        post(core, place, route, (result.keep(), later), |context| {
+        post(core, place, route, (result.owner(), deferred), |context| {
             let offset = place.offset + ahead + from;
             memory::get(route.transport, &place.remote, offset, result, start + from, len, context)
         })
@@ -78,11 +78,11 @@ pub(super) fn put_pieces(
     place: &Place<'_>,
     origin: &OriginBuffer<'_>,
     (here, there): Layouts<'_>,
-    later: Option<&Later>,
+    deferred: Option<&Deferred>,
 ) -> Result<()> {
     let mut pieces = zip_runs(here.count, here.datatype, there.count, there.datatype)?;
     pieces.try_for_each(|(at, to, bytes)| {
-        put_piece(core, place, origin, (index(at), place.ahead(to), bytes), later)
+        put_piece(core, place, origin, (index(at), place.ahead(to), bytes), deferred)
     })
 }
 
@@ -92,11 +92,11 @@ pub(super) fn get_pieces(
     place: &Place<'_>,
     result: &ResultBuffer<'_>,
     (here, there): Layouts<'_>,
-    later: Option<&Later>,
+    deferred: Option<&Deferred>,
 ) -> Result<()> {
     let mut pieces = zip_runs(here.count, here.datatype, there.count, there.datatype)?;
     pieces.try_for_each(|(at, from, bytes)| {
-        get_piece(core, place, result, (index(at), place.ahead(from), bytes), later)
+        get_piece(core, place, result, (index(at), place.ahead(from), bytes), deferred)
     })
 }
 
@@ -104,19 +104,20 @@ pub(super) fn get_pieces(
 pub(super) fn awaited(
     core: &Core,
     place: &Place<'_>,
-    start: impl FnOnce(&Later) -> Result<()>,
+    start: impl FnOnce(&Deferred) -> Result<()>,
 ) -> Result<()> {
     let engine = &core.member.engine;
-    let later = Later::brief();
-    let posted = start(&later);
-    over(engine, &later.count);
+    let deferred = Deferred::reusable();
+    let posted = start(&deferred);
+    finish_part(engine, &deferred.count);
     let what = || format!("a get from rank {}", place.target);
     // Even after an error the buffer must not go before what was posted has ended.
-    let awaited = engine.wait_until(place.operation, &what, None, || later.count.is_over().then_some(Ok(())));
+    let awaited =
+        engine.wait_until(place.operation, &what, None, || deferred.count.is_finished().then_some(Ok(())));
     if awaited.is_err() {
         super::abandon(core);
     }
-    later.give_back();
+    deferred.give_back();
     posted.and(awaited)?;
     match place.peer.state.take_error() {
         Some(error) => Err(core.failed(place.operation, place.target, &error)),
@@ -125,9 +126,9 @@ pub(super) fn awaited(
 }
 
 /// One part of an operation has ended at once, or all have been started.
-pub(super) fn over(engine: &Engine, count: &Countdown) {
+pub(super) fn finish_part(engine: &Engine, count: &Countdown) {
     if let Some(over) = count.count_down(None) {
-        over.act(engine);
+        over.run(engine);
     }
 }
 
@@ -154,28 +155,28 @@ pub(super) fn pieces(
 pub(super) fn list(
     core: &Core,
     place: &Place<'_>,
-    kept: (Option<Keep>, Option<&Later>),
+    kept: (Option<BufferOwner>, Option<&Deferred>),
     request: impl Fn(Route<'_>, u64) -> TransportResult<Posted>,
 ) -> Result<()> {
     let route = core.member.engine.routes.route(place.peer.world);
     post(core, place, route, kept, |context| request(route, context))
 }
 
-/// Posts one work request, making room for it by progress.
+/// Posts one work request; makes progress while the queue is full.
 #[inline]
 fn post(
     core: &Core,
     place: &Place<'_>,
     route: Route<'_>,
-    (buffer, later): (Option<Keep>, Option<&Later>),
+    (buffer, deferred): (Option<BufferOwner>, Option<&Deferred>),
     request: impl Fn(u64) -> TransportResult<Posted>,
 ) -> Result<()> {
-    let (pendings, count) = (&core.member.engine.pendings, later.map(|later| &later.count));
+    let (pendings, count) = (&core.member.engine.pendings, deferred.map(|deferred| &deferred.count));
     // Held while the memory of a peer that may take it away is accessed at once.
     let revoked = route.capabilities.immediate.then(|| core.exposure.revoked.read());
     let detached = match &place.remote {
-        Reach::Fixed(_) => false,
-        Reach::Attached(region) => region.gone.load(Ordering::Acquire),
+        TargetMemory::Fixed(_) => false,
+        TargetMemory::Attached(region) => region.gone.load(Ordering::Acquire),
     };
     if detached || revoked.as_ref().is_some_and(|revoked| revoked.contains(&place.peer.world)) {
         return Err(gone(core, place.operation, place.target));
@@ -224,7 +225,7 @@ pub(super) fn posted_otherwise(
     if !matches!(posted, Ok(Posted::Pending)) {
         engine.pendings.cancel(context);
         if let Some(count) = count {
-            over(engine, count);
+            finish_part(engine, count);
         }
     }
     posted.map(drop)

@@ -1,7 +1,7 @@
 //! The rounds of a barrier: dissemination, after D. Hensgen, R. Finkel and U. Manber, 1988.
 
-/// The rounds of one rank of `size`: whom to tell, whom to wait for, and the round's number. A rank that has gone through
-/// them knows that all have begun.
+/// The rounds of one rank of `size`: the rank to signal, the rank to wait for, and the round's number. A rank that has
+/// completed them knows that all have entered the barrier.
 ///
 /// After the round of distance d a rank knows of the 2d - 1 ranks before it: in log2(size) rounds of all.
 pub fn rounds((rank, size): (usize, usize)) -> impl Iterator<Item = (usize, usize, usize)> {
@@ -28,7 +28,7 @@ mod shuttle_tests {
     struct Rank {
         matching: Mutex<Matching>,
         arrived: Condvar,
-        /// Fences that the rank has come to.
+        /// Fences that the rank has entered.
         come: AtomicUsize,
     }
 

@@ -1,11 +1,11 @@
 //! The lock of a window at one rank: a fair ticket lock for readers (shared) and writers (exclusive), three words.
 //!
-//! Everyone takes a ticket. `write` counts the tickets released, so a writer may enter when it equals its ticket; `read`
-//! is the ticket up to which readers may enter, so consecutive readers enter together and nobody overtakes a writer.
-//! After J. Mellor-Crummey and M. Scott, "Scalable reader-writer synchronization", 1991.
+//! Everyone takes a ticket. `write` counts the tickets released, so a writer may enter when it equals its ticket; `read` is
+//! the ticket up to which readers may enter, so consecutive readers enter together and no reader overtakes a writer. After
+//! J. Mellor-Crummey and M. Scott, "Scalable reader-writer synchronization", 1991.
 //!
-//! The words lie in memory that all ranks of the target's node map; ranks of other nodes are represented by the
-//! target's agent. Taking an uncontended exclusive lock is one atomic instruction, releasing it another.
+//! The words lie in memory that all ranks of the target's node map; for ranks of other nodes the target's agent holds
+//! tickets. Taking an uncontended exclusive lock is one atomic instruction, releasing it another.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -83,8 +83,8 @@ impl<W: Word> TicketLock<'_, W> {
         Ticket { number: self.next.add_one(), kind }
     }
 
-    /// Enters if it is this ticket's turn. A reader that enters lets the next reader in: then others may have to be
-    /// woken. To be called until it succeeds, and not after.
+    /// Enters if the ticket is next. A reader that enters admits the next reader: then others may have to be woken. To be
+    /// called until it succeeds, and not after.
     #[inline]
     pub fn try_enter(&self, ticket: Ticket) -> bool {
         match ticket.kind {
@@ -97,7 +97,7 @@ impl<W: Word> TicketLock<'_, W> {
         }
     }
 
-    /// The word that changes when it may be this ticket's turn.
+    /// The word that changes before the ticket is served.
     pub fn watched(&self, ticket: Ticket) -> &W {
         match ticket.kind {
             LockKind::Exclusive => self.write,
@@ -205,7 +205,7 @@ mod shuttle_tests {
         changed(shared);
     }
 
-    /// Wakes those whose turn it may be, as the futex does.
+    /// Wakes those whose tickets may be next, as the futex does.
     fn changed(shared: &Shared) {
         let _asleep = shared.sleep.lock().unwrap();
         shared.wake.notify_all();

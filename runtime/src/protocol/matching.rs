@@ -1,10 +1,10 @@
-//! Parts of collectives' data that have arrived, until the rank comes to the collective that needs them.
+//! Parts of collectives' data that have arrived, until the rank enters the collective that needs them.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A hash of a few numbers, in as many multiplications. Keys are those of ranks that have the job's secret: nobody else can
-/// choose them so that they collide.
+/// A hash of a few numbers, in as many multiplications. Keys are those of ranks that have the job's secret: no other
+/// process can choose them so that they collide.
 #[derive(Debug, Default)]
 pub struct Mix(u64);
 
@@ -66,7 +66,7 @@ pub struct Matching {
     transfers: Map<Key, Transfer>,
     /// For each collective under way, by communicator and number: which one it is, for the first rank that sent something.
     collectives: Map<(u64, u64), Mismatch>,
-    /// For each communicator the last word of a rank that waits in a collective whose ranks send no messages: the
+    /// For each communicator the last notice of a rank that waits in a collective whose ranks send no messages: the
     /// collective's number, and which one it is.
     waiting: Map<u64, (u64, Mismatch)>,
 }
@@ -78,7 +78,7 @@ impl Matching {
     /// What partitioned messages have instead of a collective: they go without its number, which their keys have.
     pub const PARTITIONED: u8 = 22;
 
-    /// A part arrived. False if it makes no sense.
+    /// A part arrived. False if it is malformed.
     pub fn arrived(&mut self, key: Key, collective: u8, total: u64, start: u64, part: &[u8]) -> bool {
         if total > Self::MAX || start.checked_add(part.len() as u64).is_none_or(|end| end > total) {
             return false;
@@ -120,8 +120,8 @@ impl Matching {
         self.waiting.insert(context, (sequence, who));
     }
 
-    /// Forgets who waits in a communicator's collectives up to `sequence`: this rank has come there. Returns whether nobody else
-    /// is known to wait.
+    /// Forgets the ranks that wait in a communicator's collectives up to `sequence`: this rank has entered that one.
+    /// Returns whether no other is known to wait.
     pub fn forget_waiting(&mut self, context: u64, sequence: u64) -> bool {
         if self.waiting.get(&context).is_some_and(|(waits, _)| *waits <= sequence) {
             self.waiting.remove(&context);
@@ -147,7 +147,7 @@ impl Matching {
         messages.chain(words).find_map(of_source)
     }
 
-    /// This rank is through with a collective: all that others send in it has been taken.
+    /// This rank has completed a collective: all that others send in it has been taken.
     pub fn finish(&mut self, context: u64, sequence: u64) {
         self.collectives.remove(&(context, sequence));
     }

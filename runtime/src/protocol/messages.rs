@@ -1,9 +1,9 @@
-//! Which message meets which receive (MPI-4.1 §3.5): posted receives and messages that came before theirs, of
-//! all communicators. Every look-up is a search in an ordered tree, however many wait.
+//! Matching of messages and receives (MPI-4.1 §3.5): posted receives and unexpected messages of all communicators. Every
+//! look-up is a search in an ordered tree, however many wait.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a message says of itself.
+/// The envelope of a message (§3.2.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Envelope {
     /// The communicator.
@@ -14,7 +14,7 @@ pub struct Envelope {
     pub tag: i32,
 }
 
-/// What a receive takes.
+/// What a receive matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Pattern {
     /// The communicator.
@@ -26,7 +26,7 @@ pub struct Pattern {
 }
 
 impl Envelope {
-    /// All patterns that take this message.
+    /// All patterns that match this message.
     fn patterns(self) -> impl Iterator<Item = Pattern> {
         let Self { context, source, tag } = self;
         let of_tag =
@@ -36,14 +36,14 @@ impl Envelope {
     }
 }
 
-/// Receives `R` without messages, and messages `M` without receives: no receive here takes any message here.
+/// Posted receives `R` and unexpected messages `M`: none of the former matches any of the latter.
 #[derive(Debug)]
 pub struct Messages<R, M> {
     /// Number of the next receive or message.
     next: u64,
     receives: BTreeMap<(Pattern, u64), R>,
     messages: BTreeMap<u64, (Envelope, M)>,
-    /// The messages by every pattern that takes them.
+    /// The messages by every pattern that matches them.
     index: BTreeSet<(Pattern, u64)>,
 }
 
@@ -63,7 +63,7 @@ impl<R, M> Messages<R, M> {
         self.index.range((pattern, 0)..=(pattern, u64::MAX)).next().map(|(_, number)| *number)
     }
 
-    /// The first message that a receive would take.
+    /// The first message that a receive would match.
     pub fn look(&self, pattern: Pattern) -> Option<(Envelope, &M)> {
         let (envelope, message) = self.messages.get(&self.find(pattern)?)?;
         Some((*envelope, message))
@@ -79,19 +79,19 @@ impl<R, M> Messages<R, M> {
         Some((envelope, message))
     }
 
-    /// Posts a receive that no message is there for; returns its number.
+    /// Posts a receive that no message here matches; returns its number.
     pub fn post(&mut self, pattern: Pattern, receive: R) -> u64 {
         let number = self.number();
         self.receives.insert((pattern, number), receive);
         number
     }
 
-    /// Takes a receive back, if no message has come for it.
+    /// Cancels a receive, unless a message has matched it.
     pub fn cancel(&mut self, pattern: Pattern, number: u64) -> Option<R> {
         self.receives.remove(&(pattern, number))
     }
 
-    /// A message came: gives it back with the first posted receive that takes it, or keeps it.
+    /// A message arrived: returns it with the first posted receive that matches it, or keeps it.
     pub fn arrive(&mut self, envelope: Envelope, message: M) -> Option<(R, M)> {
         let first_of = |pattern| self.receives.range((pattern, 0)..=(pattern, u64::MAX)).next();
         let first = envelope.patterns().filter_map(first_of).map(|(key, _)| *key).min_by_key(|key| key.1);

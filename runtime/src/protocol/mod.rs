@@ -3,15 +3,16 @@
 //! - [`wire`]: the messages that ranks send each other.
 //! - [`lock`]: the fair reader-writer lock of passive-target epochs.
 //! - [`runs`]: non-contiguous accesses in a message.
-//! - [`turns`]: who waits for that lock, and how they learn that it has changed.
+//! - [`lock_queue`]: the waiters of that lock, and their wake-up.
 //! - [`dissemination`]: the rounds of a barrier.
-//! - [`signals`]: words that ranks of one node raise at each other instead of sending messages.
-//! - [`pscw`]: which posts and completes have arrived.
-//! - [`matching`]: collectives' messages waiting for whoever needs them.
-//! - [`messages`]: which message meets which receive.
+//! - [`signals`]: counters and flags in shared memory, by which ranks of one node signal each other without messages.
+//! - [`pscw`]: the posts and completes that have arrived.
+//! - [`matching`]: collectives' messages that arrive before they are needed.
+//! - [`messages`]: matching of messages and receives.
 
 pub mod dissemination;
 pub mod lock;
+pub mod lock_queue;
 pub mod matching;
 pub mod messages;
 #[cfg(test)]
@@ -19,5 +20,4 @@ mod participants;
 pub mod pscw;
 pub mod runs;
 pub mod signals;
-pub mod turns;
 pub mod wire;

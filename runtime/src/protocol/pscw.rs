@@ -1,15 +1,16 @@
 //! Post, start, complete, wait: which matching calls have arrived, counted per rank (MPI-4.1 §12.5.2).
 //!
-//! A post is consumed by one start of the rank that it names, a complete by one wait. Calls may run ahead: counts keep
-//! them apart. What arrives is counted in words that a rank of the node raises ([`super::signals`]), or by messages; what is
-//! consumed is counted here. Memory and work grow with the groups, not with the job. Pure state, without threads or messages.
+//! A post is consumed by one start of the rank that it names, a complete by one wait. Calls may run ahead: counts keep them
+//! apart. What arrives is counted in shared memory by ranks of the node ([`super::signals`]), or by messages; what is
+//! consumed is counted here. Memory and work grow with the groups, not with the job. Pure state, without threads or
+//! messages.
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
 
 use super::signals::{Word, count};
 
-/// What one rank tells another.
+/// What one rank signals to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Call {
     /// My window is posted to you.
@@ -26,7 +27,7 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// `rank` has told this one by a message.
+    /// A message of `rank` has arrived.
     pub fn arrived(&mut self, call: Call, rank: usize) {
         let counts = match call {
             Call::Post => &mut self.posts,
@@ -36,7 +37,7 @@ impl Arrivals {
         *arrived = arrived.wrapping_add(1);
     }
 
-    /// How often it has.
+    /// How many have.
     pub fn count(&self, call: Call, rank: usize) -> u64 {
         let counts = match call {
             Call::Post => &self.posts,
@@ -61,8 +62,8 @@ impl<W: Word> Consumed<W> {
         }
     }
 
-    /// Whether one of those that have arrived, by words and by messages together, is still to be consumed. Some may have been
-    /// consumed before they arrived: ends of epochs without access, and exposures that were given up.
+    /// Whether one of those that have arrived, by signals and by messages together, is still to be consumed. Some may have
+    /// been consumed before they arrived: ends of epochs without access, and exposures that were given up.
     #[inline]
     pub fn is_open(&self, call: Call, arrived: u64) -> bool {
         arrived.wrapping_sub(self.of(call).read()).cast_signed() > 0

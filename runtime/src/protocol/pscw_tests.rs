@@ -29,7 +29,7 @@ fn calls_that_run_ahead_are_matched_in_order() {
     assert!(!consumed.is_open(Call::Complete, arrived));
 }
 
-/// What one rank has been told, and the memory that it exposes. Origin 1 raises words, origin 2 sends messages.
+/// The signals of one rank, and the memory that it exposes. Origin 1 signals in shared memory, origin 2 sends messages.
 #[derive(Default)]
 struct Rank {
     posts: [Modelled; 3],

@@ -41,7 +41,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// For messages of `room` bytes of payload.
+    /// For messages of `capacity` bytes of payload.
     pub fn new(room: usize) -> Self {
         Self { room, runs: Vec::new(), data: Vec::new(), bytes: 0 }
     }

@@ -1,12 +1,13 @@
-//! Signals between ranks of one node: words in one rank's memory that another raises, where others send messages.
+//! Signals between ranks of one node: counters and flags in the receiver's memory that the sender writes, where ranks of
+//! different nodes send messages.
 //!
-//! Each word is raised by one rank and read by one, so raising it is a plain store. A reader that goes to sleep first counts
-//! itself, then looks at its words a last time; who raises a word does that first, then looks whether the reader sleeps: so
-//! one of the two sees the other, and no wake-up is lost.
+//! Each has one writer and one reader, so a signal is a plain store. A reader that goes to sleep first counts itself, then
+//! checks a last time; a writer first signals, then checks whether the reader sleeps: so one of the two sees the other, and
+//! no wake-up is lost.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// A word that one rank raises and another reads: the CPU's atomic, or a model checker's.
+/// A word that one rank writes and another reads: the CPU's atomic, or a model checker's.
 pub trait Word {
     /// Reads; what the writer did before it wrote is visible then.
     fn read(&self) -> u64;
@@ -26,14 +27,14 @@ impl Word for AtomicU64 {
     }
 }
 
-/// Raises a count by one. Counts wrap around: differences count.
+/// Increments a counter. Counters wrap around: only differences matter.
 #[inline]
 pub fn count(word: &impl Word) {
     word.write(word.read().wrapping_add(1));
 }
 
-/// Raises a flag for round `sequence` of something of kind `kind`. Of two flags, which take turns, each is raised again when the
-/// reader has seen it, or needs it no more.
+/// Sets the flag of round `sequence`, which is of kind `kind`. Of the two flags, used alternately, each is set again when
+/// the reader has seen it, or needs it no more.
 #[inline]
 pub fn flag(words: [&impl Word; 2], sequence: u64, kind: u8) {
     words[(sequence % 2) as usize].write((sequence + 1) << 8 | u64::from(kind));
@@ -49,7 +50,7 @@ pub fn flagged(words: [&impl Word; 2], sequence: u64) -> Option<Option<u8>> {
     }
 }
 
-/// How many threads of a rank sleep until words of theirs are raised.
+/// How many threads of a rank sleep until they are signalled.
 pub trait Sleepers {
     /// One more.
     fn add_one(&self);
@@ -79,7 +80,7 @@ impl Sleepers for AtomicU32 {
 pub struct Asleep<'a, S: Sleepers>(&'a S);
 
 impl<'a, S: Sleepers> Asleep<'a, S> {
-    /// To be followed by a barrier, a last look, and the sleep.
+    /// To be followed by a barrier, a last check, and the sleep.
     pub fn new(sleepers: &'a S) -> Self {
         sleepers.add_one();
         Self(sleepers)

@@ -54,7 +54,7 @@ impl Sleepers for AtomicUsize {
 
 const RANKS: usize = 3;
 
-/// What others raise at a rank, and how it sleeps.
+/// The signals of a rank, and its sleeping threads.
 #[derive(Default)]
 struct Rank {
     /// By origin.

@@ -4,7 +4,7 @@
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// The job's secret, in every message. A message without it is a stranger's and is dropped.
+/// The job's secret, in every message. A message without it is not of the job and is dropped.
 pub type Token = [u8; 16];
 
 /// What a message asks for. Numbers as on the wire.
@@ -30,9 +30,9 @@ pub enum Kind {
     Flush = 7,
     /// Answer to a request: `value`, or the payload.
     Reply = 8,
-    /// A lock was released by a rank that shares memory with you: see who waits.
+    /// A lock was released by a rank that shares memory with you: grant it to the next ticket.
     Wake = 9,
-    /// My window's memory is about to go: touch it no more, then reply.
+    /// My window's memory is about to be freed: access it no more, then reply.
     Revoke = 10,
     /// Write the payload at `offset`, where the transport cannot; or, if `count` is not 0, at so many runs.
     Put = 11,
@@ -49,25 +49,26 @@ pub enum Kind {
     Notify = 16,
     /// Reply with the attached region that holds `count` bytes at address `offset`.
     FindRegion = 17,
-    /// My region at address `offset` is about to go: forget it, then reply.
+    /// My region at address `offset` is about to be detached: forget it, then reply.
     ForgetRegion = 18,
-    /// I have given up waiting for the window's lock: hold my ticket, and release it at its turn; as [`Kind::Unlock`].
+    /// I have given up waiting for the window's lock: hold my ticket, and release the lock when the ticket is served; as
+    /// [`Kind::Unlock`].
     Abandon = 19,
-    /// I have raised a word of yours while you slept: look at your words.
+    /// I have signalled you in shared memory while you slept: check your signals.
     Ring = 20,
-    /// I have been waiting for a while in collective `op`, of sequence number `offset`, for ranks that raise words: if you are in
-    /// another one, say so. Context as in a collective's data.
+    /// I have been waiting for a while in collective `op`, of sequence number `offset`, for ranks that signal in shared
+    /// memory: if you are in another one, say so. Context as in a collective's data.
     Waiting = 21,
-    /// A whole message: `offset` its tag, the payload its bytes; `window` and `request` are the communicator's
-    /// context. If `op` is 1, say [`Kind::Done`] to number `value` when it is received.
+    /// An eager message: `offset` its tag, the payload its bytes; `window` and `request` are the communicator's context. If
+    /// `op` is 1, say [`Kind::Done`] to number `value` when it is received.
     Eager = 32,
-    /// A message of `count` bytes waits here under number `value`; tag and context as above. If there is a payload,
-    /// it is the key of a region to get it from; else ask for it by [`Kind::Clear`].
-    Announce = 33,
-    /// Send your message of number `value` as pieces for my number `compare`.
-    Clear = 34,
+    /// A message of `count` bytes waits here under number `value`; tag and context as above (rendezvous). If there is a
+    /// payload, it is the key of a region to get it from; else ask for it by [`Kind::ClearToSend`].
+    RequestToSend = 33,
+    /// Send your message of number `value` in segments for my number `compare`.
+    ClearToSend = 34,
     /// Bytes from `offset` on of a message that is your number `value`.
-    Piece = 35,
+    Segment = 35,
     /// Your message of number `value` has been received; or cannot be, if the status is [`REFUSED`].
     Done = 36,
 }
@@ -99,9 +100,9 @@ impl Kind {
             20 => Self::Ring,
             21 => Self::Waiting,
             32 => Self::Eager,
-            33 => Self::Announce,
-            34 => Self::Clear,
-            35 => Self::Piece,
+            33 => Self::RequestToSend,
+            34 => Self::ClearToSend,
+            35 => Self::Segment,
             36 => Self::Done,
             _ => return None,
         })

@@ -17,8 +17,8 @@ pub(super) const STORES_OF_THREADS: u32 = 2;
 /// To complete operations that a transport has under way, or that were sent as messages.
 pub(super) const OTHERS: u32 = 3;
 
-/// The line of one target: of those that lead to it the first that is mapped. Several threads may use it; whoever opens and closes epochs
-/// writes it.
+/// The line of one target: of those that lead to it the first that is mapped. Several threads may use it; those that open
+/// and close epochs write it.
 #[derive(Debug)]
 // Two lines, which the prefetcher of x86 loads together: threads that access several targets do not meet.
 #[repr(C, align(128))]
@@ -66,7 +66,7 @@ impl Line {
     }
 
     /// Whether the line is the target's.
-    pub(super) fn is_of(&self, target: usize) -> bool {
+    pub(super) fn is_owned_by(&self, target: usize) -> bool {
         self.peer.get().is_some() && self.memory.target() == Some(target)
     }
 

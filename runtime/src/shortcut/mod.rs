@@ -19,7 +19,7 @@ use transom_transport::memory::store_load_fence;
 use transom_transport::{Basic, BitTable, DataType, Mapped, Memory, ReduceOp, Sections, Swappable};
 
 use crate::epoch::Coverage;
-use crate::memory::Foreign;
+use crate::memory::RawBuffer;
 use crate::window::Peer;
 pub(crate) use line::Line;
 use line::{NOTHING, OTHERS, STORES, STORES_OF_THREADS};
@@ -83,11 +83,11 @@ impl ShortCut {
 
     /// [`ShortCut::put`] of memory that the program keeps; in an epoch of lock or lock_all, where that is asked for.
     #[inline(always)]
-    pub fn put_foreign<const PASSIVELY: bool>(
+    pub fn put_raw<const PASSIVELY: bool>(
         &self,
         target: usize,
         displacement: usize,
-        data: Foreign,
+        data: RawBuffer,
     ) -> bool {
         let line = self.lines.at(target);
         let Some(memory) = line.covered_if::<PASSIVELY>(target) else { return false };
@@ -97,11 +97,11 @@ impl ShortCut {
 
     /// [`ShortCut::get`] to memory that the program keeps, likewise.
     #[inline(always)]
-    pub fn get_foreign<const PASSIVELY: bool>(
+    pub fn get_raw<const PASSIVELY: bool>(
         &self,
         target: usize,
         displacement: usize,
-        data: Foreign,
+        data: RawBuffer,
     ) -> bool {
         let Some(memory) = self.lines.at(target).covered_if::<PASSIVELY>(target) else { return false };
         data.get_from(memory, displacement)
@@ -194,7 +194,7 @@ impl ShortCut {
     /// Whether a target has a line of its own, or can have none.
     pub(crate) fn is_ready(&self, target: usize) -> bool {
         let line = self.lines.at(target);
-        !line.is_vacant() || line.is_of(target)
+        !line.is_vacant() || line.is_owned_by(target)
     }
 
     /// Has a target's memory stand ready: `fill` fills it in.
@@ -206,7 +206,7 @@ impl ShortCut {
     /// An epoch covers a target from now on.
     pub(crate) fn cover(&self, target: usize, coverage: Coverage) {
         let line = self.lines.at(target);
-        if line.is_of(target) && line.covered(target).is_none() {
+        if line.is_owned_by(target) && line.covered(target).is_none() {
             line.cover(target, coverage, self.pending());
         }
     }
@@ -219,7 +219,7 @@ impl ShortCut {
     /// An operation to a target has gone another way: a flush has to complete that.
     pub(crate) fn touch(&self, target: usize) {
         let line = self.lines.at(target);
-        if line.is_of(target) {
+        if line.is_owned_by(target) {
             line.set_pending(OTHERS);
         }
     }

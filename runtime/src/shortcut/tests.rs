@@ -1,4 +1,4 @@
-//! A line is in use while its target is covered, whoever else looks at it.
+//! A line is in use while its target is covered, whatever other threads look it up.
 
 use transom_transport::{Span, Stripes, Updates};
 

@@ -1,4 +1,4 @@
-//! What a window says of itself (MPI-4.1 §12.2.6).
+//! A window's attributes (MPI-4.1 §12.2.6).
 
 use super::options::Hints;
 use super::{Flavour, Info, Local, MemoryModel, Window};

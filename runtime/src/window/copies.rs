@@ -29,15 +29,15 @@ impl Copies {
 
     /// Local stores become visible in the public copy (rule 5).
     pub fn publish(&self) -> TransportResult<()> {
-        self.bring(&self.private, &self.public)
+        self.propagate(&self.private, &self.public)
     }
 
     /// What others put becomes visible in the private copy (rule 6).
     pub fn refresh(&self) -> TransportResult<()> {
-        self.bring(&self.public, &self.private)
+        self.propagate(&self.public, &self.private)
     }
 
-    fn bring(&self, from: &Span, to: &Span) -> TransportResult<()> {
+    fn propagate(&self, from: &Span, to: &Span) -> TransportResult<()> {
         let mut same = self.same.lock();
         let mut chunk = [0; CHUNK];
         for (i, same) in same.chunks_mut(CHUNK).enumerate() {

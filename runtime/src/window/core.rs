@@ -1,4 +1,4 @@
-//! What a window is besides its element type: memory, peers, hints, open epochs. Knows ranges and displacement units.
+//! A window apart from its element type: memory, peers, hints, open epochs. Knows ranges and displacement units.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,20 +17,20 @@ use super::table::Peers;
 use crate::engine::{Exposure, LockWords};
 use crate::epoch::AccessState;
 use crate::explain::Counters;
-use crate::heap::Piece;
+use crate::heap::Block;
 use crate::job::Member;
 use crate::protocol::wire::Kind;
 use crate::shortcut::ShortCut;
 use crate::{Class, Communicator, Error, NULL_RANK, Result};
 
-/// How long memory that goes waits for the agents of its peers: they sleep in the kernel and answer in microseconds.
+/// How long a revocation waits for the agents of the peers: they sleep in the kernel and answer in microseconds.
 const REVOKE_LIMIT: Duration = Duration::from_secs(2);
 
 /// A window without its element type.
 #[derive(Debug)]
 pub(crate) struct Core {
     pub member: Arc<Member>,
-    /// The ranks, with a context of the window's own.
+    /// The ranks, with a context of its own.
     pub comm: Communicator,
     /// This rank in `comm`, where every epoch finds it.
     pub rank: usize,
@@ -46,7 +46,7 @@ pub(crate) struct Core {
     pub shortcut: ShortCut,
     pub flavour: Flavour,
     pub hints: Hints,
-    /// What of them can change.
+    /// Those that can change.
     pub live: LiveHints,
     /// Operations by path, if they are counted.
     pub counters: Option<Box<Counters>>,
@@ -57,16 +57,16 @@ pub(crate) struct Core {
     pub copies: Option<Copies>,
     /// Memory attached to a dynamic window, by address.
     pub attachments: Mutex<BTreeMap<usize, Attachment>>,
-    /// By name of transport; dropped when the window goes.
+    /// Dropped with the window.
     pub registrations: Mutex<Vec<Box<dyn Region>>>,
     /// [`Exposure::private`], where every atomic finds it.
     pub private: bool,
     /// Who updates elements of 8 bytes.
     pub domain: Domain,
-    /// Whether what peers access is the user's, which goes when the window goes.
-    pub of_user: bool,
-    /// The piece of this rank's heap that others access, shared with windows that overlap this one.
-    pub piece: Option<Arc<Piece>>,
+    /// Whether peers access the user's memory, which is valid as long as the window only.
+    pub user_memory: bool,
+    /// The block of this rank's heap that others access, shared with windows that overlap this one.
+    pub block: Option<Arc<Block>>,
     /// All ranks have agreed to access it no more.
     pub freed: AtomicBool,
 }
@@ -183,15 +183,15 @@ impl Core {
     fn reconcile(
         &self,
         operation: &'static str,
-        bring: impl Fn(&Copies) -> TransportResult<()>,
+        propagate: impl Fn(&Copies) -> TransportResult<()>,
     ) -> Result<()> {
         let failed = |e| self.name(Error::transport(operation, &e));
         if let Some(copies) = &self.copies {
-            bring(copies).map_err(failed)?;
+            propagate(copies).map_err(failed)?;
         }
         if self.flavour == Flavour::Dynamic && self.hints.model == MemoryModel::Separate {
             let attachments = self.attachments.lock();
-            attachments.values().filter_map(|a| a.copies.as_ref()).try_for_each(bring).map_err(failed)?;
+            attachments.values().filter_map(|a| a.copies.as_ref()).try_for_each(propagate).map_err(failed)?;
         }
         Ok(())
     }
@@ -206,28 +206,28 @@ impl Drop for Core {
         engine.exposures.remove(self.number);
         engine.forget_waiting(self.comm.context(), u64::MAX);
         let regions = self.exposure.regions().map(|regions| regions.detach_all()).unwrap_or_default();
-        if self.of_user || !regions.is_empty() {
+        if self.user_memory || !regions.is_empty() {
             let peers = (0..self.peers.len()).filter(|rank| *rank != self.rank());
             let shared = peers.filter(|rank| engine.routes.to(self.peers.world(*rank)).name() == "shm");
-            self.tell(shared, Kind::Revoke, 0);
+            self.notify_agents(shared, Kind::Revoke, 0);
         }
         drop(regions);
         self.attachments.lock().clear();
         self.registrations.lock().clear();
         let freed = *self.freed.get_mut();
         self.member.control.close(self.number, freed);
-        if let Some(piece) = &self.piece
+        if let Some(block) = &self.block
             && !freed
         {
-            piece.retire();
+            block.quarantine();
         }
     }
 }
 
 impl Core {
-    /// Tells ranks of this window's that memory is about to go, and waits until their agents agree, whatever they
-    /// compute. Also in a job that has failed.
-    pub fn tell(&self, ranks: impl Iterator<Item = usize>, kind: Kind, address: usize) {
+    /// Notifies the agents of ranks of this window that memory is about to be freed, and waits for their acknowledgements,
+    /// also while the ranks compute, and in a job that has failed.
+    pub fn notify_agents(&self, ranks: impl Iterator<Item = usize>, kind: Kind, address: usize) {
         let engine = &self.member.engine;
         let mut waiting = Vec::new();
         for rank in ranks {

@@ -7,17 +7,17 @@ use parking_lot::Mutex;
 use transom_transport::{AtomicScope, Span, TransportError};
 
 use super::copies::Copies;
-use super::domain::{Domain, Means, Wanted, domain};
-use super::gather::{Made, gather};
+use super::domain::{AtomicSupport, AtomicsHint, Domain, domain};
+use super::gather::{LocalPart, gather};
 use super::options::{Flavour, Hints, LiveHints, MemoryModel};
-use super::plan::{Wish, agree};
+use super::plan::{Proposal, agree};
 use super::table::{Parts, Peers};
 use super::{Core, WindowOptions, shared};
 use crate::collective::Kind;
 use crate::engine::Registered;
 use crate::epoch::AccessState;
 use crate::explain::Counters;
-use crate::heap::Piece;
+use crate::heap::Block;
 use crate::job::Member;
 use crate::settings::Fault;
 use crate::shortcut::ShortCut;
@@ -32,8 +32,8 @@ pub(crate) enum Memory {
     Shared(std::result::Result<usize, String>),
     /// The user's.
     User(Span),
-    /// A part of another window of this rank, and the piece of the heap that it lies in, if it does.
-    Part(Span, Option<Arc<Piece>>),
+    /// A part of another window of this rank, and the block of the heap that it lies in, if it does.
+    Part(Span, Option<Arc<Block>>),
     /// Nothing yet.
     Dynamic,
 }
@@ -48,44 +48,46 @@ impl Core {
     ) -> Result<Box<Self>> {
         let member = comm.member();
         let at = |e: Error| e.at_rank(member.engine.rank);
-        let wishes: Vec<Wish> =
-            comm.exchange(Kind::Window, &wish::<T>(comm, operation, &memory, options)).map_err(at)?;
-        let hints = agree(operation, &wishes).map_err(at)?;
-        let flavour = wishes[0].flavour;
+        let proposals: Vec<Proposal> =
+            comm.exchange(Kind::Window, &proposal::<T>(comm, operation, &memory, options)).map_err(at)?;
+        let hints = agree(operation, &proposals).map_err(at)?;
+        let flavour = proposals[0].flavour;
         let (memory, mapped) = match memory {
             Memory::Shared(_) => {
-                let parts = shared::make(comm, operation, &wishes, &hints).map_err(at)?;
+                let parts = shared::make(comm, operation, &proposals, &hints).map_err(at)?;
                 (Memory::Part(parts[comm.rank()].clone(), None), parts)
             }
             memory => (memory, Vec::new()),
         };
-        let of_user = match &memory {
+        let user_memory = match &memory {
             Memory::User(span) | Memory::Part(span, _) => {
                 hints.model == MemoryModel::Unified && span.file().is_none()
             }
             _ => false,
         };
         let mixed = member.engine.settings.fault == Some(Fault::MixedAtomics);
-        let domain = domain(&wishes, flavour, hints.atomics, mixed);
-        let (made, mut parts) = gather(comm, operation, memory, mapped, &wishes, &hints).map_err(at)?;
+        let domain = domain(&proposals, flavour, hints.atomics, mixed);
+        let (made, mut parts) = gather(comm, operation, memory, mapped, &proposals, &hints).map_err(at)?;
         if domain == Domain::Cpu {
             parts.device = None;
         }
-        let context = wishes[0].context;
-        Ok(Box::new(Self::of(comm, context, (made, parts), (flavour, hints, domain), of_user)))
+        let context = proposals[0].context;
+        Ok(Box::new(Self::of(comm, context, (made, parts), (flavour, hints, domain), user_memory)))
     }
 
     fn of(
         comm: &Communicator,
         context: u64,
-        (made, parts): (Made, Parts),
+        (made, parts): (LocalPart, Parts),
         (flavour, hints, domain): (Flavour, Hints, Domain),
-        of_user: bool,
+        user_memory: bool,
     ) -> Self {
         let own = comm.with_context(context);
         let routes = &comm.member().engine.routes;
-        let is_near = |rank: &usize| *rank == comm.rank() || routes.is_near(comm.channel().job_rank(*rank));
-        let near = if flavour == Flavour::Dynamic { 0 } else { (0..comm.size()).filter(is_near).count() };
+        let shares_memory =
+            |rank: &usize| *rank == comm.rank() || routes.shares_memory(comm.channel().job_rank(*rank));
+        let mapped_ranks =
+            if flavour == Flavour::Dynamic { 0 } else { (0..comm.size()).filter(shares_memory).count() };
         let plain_locks = made.copies.is_none() && flavour != Flavour::Dynamic;
         Self {
             member: comm.member().clone(),
@@ -98,7 +100,7 @@ impl Core {
             domain,
             exposure: made.exposure,
             access: AccessState::default(),
-            shortcut: ShortCut::new(near, comm.member().control.sections.clone(), plain_locks),
+            shortcut: ShortCut::new(mapped_ranks, comm.member().control.sections.clone(), plain_locks),
             flavour,
             counters: Counters::new(hints.explain || comm.member().engine.settings.explain.is_some()),
             live: LiveHints::new(&hints),
@@ -108,22 +110,22 @@ impl Core {
             copies: made.copies,
             attachments: Mutex::default(),
             registrations: Mutex::new(made.registrations),
-            of_user,
-            piece: made.piece,
+            user_memory,
+            block: made.block,
             freed: AtomicBool::new(false),
         }
     }
 }
 
-fn wish<T: Element>(
+fn proposal<T: Element>(
     comm: &Communicator,
     operation: &'static str,
     memory: &Memory,
     options: &WindowOptions,
-) -> Wish {
+) -> Proposal {
     let mut hints = Hints::parse(&options.info).map_err(|e| e.message().to_owned());
     if let Ok(hints) = &mut hints
-        && hints.atomics == Wanted::Auto
+        && hints.atomics == AtomicsHint::Auto
     {
         hints.atomics = comm.member().engine.settings.atomics;
     }
@@ -134,17 +136,18 @@ fn wish<T: Element>(
         Memory::Dynamic => (Flavour::Dynamic, Ok(0)),
     };
     let context = comm.new_context();
-    let mut wish = Wish::new::<T>(operation, flavour, options.displacement_unit, hints, bytes, context);
+    let mut proposal =
+        Proposal::new::<T>(operation, flavour, options.displacement_unit, hints, bytes, context);
     if flavour == Flavour::Allocate {
-        wish.heap = comm.member().heap.open(&comm.member().engine.routes);
+        proposal.heap = comm.member().heap.open(&comm.member().engine.routes);
     }
     let routes = &comm.member().engine.routes;
     let scope = routes.device().map_or(AtomicScope::None, |device| device.capabilities().atomics);
-    let apart = (0..comm.size())
+    let spans_nodes = (0..comm.size())
         .filter(|rank| *rank != comm.rank())
-        .any(|rank| !routes.is_near(comm.channel().job_rank(rank)));
-    wish.means = Means::new(scope, apart);
-    wish
+        .any(|rank| !routes.shares_memory(comm.channel().job_rank(rank)));
+    proposal.support = AtomicSupport::new(scope, spans_nodes);
+    proposal
 }
 
 pub(super) fn failed(error: TransportError) -> Error {

@@ -1,4 +1,4 @@
-//! Atomic domains: who updates a window's elements. Decided once per window, by all ranks alike.
+//! Atomic domains: whether CPUs or network devices update a window's elements. Decided once per window, by all ranks alike.
 //!
 //! A CPU's atomics and a network device's are not atomic to each other, unless the device says so. So where ranks of
 //! several nodes update elements by the device, all do, the owner and its neighbours included. The element's type and
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use transom_transport::{AtomicScope, DataType, ReduceOp};
 
 use super::options::{Flavour, Info, invalid};
-use super::plan::Wish;
+use super::plan::Proposal;
 use crate::Result;
 use crate::explain::Path;
 
@@ -24,15 +24,15 @@ pub(crate) const WORD: usize = 8;
 pub(crate) enum Domain {
     /// CPUs of the target's node.
     Cpu,
-    /// The device, whoever asks: its atomics exclude each other only.
+    /// The device, for all ranks: its atomics exclude each other only.
     Device,
     /// The device for ranks of other nodes, CPUs for those of the target's: they exclude each other.
     Both,
 }
 
-/// Who shall (hint `transom_atomics`).
+/// The hint `transom_atomics`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(crate) enum Wanted {
+pub(crate) enum AtomicsHint {
     /// The device for integers, where it can and the window's ranks are on several nodes, else CPUs.
     #[default]
     Auto,
@@ -43,7 +43,7 @@ pub(crate) enum Wanted {
 
 pub(super) const ATOMICS: &str = "transom_atomics";
 
-impl Wanted {
+impl AtomicsHint {
     const ALL: [(&str, Self); 3] = [("auto", Self::Auto), ("cpu", Self::Cpu), ("nic", Self::Nic)];
 
     pub fn parse(info: &Info) -> Result<Self> {
@@ -61,36 +61,36 @@ impl Wanted {
     }
 }
 
-/// What a rank has for atomics.
+/// The atomics that a rank's device supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Means {
+pub(super) struct AtomicSupport {
     /// Its device has atomics, and they exclude those of the CPU.
     device: bool,
     global: bool,
     /// Some rank of the window is on another node.
-    apart: bool,
+    spans_nodes: bool,
 }
 
-impl Means {
-    pub fn new(scope: AtomicScope, apart: bool) -> Self {
-        Self { device: scope != AtomicScope::None, global: scope == AtomicScope::System, apart }
+impl AtomicSupport {
+    pub fn new(scope: AtomicScope, spans_nodes: bool) -> Self {
+        Self { device: scope != AtomicScope::None, global: scope == AtomicScope::System, spans_nodes }
     }
 }
 
 /// The domain of a window, from what all ranks have and the hint. `mixed`: as if the device excluded the CPU, to see
 /// that it matters. Memory that is attached later is updated by CPUs.
-pub(super) fn domain(wishes: &[Wish], flavour: Flavour, wanted: Wanted, mixed: bool) -> Domain {
-    let all = |has: fn(&Means) -> bool| wishes.iter().all(|wish| has(&wish.means));
-    let any_apart = wishes.iter().any(|wish| wish.means.apart);
+pub(super) fn domain(proposals: &[Proposal], flavour: Flavour, wanted: AtomicsHint, mixed: bool) -> Domain {
+    let all = |has: fn(&AtomicSupport) -> bool| proposals.iter().all(|proposal| has(&proposal.support));
+    let any_spans_nodes = proposals.iter().any(|proposal| proposal.support.spans_nodes);
     let by_device = match wanted {
-        Wanted::Auto => any_apart,
-        Wanted::Cpu => false,
-        Wanted::Nic => true,
+        AtomicsHint::Auto => any_spans_nodes,
+        AtomicsHint::Cpu => false,
+        AtomicsHint::Nic => true,
     };
     let fixed = matches!(flavour, Flavour::Allocate | Flavour::Create);
-    if !by_device || !fixed || !all(|means| means.device) {
+    if !by_device || !fixed || !all(|support| support.device) {
         Domain::Cpu
-    } else if mixed || all(|means| means.global) {
+    } else if mixed || all(|support| support.global) {
         Domain::Both
     } else {
         Domain::Device

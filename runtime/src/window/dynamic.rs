@@ -1,4 +1,4 @@
-//! Attaching memory to a dynamic window, and taking it away (MPI-4.1 §12.2.4).
+//! Attaching memory to a dynamic window, and detaching it (MPI-4.1 §12.2.4).
 
 use std::any::Any;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use transom_transport::{Region, Span};
 use super::copies::Copies;
 use super::{Local, Window, create};
 use crate::engine::{Attached, Regions};
-use crate::memory::{ExposedVec, Foreign};
+use crate::memory::{ExposedVec, RawBuffer};
 use crate::protocol::wire::Kind;
 use crate::{Class, Element, Error, Result};
 
@@ -59,7 +59,7 @@ impl<T: Element> Window<T> {
     ///
     /// # Errors
     /// As [`Window::attach`]; memory that begins at the same address is attached already.
-    pub fn attach_foreign(&self, memory: Foreign) -> Result<usize> {
+    pub fn attach_raw(&self, memory: RawBuffer) -> Result<usize> {
         self.regions(ATTACH)?;
         if self.core.attachments.lock().contains_key(&memory.address()) {
             let message = "memory at this address is attached already: detach it first";
@@ -93,8 +93,8 @@ impl<T: Element> Window<T> {
         Ok(address)
     }
 
-    /// Takes memory away that was attached, and gives it back (`MPI_Win_detach`). After that no rank accesses it: those that
-    /// know of it are told first.
+    /// Detaches memory, and gives it back (`MPI_Win_detach`). After that no rank accesses it: those that cache the region
+    /// are notified first.
     ///
     /// # Errors
     /// Nothing is attached at `address`, or a vector of other elements; it is being viewed.
@@ -103,12 +103,12 @@ impl<T: Element> Window<T> {
         Ok(memory.take())
     }
 
-    /// [`Window::detach`] of memory of [`Window::attach_foreign`].
+    /// [`Window::detach`] of memory of [`Window::attach_raw`].
     ///
     /// # Errors
     /// As [`Window::detach`].
-    pub fn detach_foreign(&self, address: usize) -> Result<()> {
-        self.detach_as::<Foreign>(address).map(drop)
+    pub fn detach_raw(&self, address: usize) -> Result<()> {
+        self.detach_as::<RawBuffer>(address).map(drop)
     }
 
     fn detach_as<M: Any>(&self, address: usize) -> Result<Box<M>> {
@@ -130,7 +130,7 @@ impl<T: Element> Window<T> {
         drop(attachments);
         let known_to = Regions::known_to(&region);
         let ranks = (0..core.peers.len()).filter(|rank| known_to.contains(&core.peers.world(*rank)));
-        core.tell(ranks, Kind::ForgetRegion, address);
+        core.notify_agents(ranks, Kind::ForgetRegion, address);
         // An access by the agent, or by another thread of this rank, may be under way.
         while Arc::get_mut(&mut region).is_none() {
             std::thread::yield_now();
@@ -144,7 +144,7 @@ impl<T: Element> Window<T> {
         memory.downcast::<M>().map_err(|_| self.nothing_at(NAME, address))
     }
 
-    /// Calls `view` with memory that this rank has attached at `address`: as [`Window::local`] of other windows.
+    /// Calls `view` with the memory that this rank has attached at `address`: as [`Window::local`] of other windows.
     ///
     /// # Errors
     /// Nothing is attached there; the error of `view`.

@@ -1,4 +1,5 @@
-//! The ranks' parts of a new window: in their heaps, at a place that all have free; or else wherever each has memory.
+//! The ranks' parts of a new window: in the symmetric heap, at an offset that is free on all ranks; or else in memory with
+//! registrations of its own.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,11 +10,11 @@ use transom_transport::{Region, Span};
 use super::copies::Copies;
 use super::create::{Memory, allocate, copies, failed, refuse_if_asked, register};
 use super::options::{Hints, MemoryModel};
-use super::plan::Wish;
+use super::plan::Proposal;
 use super::table::{Parts, PerRank, Source};
 use crate::collective::Kind;
 use crate::engine::{Exposed, Exposure, Regions, SharedUpdates, key_for};
-use crate::heap::{Card, GRAIN, Piece};
+use crate::heap::{Block, GRANULARITY, HeapInfo};
 use crate::job::Member;
 use crate::{Class, Communicator, Error, Result};
 
@@ -21,36 +22,36 @@ use crate::{Class, Communicator, Error, Result};
 type Offer<T> = std::result::Result<T, (bool, String)>;
 
 /// A part with registrations of its own: the window's number, and the keys by name of transport.
-type Apart = (u32, Vec<(String, Vec<u8>)>);
+type SeparatePart = (u32, Vec<(String, Vec<u8>)>);
 
 /// A part in the heap.
 #[derive(Debug, Serialize, Deserialize)]
 struct InHeap {
     /// The window's number.
     number: u32,
-    /// Where, if this rank has room for it.
+    /// Its offset, if the heap has space for it.
     start: Option<usize>,
-    /// From here on all is free.
-    high: usize,
-    /// The rank's heap, as long as the members of the communicator have not been told.
-    card: Option<Card>,
+    /// The heap's high-water mark.
+    high_water: usize,
+    /// The rank's heap, unless the members of the communicator know it already.
+    info: Option<HeapInfo>,
 }
 
 /// This rank's part.
-pub(super) struct Made {
+pub(super) struct LocalPart {
     pub number: u32,
     pub exposure: Arc<Exposure>,
     pub local: Span,
     pub copies: Option<Copies>,
     pub registrations: Vec<Box<dyn Region>>,
     keys: Vec<(String, Vec<u8>)>,
-    pub piece: Option<Arc<Piece>>,
+    pub block: Option<Arc<Block>>,
 }
 
-impl Made {
+impl LocalPart {
     fn undo(self, member: &Member) {
         member.engine.exposures.remove(self.number);
-        // No rank has a window of this number, so nobody signals.
+        // No rank has a window of this number, so none signals.
         member.control.close(self.number, true);
     }
 }
@@ -61,11 +62,11 @@ pub(super) fn gather(
     operation: &'static str,
     memory: Memory,
     mapped: Vec<Span>,
-    wishes: &[Wish],
+    proposals: &[Proposal],
     hints: &Hints,
-) -> Result<(Made, Parts)> {
+) -> Result<(LocalPart, Parts)> {
     if matches!(memory, Memory::Allocate(_))
-        && let Some(found) = in_heaps(comm, operation, wishes, hints)?
+        && let Some(found) = in_heaps(comm, operation, proposals, hints)?
     {
         return Ok(found);
     }
@@ -75,51 +76,53 @@ pub(super) fn gather(
     let offers = comm.exchange(Kind::Window, &offer).and_then(|offers| all(operation, offers));
     let (made, offers) = settle(member, made.map(Some), offers)?;
     let made = made.ok_or_else(|| Error::new(Class::System, operation, "this rank has no part"))?;
-    Ok((made, parts_apart(comm, wishes, offers, mapped)))
+    Ok((made, separate_parts(comm, proposals, offers, mapped)))
 }
 
 /// As [`gather`], in the ranks' heaps. `None`, at all ranks, if they have no place for it.
 fn in_heaps(
     comm: &Communicator,
     operation: &'static str,
-    wishes: &[Wish],
+    proposals: &[Proposal],
     hints: &Hints,
-) -> Result<Option<(Made, Parts)>> {
+) -> Result<Option<(LocalPart, Parts)>> {
     let (member, heap) = (comm.member(), &comm.member().heap);
-    let room = wishes.iter().map(|wish| wish.heap).min().unwrap_or(0);
-    let most = wishes.iter().map(Wish::bytes).max().unwrap_or(0);
-    let Some(len) = most.checked_next_multiple_of(GRAIN).filter(|len| room > 0 && *len <= room) else {
+    let room = proposals.iter().map(|proposal| proposal.heap).min().unwrap_or(0);
+    let most = proposals.iter().map(Proposal::bytes).max().unwrap_or(0);
+    let Some(len) = most.checked_next_multiple_of(GRANULARITY).filter(|len| room > 0 && *len <= room) else {
         return Ok(None);
     };
-    // First where each finds room for it. If that differs, behind all that any of them uses; then a third exchange
-    // tells whether it is still free everywhere, since other threads make windows, too.
+    // First by each rank's first fit. If these differ, at the highest high-water mark; then a third exchange tells whether
+    // that is still free everywhere, since other threads make windows, too.
     let mut start = None;
     for _ in 0..2 {
-        let high = heap.high();
-        let piece = heap.take(len, start).map(Arc::new);
-        let own = piece.as_ref().map(|piece| piece.start());
+        let high_water = heap.high_water();
+        let block = heap.allocate(len, start).map(Arc::new);
+        let own = block.as_ref().map(|block| block.start());
         let made =
-            piece.clone().map(|p| make_in_heap(member, p, wishes[comm.rank()].bytes(), hints)).transpose();
-        let card = if comm.channel().heaps_known.load(Ordering::Relaxed) { None } else { heap.card() };
+            block.clone().map(|p| make_in_heap(member, p, proposals[comm.rank()].bytes(), hints)).transpose();
+        let info = if comm.channel().heaps_known.load(Ordering::Relaxed) { None } else { heap.info() };
         let offer: Offer<InHeap> = match &made {
-            Ok(made) => Ok(InHeap { number: made.as_ref().map_or(0, |m| m.number), start: own, high, card }),
+            Ok(made) => {
+                Ok(InHeap { number: made.as_ref().map_or(0, |m| m.number), start: own, high_water, info })
+            }
             Err(error) => Err(reason(error)),
         };
         let offers = comm.exchange(Kind::Window, &offer);
-        if let (Err(_), Some(piece)) = (&offers, &piece) {
-            // Some may have heard of it.
-            piece.retire();
+        if let (Err(_), Some(block)) = (&offers, &block) {
+            // Some ranks may have received the offer.
+            block.quarantine();
         }
         let (made, mut offers) = settle(member, made, offers.and_then(|offers| all(operation, offers)))?;
         learn(comm, &mut offers);
         let agreed = own.filter(|_| offers.iter().all(|offer| offer.start == own));
         match (made, agreed) {
             (Some(made), Some(start)) => {
-                return Ok(Some((made, parts_in_heaps(comm, wishes, &offers, start))));
+                return Ok(Some((made, parts_in_heaps(comm, proposals, &offers, start))));
             }
             (made, _) => made.into_iter().for_each(|made| made.undo(member)),
         }
-        start = offers.iter().map(|offer| offer.high).max();
+        start = offers.iter().map(|offer| offer.high_water).max();
         if start.is_none_or(|start| start > room - len) {
             break;
         }
@@ -131,8 +134,8 @@ fn in_heaps(
 fn learn(comm: &Communicator, offers: &mut [InHeap]) {
     let (member, channel) = (comm.member(), comm.channel());
     for (rank, offer) in offers.iter_mut().enumerate() {
-        if let Some(card) = offer.card.take() {
-            member.heap.learn(&member.engine.routes, channel.job_rank(rank), card);
+        if let Some(info) = offer.info.take() {
+            member.heap.learn(&member.engine.routes, channel.job_rank(rank), info);
         }
     }
     channel.heaps_known.store(true, Ordering::Relaxed);
@@ -142,7 +145,7 @@ fn reason(error: &Error) -> (bool, String) {
     (error.class() == Class::NoMemory, error.to_string())
 }
 
-/// Everybody's offer, or the error of the first rank that has none.
+/// Every rank's offer, or the error of the first rank that has none.
 fn all<T>(operation: &'static str, offers: Vec<Offer<T>>) -> Result<Vec<T>> {
     let named = |(rank, offer): (usize, Offer<T>)| {
         offer.map_err(|(no_memory, reason)| {
@@ -153,12 +156,12 @@ fn all<T>(operation: &'static str, offers: Vec<Offer<T>>) -> Result<Vec<T>> {
     offers.into_iter().enumerate().map(named).collect()
 }
 
-/// What was made here, with everybody's offers, if no rank failed.
+/// This rank's part, with every rank's offers, if no rank failed.
 fn settle<T>(
     member: &Member,
-    made: Result<Option<Made>>,
+    made: Result<Option<LocalPart>>,
     offers: Result<Vec<T>>,
-) -> Result<(Option<Made>, Vec<T>)> {
+) -> Result<(Option<LocalPart>, Vec<T>)> {
     match (made, offers) {
         (Ok(made), Ok(offers)) => Ok((made, offers)),
         (Ok(made), Err(error)) => {
@@ -169,10 +172,10 @@ fn settle<T>(
     }
 }
 
-fn parts(wishes: &[Wish], numbers: Vec<u32>, source: Source) -> Parts {
+fn parts(proposals: &[Proposal], numbers: Vec<u32>, source: Source) -> Parts {
     Parts {
-        bytes: PerRank::of(wishes.iter().map(Wish::bytes).collect()),
-        units: PerRank::of(wishes.iter().map(|wish| wish.unit).collect()),
+        bytes: PerRank::of(proposals.iter().map(Proposal::bytes).collect()),
+        units: PerRank::of(proposals.iter().map(|proposal| proposal.unit).collect()),
         numbers: PerRank::of(numbers),
         source,
         device: None,
@@ -180,13 +183,19 @@ fn parts(wishes: &[Wish], numbers: Vec<u32>, source: Source) -> Parts {
     }
 }
 
-fn parts_apart(comm: &Communicator, wishes: &[Wish], offers: Vec<Apart>, mapped: Vec<Span>) -> Parts {
+fn separate_parts(
+    comm: &Communicator,
+    proposals: &[Proposal],
+    offers: Vec<SeparatePart>,
+    mapped: Vec<Span>,
+) -> Parts {
     let routes = &comm.member().engine.routes;
-    let key =
-        |(rank, (_, keys)): (usize, &Apart)| key_for(keys, routes.to(comm.channel().job_rank(rank)).name());
-    let is_near = |rank| rank == comm.rank() || routes.is_near(comm.channel().job_rank(rank));
-    // Where transfers are told to go by a network, they do so in memory that is mapped, too.
-    let source = if !mapped.is_empty() && (0..comm.size()).all(is_near) {
+    let key = |(rank, (_, keys)): (usize, &SeparatePart)| {
+        key_for(keys, routes.to(comm.channel().job_rank(rank)).name())
+    };
+    let shares_memory = |rank| rank == comm.rank() || routes.shares_memory(comm.channel().job_rank(rank));
+    // Where a network is asked for, transfers go by it in mapped memory, too.
+    let source = if !mapped.is_empty() && (0..comm.size()).all(shares_memory) {
         Source::Mapped
     } else {
         Source::Keys(PerRank::of(offers.iter().enumerate().map(key).collect()))
@@ -194,22 +203,22 @@ fn parts_apart(comm: &Communicator, wishes: &[Wish], offers: Vec<Apart>, mapped:
     let device = routes
         .device()
         .map(|device| PerRank::of(offers.iter().map(|(_, keys)| key_for(keys, device.name())).collect()));
-    let parts = parts(wishes, offers.iter().map(|(number, _)| *number).collect(), source);
+    let parts = parts(proposals, offers.iter().map(|(number, _)| *number).collect(), source);
     Parts { device, mapped: mapped.into(), ..parts }
 }
 
-fn parts_in_heaps(comm: &Communicator, wishes: &[Wish], offers: &[InHeap], start: usize) -> Parts {
+fn parts_in_heaps(comm: &Communicator, proposals: &[Proposal], offers: &[InHeap], start: usize) -> Parts {
     let heap = comm.member().heap.clone();
     let same_address = heap.same_address((0..offers.len()).map(|rank| comm.channel().job_rank(rank)));
     let source = Source::Heap { heap, start, same_address };
-    parts(wishes, offers.iter().map(|offer| offer.number).collect(), source)
+    parts(proposals, offers.iter().map(|offer| offer.number).collect(), source)
 }
 
 /// Allocates and registers this rank's part.
-fn make(member: &Member, memory: Memory, hints: &Hints) -> Result<Made> {
-    let (local, piece) = match memory {
+fn make(member: &Member, memory: Memory, hints: &Hints) -> Result<LocalPart> {
+    let (local, block) = match memory {
         Memory::User(span) => (span, None),
-        Memory::Part(span, piece) => (span, piece),
+        Memory::Part(span, block) => (span, block),
         Memory::Allocate(bytes) => {
             let bytes = bytes.unwrap_or(0);
             let local = match hints.model {
@@ -226,13 +235,13 @@ fn make(member: &Member, memory: Memory, hints: &Hints) -> Result<Made> {
     let (public, copies) = copies(member, hints, local.clone())?;
     let (registrations, keys) = register(member, &public)?;
     let made = expose(member, hints, Exposed::Fixed(public), local, copies)?;
-    Ok(Made { registrations, keys, piece, ..made })
+    Ok(LocalPart { registrations, keys, block, ..made })
 }
 
-/// This rank's part in a piece of its heap.
-fn make_in_heap(member: &Member, piece: Arc<Piece>, bytes: usize, hints: &Hints) -> Result<Made> {
+/// This rank's part in a block of its heap.
+fn make_in_heap(member: &Member, block: Arc<Block>, bytes: usize, hints: &Hints) -> Result<LocalPart> {
     refuse_if_asked(member, bytes)?;
-    let public = piece.memory(bytes).map_err(failed)?;
+    let public = block.memory(bytes).map_err(failed)?;
     let (local, copies) = match hints.model {
         MemoryModel::Unified => (public.clone(), None),
         MemoryModel::Separate => {
@@ -242,7 +251,7 @@ fn make_in_heap(member: &Member, piece: Arc<Piece>, bytes: usize, hints: &Hints)
         }
     };
     let made = expose(member, hints, Exposed::Fixed(public), local, copies)?;
-    Ok(Made { piece: Some(piece), ..made })
+    Ok(LocalPart { block: Some(block), ..made })
 }
 
 fn expose(
@@ -251,12 +260,20 @@ fn expose(
     exposed: Exposed,
     local: Span,
     copies: Option<Copies>,
-) -> Result<Made> {
+) -> Result<LocalPart> {
     let stripes = member.control.own_stripes().map_err(failed)?.coarser(hints.granularity);
     let (number, lock) = member.control.open()?;
     let updates = member.control.own_updates(number, stripes.clone(), hints.granularity).map_err(failed)?;
     let updates = SharedUpdates { updates, sections: member.control.sections.clone() };
     let exposure = Arc::new(Exposure::new(exposed, lock, stripes, updates));
     member.engine.exposures.insert(number, exposure.clone());
-    Ok(Made { number, exposure, local, copies, registrations: Vec::new(), keys: Vec::new(), piece: None })
+    Ok(LocalPart {
+        number,
+        exposure,
+        local,
+        copies,
+        registrations: Vec::new(),
+        keys: Vec::new(),
+        block: None,
+    })
 }

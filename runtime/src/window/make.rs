@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::create::Memory;
 use super::plan::bytes_of;
 use super::{Core, Flavour, Window, WindowOptions};
-use crate::memory::{ExposedVec, Foreign};
+use crate::memory::{ExposedVec, RawBuffer};
 use crate::{Class, Communicator, Element, Result};
 
 impl Communicator {
@@ -29,9 +29,9 @@ impl Communicator {
         Ok(Window { core, memory: None, _elements: PhantomData })
     }
 
-    /// A window in memory that all ranks map as one piece, for loads and stores as well (`MPI_Win_allocate_shared`,
-    /// §12.2.3): [`Window::shared`] gives any rank's part. The parts lie one behind the other, in the order of ranks, unless
-    /// the hint `alloc_shared_noncontig` says otherwise. Collective.
+    /// A window in memory that all ranks map as one range, for loads and stores as well (`MPI_Win_allocate_shared`,
+    /// §12.2.3): [`Window::shared`] gives any rank's part. The parts lie one behind the other, in the order of ranks,
+    /// unless the hint `alloc_shared_noncontig` says otherwise. Collective.
     ///
     /// ```
     /// transom::local(2, |job| {
@@ -101,13 +101,13 @@ impl Communicator {
     ///
     /// # Errors
     /// As [`Communicator::create_with`].
-    pub fn create_foreign(&self, memory: Foreign, options: &WindowOptions) -> Result<Window<u8>> {
+    pub fn create_raw(&self, memory: RawBuffer, options: &WindowOptions) -> Result<Window<u8>> {
         let core = Core::create::<u8>(self, "create", Memory::User(memory.span()), options)?;
         Ok(Window { core, memory: None, _elements: PhantomData })
     }
 
-    /// A window over memory that the caller only lends, for as long as `body` runs (`MPI_Win_create`, §12.2.1).
-    /// Collective, at the end, too, if `body` succeeds.
+    /// A window over memory that is borrowed for as long as `body` runs (`MPI_Win_create`, §12.2.1). Collective, at the
+    /// end, too, if `body` succeeds.
     ///
     /// ```
     /// transom::local(2, |job| {
@@ -130,7 +130,7 @@ impl Communicator {
     ) -> Result<R> {
         let memory = Memory::User(crate::memory::expose(memory));
         let core = Core::create::<T>(self, "create", memory, &WindowOptions::default())?;
-        // Not given out, so it cannot outlive this call: its drop ends all access, after a panic, too.
+        // It cannot outlive this call: its drop ends all access, after a panic, too.
         let window = Window { core, memory: None, _elements: PhantomData };
         let result = body(&window)?;
         window.free().map(|()| result)
@@ -155,7 +155,7 @@ impl<T: Element> Window<T> {
         };
         // Collective all the same, so that all ranks learn of it.
         let memory = match &part {
-            Ok(part) => Memory::Part(part.clone(), core.piece.clone()),
+            Ok(part) => Memory::Part(part.clone(), core.block.clone()),
             Err(_) => Memory::Allocate(Err("this rank's range cannot be overlapped".into())),
         };
         let made = Core::create::<T>(&core.comm, "overlapping", memory, options);

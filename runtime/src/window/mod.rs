@@ -12,10 +12,10 @@ mod local;
 mod make;
 mod notifications;
 mod options;
-mod pair;
 mod peer;
 mod plan;
 mod shared;
+mod signals;
 mod table;
 
 use std::marker::PhantomData;
@@ -24,11 +24,11 @@ use std::sync::atomic::Ordering;
 
 pub(crate) use self::core::Core;
 pub use domain::device_path;
-pub(crate) use domain::{Domain, WORD, Wanted, is_devices};
+pub(crate) use domain::{AtomicsHint, Domain, WORD, is_devices};
 pub use local::Local;
 pub use options::{Flavour, Info, MemoryModel, WindowOptions};
-pub(crate) use pair::Pair;
-pub(crate) use peer::{Peer, Reach};
+pub(crate) use peer::{Peer, TargetMemory};
+pub(crate) use signals::PeerSignals;
 
 use crate::collective::{self, Kind};
 use crate::epoch::Explicit;
@@ -62,9 +62,9 @@ impl<T: Element> Window<T> {
         Explicit::new(&self.core)
     }
 
-    /// How many threads of the program make calls on the window, for doors to other languages whose programs promise that: then opening and
-    /// closing epochs costs less (`one_at_a_time`), or operations of several threads write nothing that they share. To be said
-    /// before the first epoch.
+    /// How many threads of the program make calls on the window, for language bindings whose programs promise that: then
+    /// opening and closing epochs costs less (`one_at_a_time`), or operations of several threads write nothing that they
+    /// share. To be said before the first epoch.
     #[doc(hidden)]
     pub fn promise_threads(&self, one_at_a_time: bool) {
         if one_at_a_time {
@@ -86,8 +86,8 @@ impl<T: Element> Window<T> {
     }
 
     /// Frees the window (`MPI_Win_free`, §12.2.5). Collective: waits until every rank is done with it. Dropping a window
-    /// instead waits for nobody; accesses of other ranks that come later fail or have no effect, and the place of an
-    /// allocated window in this rank's heap is used no more.
+    /// instead does not wait; accesses of other ranks that come later fail or have no effect, and the block of an allocated
+    /// window in this rank's heap is not used again.
     ///
     /// # Errors
     /// An epoch is open; a peer is gone or calls another collective.

@@ -4,8 +4,8 @@ use super::Window;
 use crate::{Element, Result};
 
 impl<T: Element> Window<T> {
-    /// Waits for `count` notifications of `number`, and takes them away. What they tell of is then in this rank's window, to
-    /// be loaded at once.
+    /// Waits for `count` notifications of `number`, and consumes them. The data of their puts is then in this rank's
+    /// window, to be loaded at once.
     ///
     /// ```
     /// transom::local(3, |job| {
@@ -40,7 +40,7 @@ impl<T: Element> Window<T> {
     pub fn test_notifications(&self, number: u64, count: u64) -> Result<bool> {
         const NAME: &str = "test_notifications";
         let core = &self.core;
-        core.member.engine.look()?;
+        core.member.engine.try_progress()?;
         let taken = core.exposure.take_notifications(number, count);
         if taken {
             core.refresh(NAME)?;

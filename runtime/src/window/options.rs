@@ -1,11 +1,11 @@
-//! How a window is made: displacement unit, hints, and what they come to.
+//! Options of a window: displacement unit, hints, and what these mean.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use super::domain::{ATOMICS, Wanted};
+use super::domain::{ATOMICS, AtomicsHint};
 use crate::{Class, Error, Result};
 
 /// Whether a window's public and private copy are the same memory (MPI-4.1 §12.4).
@@ -32,7 +32,7 @@ pub enum Flavour {
     Dynamic,
 }
 
-/// Hints as keys and values (`MPI_Info`, MPI-4.1 §10). Keys that nobody knows are kept and have no effect.
+/// Hints as keys and values (`MPI_Info`, MPI-4.1 §10). Unknown keys are kept and have no effect.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Info(BTreeMap<String, String>);
 
@@ -119,7 +119,7 @@ const OWN: [&str; 3] = [MODEL, EXPLAIN, ATOMICS];
 /// The orders that accumulates keep unless a hint gives them up (MPI-4.1 §12.7.2).
 const ORDERS: [&str; 4] = ["rar", "raw", "war", "waw"];
 
-/// What the hints come to.
+/// The meaning of the hints.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Hints {
     pub no_locks: bool,
@@ -133,7 +133,7 @@ pub(crate) struct Hints {
     pub model: MemoryModel,
     /// Whether operations are counted.
     pub explain: bool,
-    pub atomics: Wanted,
+    pub atomics: AtomicsHint,
 }
 
 /// The hints that can change while there is a window.
@@ -205,7 +205,7 @@ impl Hints {
                 MemoryModel::Unified
             },
             explain: flag(info, EXPLAIN)?,
-            atomics: Wanted::parse(info)?,
+            atomics: AtomicsHint::parse(info)?,
         })
     }
 
@@ -248,7 +248,7 @@ fn ordered(info: &Info) -> Result<bool> {
     match info.get(ORDERING).map(str::trim) {
         None => Ok(true),
         Some("none") => Ok(false),
-        // Any of the four keeps them all: an order more than asked for harms nobody.
+        // Any of the four keeps them all: an order more than asked for does no harm.
         Some(value) if value.split(',').all(|order| ORDERS.contains(&order.trim())) => Ok(true),
         Some(value) => Err(invalid(ORDERING, &format!("is {value:?}"), "rar, raw, war, waw, or none")),
     }

@@ -6,8 +6,8 @@ use std::sync::{Arc, OnceLock};
 
 use transom_transport::{RegionKey, Remote, Span, Stripes, Updates};
 
-use super::{Core, Pair};
-use crate::engine::{Exposed, Known, LockWords, RegionCard, Regions, Target};
+use super::{Core, PeerSignals};
+use crate::engine::{CachedRegion, Exposed, LockWords, RegionInfo, Regions, Target};
 use crate::epoch::{Coverage, HeldLock};
 use crate::job::Member;
 use crate::protocol::wire::Kind;
@@ -33,8 +33,8 @@ pub(crate) struct Peer {
     pub stripes: OnceLock<Stripes>,
     /// How its elements are updated, if others map its memory.
     pub updates: OnceLock<Arc<Updates>>,
-    /// Signals to and from the peer, in epochs that want them.
-    pub pair: OnceLock<Box<Pair>>,
+    /// Signals to and from the peer, in epochs that use them.
+    pub signals: OnceLock<Box<PeerSignals>>,
     /// Whether an epoch of this process covers it.
     covered: AtomicU8,
     /// Its lock, if this process holds it.
@@ -55,7 +55,7 @@ impl Peer {
             lock: OnceLock::new(),
             stripes: OnceLock::new(),
             updates: OnceLock::new(),
-            pair: OnceLock::new(),
+            signals: OnceLock::new(),
             covered: AtomicU8::new(Coverage::None as u8),
             held: HeldLock::default(),
         }
@@ -80,14 +80,14 @@ impl Peer {
 
 /// Memory of a peer: all of its part, or what it has attached.
 #[derive(Debug, Clone)]
-pub(crate) enum Reach<'a> {
+pub(crate) enum TargetMemory<'a> {
     /// All of the peer's part of a window.
     Fixed(&'a Remote),
     /// A region of a dynamic window.
-    Attached(Arc<Known>),
+    Attached(Arc<CachedRegion>),
 }
 
-impl Deref for Reach<'_> {
+impl Deref for TargetMemory<'_> {
     type Target = Remote;
 
     #[inline]
@@ -100,44 +100,44 @@ impl Deref for Reach<'_> {
 }
 
 /// Memory of this rank, which is peer `own`.
-fn here(own: &Peer, memory: Span) -> Remote {
+fn own_memory(own: &Peer, memory: Span) -> Remote {
     Remote { peer: own.world, len: memory.len(), direct: Some(memory), base: 0, key: 0 }
 }
 
 impl Core {
     /// The peer's memory that holds an access of `bytes` bytes at `displacement`, and the byte offset there.
     #[inline]
-    pub fn reach<'a>(
+    pub fn resolve<'a>(
         &self,
         operation: &'static str,
         target: usize,
         peer: &'a Peer,
         displacement: usize,
         bytes: usize,
-    ) -> Result<(Reach<'a>, usize)> {
+    ) -> Result<(TargetMemory<'a>, usize)> {
         if let Some(regions) = self.exposure.regions() {
-            return self.reach_attached(regions, operation, target, peer, displacement, bytes);
+            return self.resolve_attached(regions, operation, target, peer, displacement, bytes);
         }
         let offset = self.locate(operation, target, peer, displacement, bytes)?;
-        Ok((Reach::Fixed(self.remote(operation, target, peer)?), offset))
+        Ok((TargetMemory::Fixed(self.remote(operation, target, peer)?), offset))
     }
 
     /// The peer's memory that holds an access from byte `low` to byte `high` behind `displacement`, and the offset of
     /// its first byte.
-    pub fn reach_span<'a>(
+    pub fn resolve_span<'a>(
         &self,
         operation: &'static str,
         target: usize,
         peer: &'a Peer,
         displacement: usize,
         (low, high): (i64, i64),
-    ) -> Result<(Reach<'a>, usize)> {
+    ) -> Result<(TargetMemory<'a>, usize)> {
         let start = self.locate_span(operation, (target, peer), displacement, (low, high))?;
         if let Some(regions) = self.exposure.regions() {
             let bytes = usize::try_from(high.saturating_sub(low)).unwrap_or(usize::MAX);
-            return self.reach_attached(regions, operation, target, peer, start, bytes);
+            return self.resolve_attached(regions, operation, target, peer, start, bytes);
         }
-        Ok((Reach::Fixed(self.remote(operation, target, peer)?), start))
+        Ok((TargetMemory::Fixed(self.remote(operation, target, peer)?), start))
     }
 
     /// The peer's memory, attached.
@@ -161,7 +161,7 @@ impl Core {
     fn attach_peer<'a>(&self, operation: &'static str, target: usize, peer: &'a Peer) -> Result<&'a Remote> {
         let remote = match &self.exposure.exposed {
             // This rank's own part needs no transport.
-            Exposed::Fixed(memory) if target == self.rank() => here(peer, memory.clone()),
+            Exposed::Fixed(memory) if target == self.rank() => own_memory(peer, memory.clone()),
             _ => self.peers.attach(target).map_err(|e| self.failed(operation, target, &e))?,
         };
         Ok(peer.remote.get_or_init(|| remote))
@@ -195,7 +195,7 @@ impl Core {
 
     #[cold]
     #[inline(never)]
-    fn reach_attached<'a>(
+    fn resolve_attached<'a>(
         &self,
         regions: &Regions,
         operation: &'static str,
@@ -203,19 +203,23 @@ impl Core {
         peer: &'a Peer,
         address: usize,
         bytes: usize,
-    ) -> Result<(Reach<'a>, usize)> {
+    ) -> Result<(TargetMemory<'a>, usize)> {
         if target == self.rank() {
             let (region, offset) = regions
                 .find(address, bytes)
                 .ok_or_else(|| self.not_attached(operation, target, address, bytes))?;
-            let remote = here(peer, region.memory.clone());
-            let known =
-                Known { address: region.address, remote, gone: AtomicBool::new(false), _own: Some(region) };
-            return Ok((Reach::Attached(Arc::new(known)), offset));
+            let remote = own_memory(peer, region.memory.clone());
+            let known = CachedRegion {
+                address: region.address,
+                remote,
+                gone: AtomicBool::new(false),
+                _own: Some(region),
+            };
+            return Ok((TargetMemory::Attached(Arc::new(known)), offset));
         }
         loop {
             if let Some((region, offset)) = regions.find_known(peer.world, address, bytes) {
-                return Ok((Reach::Attached(region), offset));
+                return Ok((TargetMemory::Attached(region), offset));
             }
             self.ask_for_region(regions, operation, target, peer, address, bytes)?;
         }
@@ -244,7 +248,7 @@ impl Core {
             return Err(self.not_attached(operation, target, address, bytes));
         }
         let failed = |e| self.failed(operation, target, &e);
-        let card: RegionCard = postcard::from_bytes(&request.take_data())
+        let card: RegionInfo = postcard::from_bytes(&request.take_data())
             .map_err(|e| self.error(Class::Peer, operation, format!("the card of a region: {e}")))?;
         let remote = engine.routes.to(peer.world).attach(peer.world, &RegionKey(card.key)).map_err(failed)?;
         let inside = address
@@ -253,7 +257,7 @@ impl Core {
         if !inside {
             return Err(self.not_attached(operation, target, address, bytes));
         }
-        let known = Known { address: card.address, remote, gone: AtomicBool::new(false), _own: None };
+        let known = CachedRegion { address: card.address, remote, gone: AtomicBool::new(false), _own: None };
         regions.learn(peer.world, known, forgotten);
         Ok(())
     }
@@ -321,11 +325,11 @@ impl Core {
         Ok(peer.updates.get_or_init(|| Arc::new(updates)))
     }
 
-    /// Whether nobody who maps memory of this window is in the middle of an update.
-    pub fn everybody_is_outside(&self) -> bool {
+    /// Whether no rank that maps memory of this window is in an update section.
+    pub fn no_update_under_way(&self) -> bool {
         let Member { control, engine, .. } = &*self.member;
         (0..self.peers.len())
-            .all(|rank| control.is_outside(&engine.routes, self.peers.world(rank), engine.rank))
+            .all(|rank| control.has_no_update_under_way(&engine.routes, self.peers.world(rank), engine.rank))
     }
 
     /// The peer's lock, if it is in memory that this rank sees.

@@ -1,19 +1,19 @@
-//! What the ranks want of a new window, and whether it goes together. Every rank computes the same answer from the same
-//! wishes.
+//! What the ranks propose for a new window, and whether they agree. Every rank computes the same answer from the same
+//! proposals.
 
 use serde::{Deserialize, Serialize};
 use transom_transport::AtomicScope;
 
-use super::domain::Means;
+use super::domain::AtomicSupport;
 use super::options::{Flavour, Hints, MemoryModel};
 use crate::{Class, Element, Error, Result};
 
 /// Windows of at least this size are checked against the host's free memory before they are made.
 const LARGE: usize = 64 << 20;
 
-/// What a rank wants.
+/// What a rank proposes.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Wish {
+pub(super) struct Proposal {
     pub operation: String,
     pub flavour: Flavour,
     element: String,
@@ -28,13 +28,13 @@ pub(super) struct Wish {
     /// Size of the rank's heap, 0 if there is none or it is not wanted.
     pub heap: usize,
     /// What it has for atomics.
-    pub means: Means,
+    pub support: AtomicSupport,
     /// A new context, for the case that this is the first rank.
     pub context: u64,
 }
 
-impl Wish {
-    /// A wish for `bytes` of elements `T`, `allocate` of which have to be found.
+impl Proposal {
+    /// A proposal for `bytes` of elements `T`.
     pub fn new<T: Element>(
         operation: &'static str,
         flavour: Flavour,
@@ -61,7 +61,7 @@ impl Wish {
             hints,
             large: large.map(|free| (transom_shm::host_identity(), free)),
             heap: 0,
-            means: Means::new(AtomicScope::None, false),
+            support: AtomicSupport::new(AtomicScope::None, false),
             context,
         }
     }
@@ -87,67 +87,68 @@ fn free_memory() -> Option<u64> {
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
-/// The hints of the new window, if the wishes go together.
-pub(super) fn agree(operation: &'static str, wishes: &[Wish]) -> Result<Hints> {
+/// The hints of the new window, if the proposals agree.
+pub(super) fn agree(operation: &'static str, proposals: &[Proposal]) -> Result<Hints> {
     let fail = |class, message: String| Err(Error::new(class, operation, message));
-    let first = &wishes[0];
-    for (rank, wish) in wishes.iter().enumerate() {
-        if wish.operation != first.operation {
-            let message = format!("rank 0 calls {}, rank {rank} {}", first.operation, wish.operation);
+    let first = &proposals[0];
+    for (rank, proposal) in proposals.iter().enumerate() {
+        if proposal.operation != first.operation {
+            let message = format!("rank 0 calls {}, rank {rank} {}", first.operation, proposal.operation);
             return fail(Class::Collective, message);
         }
-        if (&wish.element, wish.element_bytes) != (&first.element, first.element_bytes) {
+        if (&proposal.element, proposal.element_bytes) != (&first.element, first.element_bytes) {
             let message = format!(
                 "rank 0 has elements of type {}, rank {rank} of type {}: all ranks must name the same type",
-                first.element, wish.element
+                first.element, proposal.element
             );
             return fail(Class::Type, message);
         }
-        if wish.unit == 0 || wish.element_bytes == 0 {
+        if proposal.unit == 0 || proposal.element_bytes == 0 {
             let message = format!("rank {rank}: elements and displacement units have at least one byte");
             return fail(Class::Displacement, message);
         }
-        if let Err(reason) = &wish.bytes {
+        if let Err(reason) = &proposal.bytes {
             return fail(Class::Size, format!("rank {rank}: {reason}"));
         }
-        if let Err(reason) = &wish.hints {
+        if let Err(reason) = &proposal.hints {
             return fail(Class::Info, format!("rank {rank}: {reason}"));
         }
     }
-    let hints = agree_hints(operation, wishes)?;
-    enough_memory(operation, wishes)?;
+    let hints = agree_hints(operation, proposals)?;
+    enough_memory(operation, proposals)?;
     Ok(hints)
 }
 
-fn agree_hints(operation: &'static str, wishes: &[Wish]) -> Result<Hints> {
+fn agree_hints(operation: &'static str, proposals: &[Proposal]) -> Result<Hints> {
     let fail = |class, message: String| Err(Error::new(class, operation, message));
     // Programs derive the granularity from each rank's own size: the coarsest serves all.
-    let granularity = wishes.iter().flat_map(|wish| &wish.hints).map(|hints| hints.granularity).max();
-    let coarsest = |wish: &Wish| {
-        wish.hints.clone().map(|hints| Hints { granularity: granularity.unwrap_or_default(), ..hints })
+    let granularity =
+        proposals.iter().flat_map(|proposal| &proposal.hints).map(|hints| hints.granularity).max();
+    let coarsest = |proposal: &Proposal| {
+        proposal.hints.clone().map(|hints| Hints { granularity: granularity.unwrap_or_default(), ..hints })
     };
-    let Some(Ok(hints)) = wishes.first().map(coarsest) else {
+    let Some(Ok(hints)) = proposals.first().map(coarsest) else {
         return fail(Class::Info, "a rank has no hints".into());
     };
-    for (rank, wish) in wishes.iter().enumerate() {
-        if coarsest(wish).as_ref() != Ok(&hints) {
+    for (rank, proposal) in proposals.iter().enumerate() {
+        if coarsest(proposal).as_ref() != Ok(&hints) {
             let message = format!("the hints of ranks 0 and {rank} differ: give the same at all ranks");
             return fail(Class::Info, message);
         }
-        if hints.same_size && wish.bytes() != wishes[0].bytes() {
-            let (a, b) = (wishes[0].bytes(), wish.bytes());
+        if hints.same_size && proposal.bytes() != proposals[0].bytes() {
+            let (a, b) = (proposals[0].bytes(), proposal.bytes());
             let message =
                 format!("rank 0 has {a} bytes, rank {rank} {b}, and the hint same_size says otherwise");
             return fail(Class::Size, message);
         }
-        if hints.same_unit && wish.unit != wishes[0].unit {
-            let (a, b) = (wishes[0].unit, wish.unit);
+        if hints.same_unit && proposal.unit != proposals[0].unit {
+            let (a, b) = (proposals[0].unit, proposal.unit);
             let message = format!(
                 "the displacement unit of rank 0 is {a}, of rank {rank} {b}, and the hint same_disp_unit says otherwise"
             );
             return fail(Class::Displacement, message);
         }
-        if wish.flavour == Flavour::Shared && hints.model == MemoryModel::Separate {
+        if proposal.flavour == Flavour::Shared && hints.model == MemoryModel::Separate {
             let message =
                 "memory that ranks share by load and store has no second copy: use the unified model";
             return fail(Class::Info, message.into());
@@ -156,10 +157,10 @@ fn agree_hints(operation: &'static str, wishes: &[Wish]) -> Result<Hints> {
     Ok(hints)
 }
 
-fn enough_memory(operation: &'static str, wishes: &[Wish]) -> Result<()> {
-    for (rank, wish) in wishes.iter().enumerate() {
-        let Some((host, free)) = wish.large else { continue };
-        let on_host = wishes.iter().filter(|w| w.large.is_some_and(|(h, _)| h == host));
+fn enough_memory(operation: &'static str, proposals: &[Proposal]) -> Result<()> {
+    for (rank, proposal) in proposals.iter().enumerate() {
+        let Some((host, free)) = proposal.large else { continue };
+        let on_host = proposals.iter().filter(|w| w.large.is_some_and(|(h, _)| h == host));
         let wanted: u128 = on_host.map(|w| w.bytes() as u128).sum();
         if wanted > u128::from(free) {
             let message = format!(

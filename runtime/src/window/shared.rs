@@ -1,23 +1,23 @@
-//! Memory that all ranks of a window map as one piece (`MPI_Win_allocate_shared`, MPI-4.1 §12.2.3), whatever transport
+//! Memory that all ranks of a window map as one range (`MPI_Win_allocate_shared`, MPI-4.1 §12.2.3), whatever transport
 //! leads from one to the other.
 
 use transom_transport::Span;
 
 use super::create::{failed, refuse_if_asked};
 use super::options::Hints;
-use super::plan::Wish;
+use super::plan::Proposal;
 use crate::collective::Kind;
 use crate::{Class, Communicator, Error, Result};
 
-/// Rank 0 allocates all, the others map it. Returns everybody's part as mapped here. Collective.
+/// Rank 0 allocates all, the others map it. Returns every rank's part as mapped here. Collective.
 pub(super) fn make(
     comm: &Communicator,
     operation: &'static str,
-    wishes: &[Wish],
+    proposals: &[Proposal],
     hints: &Hints,
 ) -> Result<Vec<Span>> {
     let member = comm.member();
-    let (parts, total) = layout(wishes, hints);
+    let (parts, total) = layout(proposals, hints);
     // The first of them keeps the memory until all have mapped it; after that the mappings hold it.
     let mut first = None;
     let card: std::result::Result<Option<Vec<u8>>, (bool, String)> = if comm.rank() == 0 {
@@ -54,15 +54,15 @@ pub(super) fn make(
 }
 
 /// Start and length of every rank's part, and the length of all.
-fn layout(wishes: &[Wish], hints: &Hints) -> (Vec<(usize, usize)>, usize) {
+fn layout(proposals: &[Proposal], hints: &Hints) -> (Vec<(usize, usize)>, usize) {
     const PAGE: usize = 4096;
     let mut end = 0usize;
-    let parts = wishes
+    let parts = proposals
         .iter()
-        .map(|wish| {
+        .map(|proposal| {
             let start = if hints.noncontiguous { end.next_multiple_of(PAGE) } else { end };
-            end = start.saturating_add(wish.bytes());
-            (start, wish.bytes())
+            end = start.saturating_add(proposal.bytes());
+            (start, proposal.bytes())
         })
         .collect();
     (parts, end)

@@ -46,7 +46,7 @@ pub(super) enum Source {
     Keys(PerRank<RegionKey>),
     /// [`Parts::mapped`].
     Mapped,
-    /// Pieces of the ranks' heaps, at the same offset; whether their addresses are the same, too.
+    /// Blocks of the ranks' heaps, at the same offset; whether their addresses are the same, too.
     Heap { heap: Arc<Heap>, start: usize, same_address: bool },
 }
 
@@ -62,7 +62,7 @@ pub(super) struct Parts {
     pub source: Source,
     /// Keys for the device that has atomics, where it updates elements.
     pub device: Option<PerRank<RegionKey>>,
-    /// The ranks' memory as mapped here, of windows in one piece of memory that all map.
+    /// The ranks' memory as mapped here, of windows in one range of memory that all map.
     pub mapped: Box<[Span]>,
 }
 
@@ -167,7 +167,7 @@ impl Peers {
         matches!(self.parts.source, Source::Heap { same_address: true, .. })
     }
 
-    /// The memory of a rank of the window, where all map it as one piece.
+    /// The memory of a rank of the window, where all map it as one range.
     pub fn mapped(&self, rank: usize) -> Option<&Span> {
         self.parts.mapped.get(rank)
     }

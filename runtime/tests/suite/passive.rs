@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use transom::{Job, LockKind, Result, Sum, Window};
 
 /// How long the target computes at most.
-const PATIENCE: Duration = Duration::from_secs(50);
+const TIMEOUT: Duration = Duration::from_secs(50);
 
 pub fn passive_target_computes(job: &Job) -> Result<()> {
     target_computes(job, job.allocate::<f64>(20_000)?)
@@ -27,7 +27,7 @@ fn target_computes(job: &Job, window: Window<f64>) -> Result<()> {
         let (start, mut x) = (Instant::now(), 1.0f64);
         while window.local().get(19_999)? < others {
             x = std::hint::black_box(x * 1.000_001).min(1e9);
-            assert!(start.elapsed() < PATIENCE, "operations wait for the target");
+            assert!(start.elapsed() < TIMEOUT, "operations wait for the target");
         }
     } else {
         window.lock(LockKind::Shared, 1, |epoch| epoch.put_value(1, 10_000 + job.rank(), 3.0))?;

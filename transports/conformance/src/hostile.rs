@@ -164,12 +164,12 @@ fn others_go_on(ranks: &Ranks) {
         while !ranks[from].try_send(to, &[1; 64], &[2; 100]) {
             ranks[from].poll();
             ranks[to].poll();
-            assert!(start.elapsed() < crate::PATIENCE, "ranks {from} and {to} cannot talk any more");
+            assert!(start.elapsed() < crate::TIMEOUT, "ranks {from} and {to} cannot talk any more");
         }
         while ranks[to].messages.lock().pop_front().is_none() {
             ranks[from].poll();
             ranks[to].poll();
-            assert!(start.elapsed() < crate::PATIENCE, "ranks {from} and {to} cannot talk any more");
+            assert!(start.elapsed() < crate::TIMEOUT, "ranks {from} and {to} cannot talk any more");
         }
     }
 }
@@ -183,7 +183,7 @@ fn end_of(rank: &Rank, started: TransportResult<Option<u64>>) -> TransportResult
         if let Some(result) = rank.ended(started) {
             return result;
         }
-        assert!(start.elapsed() < crate::PATIENCE, "no end of an operation to a peer that is gone");
+        assert!(start.elapsed() < crate::TIMEOUT, "no end of an operation to a peer that is gone");
     }
 }
 

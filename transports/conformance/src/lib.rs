@@ -20,7 +20,7 @@ mod watchdog;
 
 pub use random::Random;
 pub use rank::{Rank, Sleeper};
-pub use ranks::{PATIENCE, Ranks};
+pub use ranks::{Ranks, TIMEOUT};
 pub use watchdog::{run, within};
 
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use transom_transport::Posted;
 
-use crate::{PATIENCE, Random, Rank, Ranks, Subject};
+use crate::{Random, Rank, Ranks, Subject, TIMEOUT};
 
 /// Bytes of the runtime's header, which every message of its begins with.
 const HEADER: usize = 64;
@@ -110,7 +110,7 @@ pub fn the_sink_may_send(_: &Subject, ranks: &Ranks) {
             })
             .unwrap();
         }
-        assert!(start.elapsed() < PATIENCE, "an answer is missing after {count}");
+        assert!(start.elapsed() < TIMEOUT, "an answer is missing after {count}");
     }
 }
 

@@ -9,7 +9,7 @@ use crate::rank::Begun;
 use crate::{Rank, Subject};
 
 /// How long anything may take that is expected to happen at once, on a machine that is busy with others.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Connected ranks.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl Ranks {
             if self.0.iter().map(|rank| rank.poll()).sum::<usize>() == 0 {
                 std::thread::yield_now();
             }
-            assert!(start.elapsed() < PATIENCE, "waited in vain: {what}");
+            assert!(start.elapsed() < TIMEOUT, "waited in vain: {what}");
         }
     }
 

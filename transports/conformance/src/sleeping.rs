@@ -5,7 +5,7 @@ use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::rank::Slept;
-use crate::{PATIENCE, Random, Rank, Ranks, Sleeper, Subject};
+use crate::{Random, Rank, Ranks, Sleeper, Subject, TIMEOUT};
 
 /// A sleep that takes so long, with something there, was not woken.
 const LOST: Duration = Duration::from_secs(5);
@@ -156,7 +156,7 @@ impl Rank {
                 return result;
             }
             self.poll();
-            assert!(start.elapsed() < PATIENCE, "a {what} hangs");
+            assert!(start.elapsed() < TIMEOUT, "a {what} hangs");
         }
     }
 }
@@ -218,11 +218,11 @@ pub fn a_first_message_finds_a_sleeper(_: &Subject, ranks: &Ranks) {
         let start = Instant::now();
         while !ranks[0].try_send(to, &[1; 64], &[2; 1000]) {
             ranks[0].poll();
-            assert!(start.elapsed() < PATIENCE, "not taken");
+            assert!(start.elapsed() < TIMEOUT, "not taken");
         }
         while ranks[to].messages.lock().is_empty() {
             ranks[0].poll();
-            assert!(start.elapsed() < PATIENCE, "not woken");
+            assert!(start.elapsed() < TIMEOUT, "not woken");
         }
         assert!(start.elapsed() < LOST, "took {:?}", start.elapsed());
     }

@@ -1,8 +1,9 @@
-//! A memory barrier on all cores at once: those who go to sleep pay for it, so that those who would wake them need none.
+//! A memory barrier on all cores at once (membarrier(2)): threads that go to sleep pay for it, so that the threads that
+//! wake them need none.
 //!
-//! Who sleeps says so and then looks a last time at what it waits for; who changes that looks afterwards whether somebody
-//! sleeps. Each needs a barrier between its store and its load. Threads that change something often are spared theirs if
-//! every sleeper makes one for all of them, by membarrier(2).
+//! A thread that goes to sleep counts itself and then checks its condition a last time; a thread that changes the condition
+//! checks afterwards whether any sleeps. Each needs a barrier between its store and its load. Threads that signal often are
+//! spared theirs if every sleeper executes one for all of them.
 
 /// Makes this process one whose threads [`everywhere`] reaches. Returns whether the kernel can do that (Linux 4.16 and later,
 /// unless a sandbox forbids it).

@@ -14,13 +14,13 @@ pub fn sleep_on(word: &AtomicU32, seen: u32, timeout: Duration) {
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, seen, &raw const timeout) };
 }
 
-/// Wakes everybody who sleeps on `word`, in every process.
+/// Wakes all threads that sleep on `word`, in every process.
 pub fn wake_all(word: &AtomicU32) {
     // SAFETY: futex(2) FUTEX_WAKE only uses the word's address.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
 }
 
-/// Wakes one of those who sleep on `word`.
+/// Wakes one thread that sleeps on `word`.
 pub fn wake_one(word: &AtomicU32) {
     // SAFETY: as in wake_all.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, 1) };

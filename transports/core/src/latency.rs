@@ -24,7 +24,7 @@ const SLICE: u64 = 100_000;
 pub fn prefer_latency() -> bool {
     // SAFETY: sched_getscheduler(2) asks about the calling thread and touches no memory.
     if unsafe { libc::sched_getscheduler(0) } != libc::SCHED_OTHER {
-        // Somebody has chosen for this process.
+        // The policy of this process was chosen explicitly.
         return false;
     }
     // SCHED_OTHER is policy 0; the nice value stays as it is.

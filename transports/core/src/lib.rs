@@ -1,4 +1,4 @@
-//! The transport seam: what a transport knows (peers, registered regions, work requests, completions), the memory
+//! The transport interface: what a transport knows (peers, registered regions, work requests, completions), the memory
 //! words that several ranks update at once, and the arithmetic of accumulates.
 //!
 //! Nothing here knows windows or epochs. Transports depend on this crate; the runtime depends on the transports.

@@ -323,7 +323,7 @@ pub trait Transport: Send + Sync + fmt::Debug {
     /// Asks for a wake-up: after [`Armed::Sleep`] any arrival makes [`Transport::wait_fd`] readable.
     fn arm(&self) -> TransportResult<Armed>;
 
-    /// As [`Transport::arm`], but for messages: the ends of this rank's own operations wake nobody. `None` if the
+    /// As [`Transport::arm`], but for messages: completions of this rank's own operations wake no thread. `None` if the
     /// transport cannot tell them apart, or has work to do that no message announces: then there may be no wake-up.
     fn arm_for_messages(&self) -> TransportResult<Option<Armed>> {
         Ok(None)

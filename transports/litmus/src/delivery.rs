@@ -13,7 +13,7 @@ const SIZES: [usize; 3] = [8, 4 << 10, 1 << 20];
 /// Sizes that transports write into the work request, or inject.
 const SMALL: [usize; 10] = [1, 2, 3, 4, 8, 16, 31, 32, 63, 64];
 /// How long a put may take at a target that makes no call.
-const PATIENCE: Duration = Duration::from_millis(100);
+const TIMEOUT: Duration = Duration::from_millis(100);
 
 const EARLY: &str = "Completions come before the data: a flush would return too early. Use another provider, or an update of \
                      this one, or what `flush method` says.";
@@ -42,7 +42,7 @@ pub fn delivery_passive(pair: &Pair, effort: Effort) -> Verdict {
     let seen = looks_alone(pair).and_then(|alone| {
         if !alone {
             return Ok(Seen::not_applicable(
-                format!("no completion within {} ms of silence", PATIENCE.as_millis()),
+                format!("no completion within {} ms of silence", TIMEOUT.as_millis()),
                 "Puts need the target's progress, which Transom's progress thread makes.",
             ));
         }
@@ -58,7 +58,7 @@ fn looks_alone(pair: &Pair) -> Result<bool, Trouble> {
     }
     let buffer = Pair::buffer(8)?;
     let put = pair.origin.start_put(&pair.remote, 0, &buffer, 8)?;
-    if pair.origin.wait_for(put, PATIENCE)?.is_some() {
+    if pair.origin.wait_for(put, TIMEOUT)?.is_some() {
         return Ok(true);
     }
     Attended::run(pair, &|_| (), || pair.origin.wait(put))?;

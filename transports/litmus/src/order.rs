@@ -55,7 +55,7 @@ impl Late {
     }
 }
 
-/// A put, then a put of a flag, without waiting between: whoever sees the flag sees the data.
+/// A put, then a put of a flag, without waiting between: a reader that sees the flag sees the data.
 pub fn order(pair: &Pair, effort: Effort) -> Verdict {
     let seen = not_without_access(pair, || {
         let late = Late::default();
@@ -109,7 +109,7 @@ fn watch(pair: &Pair, late: &Late, stop: &AtomicBool) -> TransportResult<()> {
     Ok(())
 }
 
-/// A put, then a message, without waiting between: whoever takes the message sees the data.
+/// A put, then a message, without waiting between: a receiver that takes the message sees the data.
 pub fn message_after_put(pair: &Pair, effort: Effort) -> Verdict {
     let seen = not_without_access(pair, || {
         let late = Late::default();

@@ -1,4 +1,4 @@
-//! The seam's methods.
+//! The methods of the trait `Transport`.
 
 use std::sync::{Arc, Weak};
 

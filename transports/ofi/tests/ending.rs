@@ -5,13 +5,13 @@ mod support;
 use std::time::{Duration, Instant};
 
 use support::OFI;
-use transom_conformance::{PATIENCE, Ranks, within};
+use transom_conformance::{Ranks, TIMEOUT, within};
 use transom_transport::{Event, Posted};
 
 /// What a rank has sent before its transport is dropped arrives, though it makes no call any more.
 #[test]
 fn last_messages_arrive() {
-    within(PATIENCE, "last messages", || {
+    within(TIMEOUT, "last messages", || {
         let Some(mut ranks) = (OFI.open)(2) else { return };
         let (Some(receiver), Some(sender)) = (ranks.pop(), ranks.pop()) else { return };
         for transport in [&sender, &receiver] {
@@ -21,7 +21,7 @@ fn last_messages_arrive() {
         let thread = std::thread::spawn(move || {
             let mut received = Vec::new();
             let start = Instant::now();
-            while received.len() < 400 && start.elapsed() < PATIENCE / 2 {
+            while received.len() < 400 && start.elapsed() < TIMEOUT / 2 {
                 receiver
                     .progress(&mut |event| {
                         if let Event::Message(message) = event {
@@ -48,7 +48,7 @@ fn last_messages_arrive() {
 /// Messages to a peer that has ended: refused or not taken, and soon an error; other peers go on.
 #[test]
 fn messages_to_the_dead() {
-    within(2 * PATIENCE, "messages to the dead", || {
+    within(2 * TIMEOUT, "messages to the dead", || {
         let Some(ranks) = Ranks::open(&OFI, 3) else { return };
         ranks.send(0, 1, &[1; 64], &[]);
         ranks.receive(1);
@@ -68,7 +68,7 @@ fn messages_to_the_dead() {
         while !ranks[0].try_send(2, &[1; 64], &[]) || ranks[2].messages.lock().is_empty() {
             ranks[0].poll();
             ranks[2].poll();
-            assert!(start.elapsed() < PATIENCE, "peers that live cannot talk any more");
+            assert!(start.elapsed() < TIMEOUT, "peers that live cannot talk any more");
         }
     });
 }

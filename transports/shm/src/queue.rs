@@ -1,8 +1,8 @@
 //! The message queue: bounded, many producers (peers), one consumer (the owner), in the owner's memory file.
 //!
-//! After D. Vyukov's bounded queue: each cell carries a sequence number that says whose turn it is, producers claim
-//! cells by compare-and-swap on the tail, and nobody waits while holding anything. Messages of one producer arrive in
-//! order. The queue's size does not depend on the number of peers.
+//! After D. Vyukov's bounded queue: each cell carries a sequence number that says whether a producer or the consumer is
+//! next, producers claim cells by compare-and-swap on the tail, and no thread waits while holding a cell. Messages of one
+//! producer arrive in order. The queue's size does not depend on the number of peers.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -41,8 +41,8 @@ impl Queue {
         FIRST_CELL + (index % CELLS) as usize * CELL_BYTES
     }
 
-    /// The turn of a cell. Stored less the cell's own index, so that fresh zeroed memory is an empty queue.
-    fn turn(&self, index: u64) -> TransportResult<&AtomicU64> {
+    /// The sequence number of a cell. Stored less the cell's own index, so that fresh zeroed memory is an empty queue.
+    fn sequence(&self, index: u64) -> TransportResult<&AtomicU64> {
         self.0.word64(Self::cell(index))
     }
 
@@ -56,13 +56,13 @@ impl Queue {
         let mut index = tail.load(Ordering::Relaxed);
         loop {
             let round = index / CELLS * 2;
-            let turn = self.turn(index)?.load(Ordering::Acquire);
-            if turn == round {
+            let sequence = self.sequence(index)?.load(Ordering::Acquire);
+            if sequence == round {
                 match tail.compare_exchange_weak(index, index + 1, Ordering::Relaxed, Ordering::Relaxed) {
                     Ok(_) => break,
                     Err(now) => index = now,
                 }
-            } else if turn < round {
+            } else if sequence < round {
                 return Ok(false);
             } else {
                 index = tail.load(Ordering::Relaxed);
@@ -73,7 +73,7 @@ impl Queue {
         self.0.word32(at + 8)?.store(len as u32, Ordering::Relaxed);
         self.0.copy_in(at + CELL_HEADER, header)?;
         self.0.copy_in(at + CELL_HEADER + header.len(), payload)?;
-        self.turn(index)?.store(index / CELLS * 2 + 1, Ordering::Release);
+        self.sequence(index)?.store(index / CELLS * 2 + 1, Ordering::Release);
         Ok(true)
     }
 
@@ -87,7 +87,7 @@ impl Queue {
 
     /// Whether the message at `head` is there. Owner only.
     pub fn ready(&self, head: u64) -> TransportResult<bool> {
-        Ok(self.turn(head)?.load(Ordering::Acquire) == head / CELLS * 2 + 1)
+        Ok(self.sequence(head)?.load(Ordering::Acquire) == head / CELLS * 2 + 1)
     }
 
     /// Takes the message at `head` into `buffer` and returns its length. Owner only, with `head` counting from 0.
@@ -99,7 +99,7 @@ impl Queue {
         // A length that no producer of ours writes is cut, and the message's own checks refuse it.
         let len = (self.0.word32(at + 8)?.load(Ordering::Relaxed) as usize).min(MAX_MESSAGE);
         self.0.copy_out(at + CELL_HEADER, &mut buffer[..len])?;
-        self.turn(head)?.store(head / CELLS * 2 + 2, Ordering::Release);
+        self.sequence(head)?.store(head / CELLS * 2 + 2, Ordering::Release);
         Ok(Some(len))
     }
 

@@ -3,7 +3,7 @@
 //!
 //! A batch with puts or messages ends with a read of 4 bytes, and only that completes. It comes back after everything before
 //! it has arrived (RFC 5040 §5.5). What it reads is a count that the target keeps for this rank, of receives that it has
-//! given back (`mailboxes`): so this rank knows how many messages it may send.
+//! given back (`peer_receives`): so this rank knows how many messages it may send.
 //!
 //! A new connection is tried by such a read before it is used. Soft-iWARP does not look at what arrives between its answer to
 //! the request for a connection and the moment when it makes the socket the queue pair's (`siw_accept` and
@@ -154,7 +154,7 @@ impl Confirm {
 impl Port {
     /// When to look again whether peers have given receives back that messages wait for.
     pub fn receives_again(&self) -> Option<Instant> {
-        self.mailboxes.as_ref()?;
+        self.peer_receives.as_ref()?;
         let again = |peer: &usize| self.links[*peer].as_ref()?.confirm.as_ref()?.again;
         self.dirty.iter().filter_map(again).min()
     }

@@ -19,7 +19,7 @@ use crate::wire::{Address, Hello, Kind};
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 /// How long to ask.
-const PATIENCE: Duration = Duration::from_secs(20);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 /// Connections in a row that break at once before a peer is given up.
 const FAILURES: u32 = 1000;
 /// 4.096 µs · 2^15: 134 ms, 7 times: about a second until a peer that does not answer is lost, by the device's own timers.
@@ -164,8 +164,9 @@ impl Port {
         if now < attempt.again {
             return;
         }
-        if now - attempt.began > PATIENCE {
-            let reason = format!("no answer to requests for a connection for {} s", PATIENCE.as_secs());
+        if now - attempt.began > CONNECT_TIMEOUT {
+            let reason =
+                format!("no answer to requests for a connection for {} s", CONNECT_TIMEOUT.as_secs());
             return self.lose(peer, &reason);
         }
         attempt.again = now + attempt.pause;
@@ -198,8 +199,8 @@ impl Port {
         if self.inbound.get(&peer).is_some_and(|inbound| inbound.attempt == attempt)
             && let Some(inbound) = self.inbound.remove(&peer)
         {
-            match &mut self.mailboxes {
-                Some(mailboxes) => mailboxes.close(peer, inbound.queue_pair),
+            match &mut self.peer_receives {
+                Some(peer_receives) => peer_receives.close(peer, inbound.queue_pair),
                 None => self.retired.push(inbound.queue_pair),
             }
         }

@@ -9,7 +9,7 @@
 //! - Small puts are written into the work request; up to 16 KiB bytes are copied through registered buffers; longer ones
 //!   are registered for as long as they are under way (`local`): nothing is remembered, so nothing can be stale.
 //! - A work request that the target refuses breaks its queue pair. What was behind it is posted again on a new one.
-//! - iWARP differs: there completions say less, and receives must be counted (`confirm`, `mailboxes`); a refusal ends all use
+//! - iWARP differs: there completions say less, and receives must be counted (`confirm`, `peer_receives`); a refusal ends all use
 //!   of the peer, since nothing tells what was refused.
 //!
 //! All of a rank's verbs objects are behind one lock. `unsafe` is what posts or registers memory.
@@ -23,9 +23,9 @@ mod inbound;
 mod link;
 mod list;
 mod local;
-mod mailboxes;
 mod managed;
 mod manager;
+mod peer_receives;
 mod poll;
 mod pool;
 mod port;

@@ -11,8 +11,8 @@ use crate::connect::{Connector, FOR_EVER, MIN_NOT_READY, RETRIES, TIMEOUT, queue
 use crate::device::Network;
 use crate::inbound::Inbound;
 use crate::link::State;
-use crate::mailboxes::Mailboxes;
 use crate::manager::{BROKEN, Manager, RESOLVE};
+use crate::peer_receives::PeerReceives;
 use crate::port::Port;
 use crate::wire::{Address, Grant, Hello, Kind};
 
@@ -81,7 +81,7 @@ impl Port {
                 Ok(())
             }
             (ConnectionEventKind::Disconnected | ConnectionEventKind::DeviceRemoved, true) => {
-                let reason = match self.mailboxes {
+                let reason = match self.peer_receives {
                     Some(_) => BROKEN,
                     None => "its connection has ended (so has the process, or the way to it is cut)",
                 };
@@ -185,11 +185,11 @@ impl Port {
         let grant = event.data.get(Hello::BYTES..Hello::BYTES + Grant::BYTES);
         let grant = grant.and_then(|bytes| Grant::read_from_bytes(bytes).ok());
         let confirm = event.kind == ConnectionEventKind::Response;
-        if let Some(mailboxes) = &self.mailboxes
+        if let Some(peer_receives) = &self.peer_receives
             && let Some(Some(link)) = self.links.get_mut(peer)
         {
             let Some(grant) = grant else { return self.try_later(peer) };
-            link.confirm = Some(mailboxes.confirm(peer, &grant));
+            link.confirm = Some(peer_receives.confirm(peer, &grant));
         }
         self.accepted(peer, &hello, |port, attempt, _| {
             let Some(Connector::Manager(manager)) = &port.connector else { return Ok(()) };
@@ -210,8 +210,8 @@ impl Port {
         let hello = hello.filter(|hello| hello.kind() == Some(Kind::Request));
         let known = hello.and_then(|hello| Some((self.recognise(&hello)?, hello)));
         let Some(((peer, address), hello)) = known else { return refuse(&id) };
-        if let Some(mailboxes) = &self.mailboxes {
-            let ready = mailboxes.is_ready(peer);
+        if let Some(peer_receives) = &self.peer_receives {
+            let ready = peer_receives.is_ready(peer);
             if let Some(inbound) = self.inbound.get(&peer) {
                 self.left(peer, inbound.attempt);
             }
@@ -238,7 +238,7 @@ impl Port {
         id: &ConnectionId,
         (answers, questions): (u8, u8),
     ) -> Result<(), VerbsError> {
-        let receives = self.mailboxes.as_ref().map_or(0, Mailboxes::each);
+        let receives = self.peer_receives.as_ref().map_or(0, PeerReceives::each);
         let queue_pair = queue_pair(self, receives)?;
         queue_pair.initialise_for(id, Access::REMOTE_READ | Access::REMOTE_WRITE | self.atomic_access)?;
         if self.device.network != Network::Iwarp {
@@ -247,19 +247,19 @@ impl Port {
         let answer = self.hello(Kind::Accept, peer, address, hello.attempt);
         let answer = answer.of(queue_pair.number(), 0, self.bounds.answers);
         let mut data = answer.as_bytes().to_vec();
-        if let Some(mailboxes) = &mut self.mailboxes {
-            match mailboxes.open(peer, &queue_pair) {
+        if let Some(peer_receives) = &mut self.peer_receives {
+            match peer_receives.open(peer, &queue_pair) {
                 Ok(grant) => data.extend_from_slice(grant.as_bytes()),
                 Err(error) => {
-                    mailboxes.close(peer, queue_pair);
+                    peer_receives.close(peer, queue_pair);
                     return Err(error);
                 }
             }
         }
         let depths = (answers.min(self.bounds.answers), questions.min(self.bounds.questions));
         if let Err(error) = id.accept(&self.parameters(&queue_pair, &data, depths)) {
-            if let Some(mailboxes) = &mut self.mailboxes {
-                mailboxes.close(peer, queue_pair);
+            if let Some(peer_receives) = &mut self.peer_receives {
+                peer_receives.close(peer, queue_pair);
             }
             return Err(error);
         }

@@ -61,15 +61,15 @@ impl Port {
         if count == 0 {
             // Whatever arrived on them has been taken.
             self.retired.clear();
-            if let Some(mailboxes) = &mut self.mailboxes {
-                mailboxes.drained();
+            if let Some(peer_receives) = &mut self.peer_receives {
+                peer_receives.drained();
             }
         }
         if !self.waiting.is_empty() {
             // A link that has become idle makes room.
             self.admit();
         }
-        if self.connecting.is_empty() && self.mailboxes.is_none() {
+        if self.connecting.is_empty() && self.peer_receives.is_none() {
             return Ok(None);
         }
         Ok(self.ask_again().into_iter().chain(self.receives_again()).min())
@@ -104,8 +104,8 @@ impl Port {
     }
 
     fn arrived(&mut self, buffer: u32, entry: &WorkCompletion) -> TransportResult<()> {
-        if let Some(mailboxes) = &mut self.mailboxes {
-            mailboxes.arrived(buffer, entry.is_success());
+        if let Some(peer_receives) = &mut self.peer_receives {
+            peer_receives.arrived(buffer, entry.is_success());
         }
         if entry.is_success() {
             self.found.push(Found::Message { buffer, len: (entry.len() as usize).min(self.inbox.size()) });
@@ -113,7 +113,7 @@ impl Port {
         }
         // Too long, so no message of ours, or its queue pair is gone.
         tracing::debug!(status = %entry.status(), "a receive failed");
-        match self.mailboxes.is_some() {
+        match self.peer_receives.is_some() {
             // Its queue pair has failed, and takes no other.
             true => Ok(()),
             false => self.receive_into(buffer),
@@ -124,7 +124,7 @@ impl Port {
     pub fn receive_into(&mut self, buffer: u32) -> TransportResult<()> {
         let failed =
             |e: VerbsError| TransportError::System { operation: "ibv_post_recv", reason: e.to_string() };
-        if self.mailboxes.is_some() {
+        if self.peer_receives.is_some() {
             return self.receive_again(buffer).map_err(failed);
         }
         let Some(receives) = &self.receives else { return Ok(()) };
@@ -154,7 +154,7 @@ impl Port {
                 self.failed(peer, status);
             }
             State::Breaking(_) => self.flushed(peer, position),
-            _ if status.is_flushed() && self.mailboxes.is_some() => self.lose(peer, BROKEN),
+            _ if status.is_flushed() && self.peer_receives.is_some() => self.lose(peer, BROKEN),
             _ => self.lose(peer, &format!("the device ended its queue pair: {status}")),
         }
     }

@@ -16,7 +16,7 @@ use crate::device::Device;
 use crate::inbound::Inbound;
 use crate::link::{Link, State};
 use crate::local::Registrations;
-use crate::mailboxes::Mailboxes;
+use crate::peer_receives::PeerReceives;
 use crate::poll::Found;
 use crate::pool::Pool;
 use crate::wait::Wait;
@@ -74,7 +74,7 @@ pub(crate) struct Port {
     /// Where messages arrive.
     pub receives: Option<Arc<SharedReceiveQueue>>,
     /// Where there is no shared queue of receives.
-    pub mailboxes: Option<Mailboxes>,
+    pub peer_receives: Option<PeerReceives>,
     pub inbox: Arc<Pool>,
     pub small: Pool,
     pub large: Pool,
@@ -258,7 +258,7 @@ impl Port {
         self.retired.clear();
         self.connector = None;
         self.receives = None;
-        self.mailboxes = None;
+        self.peer_receives = None;
         self.regions.clear();
         self.holds.clear();
     }

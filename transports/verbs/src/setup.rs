@@ -16,8 +16,8 @@ use crate::connect::{Connect, Connector};
 use crate::datagrams::{Datagrams, ROUTING_HEADER};
 use crate::device::{Device, Network, PORT, unavailable};
 use crate::local::Registrations;
-use crate::mailboxes::Mailboxes;
 use crate::manager::Manager;
+use crate::peer_receives::PeerReceives;
 use crate::pool::Pool;
 use crate::port::{BATCH, Bounds, Port};
 use crate::posting::COPIED;
@@ -86,8 +86,8 @@ pub(crate) fn open(options: &Options, device: Device) -> TransportResult<Port> {
         true => Pool::unregistered(receives, MAX_MESSAGE)?,
         false => Pool::new(&domain, receives, MAX_MESSAGE, Access::LOCAL_WRITE)?,
     });
-    let mailboxes = match iwarp {
-        true => Some(Mailboxes::new(&domain, options.ranks, each, &inbox, sink)?),
+    let peer_receives = match iwarp {
+        true => Some(PeerReceives::new(&domain, options.ranks, each, &inbox, sink)?),
         false => None,
     };
     let wait = Wait::new(&device.context, channel)?;
@@ -111,7 +111,7 @@ pub(crate) fn open(options: &Options, device: Device) -> TransportResult<Port> {
         if attributes.atomics == Atomics::None { Access::NONE } else { Access::REMOTE_ATOMIC };
     let mut port = Port {
         closed: false,
-        simple: matches!(connector, Connector::Datagrams(_)) && mailboxes.is_none(),
+        simple: matches!(connector, Connector::Datagrams(_)) && peer_receives.is_none(),
         rank: options.rank,
         secret: random()?,
         links: (0..options.ranks).map(|_| None).collect(),
@@ -124,7 +124,7 @@ pub(crate) fn open(options: &Options, device: Device) -> TransportResult<Port> {
         retired: Vec::new(),
         connector: Some(connector),
         receives: shared,
-        mailboxes,
+        peer_receives,
         small: Pool::new(&domain, SMALL, SMALL_BYTES, sink)?,
         large: Pool::new(&domain, LARGE, MAX_MESSAGE, sink)?,
         inbox,

@@ -137,7 +137,7 @@ impl Hello {
     }
 }
 
-/// What a peer grants with its answer, where receives are counted (`mailboxes`).
+/// What a peer grants with its answer, where receives are counted (`peer_receives`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub(crate) struct Grant {

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use support::open_with;
-use transom_conformance::{Open, PATIENCE, Rank, Ranks, Subject, within};
+use transom_conformance::{Open, Rank, Ranks, Subject, TIMEOUT, within};
 use transom_transport::Transport;
 use transom_verbs::{Connect, Limits};
 
@@ -41,7 +41,7 @@ fn take_turns(me: usize, rank: &Rank, ended: &AtomicUsize) -> Duration {
                 if rank.poll() == 0 {
                     std::thread::yield_now();
                 }
-                assert!(start.elapsed() < PATIENCE, "rank {me} in round {round} waits in vain: {what}");
+                assert!(start.elapsed() < TIMEOUT, "rank {me} in round {round} waits in vain: {what}");
             }
         };
         until("room", &mut || rank.try_send(to, &round.to_ne_bytes(), &[]));
@@ -57,14 +57,14 @@ fn take_turns(me: usize, rank: &Rank, ended: &AtomicUsize) -> Duration {
     // What it has sent may not have left it.
     ended.fetch_add(1, Ordering::Relaxed);
     let start = Instant::now();
-    while ended.load(Ordering::Relaxed) < RANKS && start.elapsed() < PATIENCE {
+    while ended.load(Ordering::Relaxed) < RANKS && start.elapsed() < TIMEOUT {
         rank.poll();
     }
     longest
 }
 
 fn come_and_go(open: Open) {
-    within(10 * PATIENCE, "connections", move || {
+    within(10 * TIMEOUT, "connections", move || {
         let subject = Subject { open, checks_keys: true, abandons: true };
         let Some(ranks) = Ranks::open(&subject, RANKS) else { return };
         let start = Instant::now();

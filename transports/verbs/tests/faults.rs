@@ -13,7 +13,7 @@ use transom_conformance::Ranks;
 use transom_transport::{Remote, Span};
 
 /// A device's retries last a second; an emulated machine may take its time.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The tests take devices away, so they want to be asked to.
 fn wanted() -> bool {
@@ -40,7 +40,7 @@ fn wait_for_port(device: &str) {
     let state = format!("/sys/class/infiniband/{device}/ports/1/state");
     let start = Instant::now();
     while !std::fs::read_to_string(&state).unwrap().contains("ACTIVE") {
-        assert!(start.elapsed() < PATIENCE, "the port of {device} stays down");
+        assert!(start.elapsed() < TIMEOUT, "the port of {device} stays down");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -71,7 +71,7 @@ fn load(ranks: &Ranks, remote: &Remote, time: Duration) -> Option<(String, Durat
             if let Some(ended) = ranks[0].ended(started) {
                 break ended;
             }
-            assert!(start.elapsed() < PATIENCE, "a put neither ends nor fails");
+            assert!(start.elapsed() < TIMEOUT, "a put neither ends nor fails");
         };
         if let Err(error) = ended {
             return Some((error.to_string(), start.elapsed()));
@@ -96,7 +96,7 @@ fn a_link_that_goes_down() {
     ranks.put(0, &remote, 0, &[1; 100]).unwrap();
     let link = interface("rxe0");
     let down = goes(&format!("ip link set {link} down"), true);
-    let (error, after) = load(&ranks, &remote, PATIENCE).expect("puts succeed over a link that is down");
+    let (error, after) = load(&ranks, &remote, TIMEOUT).expect("puts succeed over a link that is down");
     down.join().unwrap();
     println!("after {after:?}: {error}");
     assert!(error.contains("peer 1"), "{error}");

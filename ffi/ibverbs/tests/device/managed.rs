@@ -12,7 +12,7 @@ use nix::ifaddrs::getifaddrs;
 
 use crate::support::{PLAN, PORT, Side, names, readable};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 fn access() -> Access {
     Access::REMOTE_READ | Access::REMOTE_WRITE
@@ -43,7 +43,7 @@ fn next(channel: &Arc<EventChannel>, wanted: &[Kind]) -> ConnectionEvent {
             assert!(wanted.contains(&event.kind), "{event:?}, not {wanted:?}");
             return event;
         }
-        assert!(start.elapsed() < PATIENCE, "no {wanted:?}");
+        assert!(start.elapsed() < TIMEOUT, "no {wanted:?}");
         readable(channel, Duration::from_millis(100));
     }
 }

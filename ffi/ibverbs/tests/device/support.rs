@@ -15,7 +15,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 pub const PORT: u8 = 1;
 pub const WORDS: usize = 4096;
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The devices of this machine by name; or nothing, and the test is skipped, unless `TRANSOM_CI_REQUIRE_VERBS` is set.
 pub fn names() -> Option<Vec<String>> {
@@ -198,7 +198,7 @@ impl Side {
         let start = Instant::now();
         let mut one = [WorkCompletion::EMPTY];
         while self.queue.poll(&mut one).unwrap() == 0 {
-            assert!(start.elapsed() < PATIENCE, "no completion");
+            assert!(start.elapsed() < TIMEOUT, "no completion");
             std::thread::yield_now();
         }
         one[0]

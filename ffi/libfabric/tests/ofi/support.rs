@@ -67,7 +67,7 @@ pub fn pair(info: &Info) -> [Side; 2] {
     [a, b]
 }
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 impl Side {
     /// One completion, while the other side makes progress; whatever that side completes must be none.
@@ -82,7 +82,7 @@ impl Side {
                 Err(error) => panic!("{error}"),
             }
             assert_eq!(other.queue.read(&mut []).unwrap(), 0);
-            assert!(start.elapsed() < PATIENCE, "no completion");
+            assert!(start.elapsed() < TIMEOUT, "no completion");
         }
     }
 
@@ -96,7 +96,7 @@ impl Side {
         while operation(&self.endpoint).unwrap() == Posted::Again {
             assert_eq!(self.queue.read(&mut []).unwrap(), 0);
             assert_eq!(other.queue.read(&mut []).unwrap(), 0);
-            assert!(start.elapsed() < PATIENCE, "never taken");
+            assert!(start.elapsed() < TIMEOUT, "never taken");
         }
     }
 }

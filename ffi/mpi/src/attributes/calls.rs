@@ -9,7 +9,7 @@ use crate::abi::{
 };
 use crate::environment::store_pointer;
 use crate::failure::{Result, fail};
-use crate::place::{Place, flag};
+use crate::pointer::{Pointer, flag};
 use crate::{errors, types, win, world};
 
 macro_rules! keys {
@@ -18,14 +18,14 @@ macro_rules! keys {
         pub fn $create(
             copy: *const c_void,
             delete: *const c_void,
-            keyval: Place<c_int>,
+            keyval: Pointer<c_int>,
             extra_state: *mut c_void,
         ) -> Result<()> {
             keyval.set(create(Of::$of, copy, delete, extra_state))
         }
 
         /// Frees such a key.
-        pub fn $free(keyval: Place<c_int>) -> Result<()> {
+        pub fn $free(keyval: Pointer<c_int>) -> Result<()> {
             keyval.set(free(Of::$of, keyval.get()?)?)
         }
     )*};
@@ -43,7 +43,7 @@ keys! {
 }
 
 /// Gives the program an attribute: its value, stored where it wants it.
-fn give(value: Option<usize>, place: *mut c_void, found: Place<c_int>) -> Result<()> {
+fn give(value: Option<usize>, place: *mut c_void, found: Pointer<c_int>) -> Result<()> {
     if let Some(value) = value {
         store_pointer(place, value as *mut c_void)?;
     }
@@ -85,7 +85,7 @@ fn last_used_code() -> usize {
 }
 
 /// `MPI_Comm_get_attr`.
-pub fn comm_get_attr(comm: Comm, keyval: c_int, value: *mut c_void, found: Place<c_int>) -> Result<()> {
+pub fn comm_get_attr(comm: Comm, keyval: c_int, value: *mut c_void, found: Pointer<c_int>) -> Result<()> {
     let object = world::comm(comm)?;
     if keyval == LASTUSEDCODE {
         return give(Some(last_used_code()), value, found);
@@ -97,12 +97,12 @@ pub fn comm_get_attr(comm: Comm, keyval: c_int, value: *mut c_void, found: Place
 }
 
 /// `MPI_Attr_get`, deprecated.
-pub fn attr_get(comm: Comm, keyval: c_int, value: *mut c_void, found: Place<c_int>) -> Result<()> {
+pub fn attr_get(comm: Comm, keyval: c_int, value: *mut c_void, found: Pointer<c_int>) -> Result<()> {
     comm_get_attr(comm, keyval, value, found)
 }
 
 /// `MPI_Win_get_attr`.
-pub fn win_get_attr(win: Win, keyval: c_int, value: *mut c_void, found: Place<c_int>) -> Result<()> {
+pub fn win_get_attr(win: Win, keyval: c_int, value: *mut c_void, found: Pointer<c_int>) -> Result<()> {
     let object = win::get(win)?;
     match keyval {
         WIN_BASE..=WIN_MODEL => give(Some(object.predefined(keyval)), value, found),
@@ -111,7 +111,7 @@ pub fn win_get_attr(win: Win, keyval: c_int, value: *mut c_void, found: Place<c_
 }
 
 /// `MPI_Type_get_attr`.
-pub fn type_get_attr(ty: Datatype, keyval: c_int, value: *mut c_void, found: Place<c_int>) -> Result<()> {
+pub fn type_get_attr(ty: Datatype, keyval: c_int, value: *mut c_void, found: Pointer<c_int>) -> Result<()> {
     give(types::get(ty)?.attributes.get(Of::Type, keyval)?, value, found)
 }
 

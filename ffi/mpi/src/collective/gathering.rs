@@ -4,13 +4,13 @@ use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
 use super::{
-    Parts, Plan, across, at_root, collectives, equal, listed, root, run, unless_in_place, unpack_all,
+    Parts, Plan, at_root, collectives, equal, inter, listed, root, run, unless_in_place, unpack_all,
 };
 use crate::abi::{Comm, Datatype, Info, Request};
 use crate::buffer::{Buffer, Triple};
 use crate::comm::CommObject;
 use crate::failure::Result;
-use crate::place::{Counts, Place};
+use crate::pointer::{Counts, Pointer};
 
 fn barrier_plan(comm: Arc<CommObject>) -> Plan {
     Plan::new(move |how| run!(how, barrier, ibarrier, (&comm.comm), |()| -> Result<()> { Ok(()) }))
@@ -52,7 +52,7 @@ fn allgather_plan(comm: Arc<CommObject>, own: Option<Buffer>, parts: Parts) -> P
 
 collectives! {
     /// `MPI_Barrier`.
-    barrier, ibarrier, barrier_init: () |object| barrier_plan(object), across across::barrier(object);
+    barrier, ibarrier, barrier_init: () |object| barrier_plan(object), inter inter::barrier(object);
 
     /// `MPI_Gather`.
     gather, igather, gather_init:
@@ -60,9 +60,9 @@ collectives! {
         let at = root(&object, at)?;
         let parts = at_root(&object, at, || equal(object.partners(), to))?;
         gather_plan(object, at, (unless_in_place(from)?, parts))
-    }, across {
-        let roles = across::roles(&object, at, || Buffer::new(from), || equal(object.partners(), to))?;
-        across::gather(object, roles)
+    }, inter {
+        let roles = inter::roles(&object, at, || Buffer::new(from), || equal(object.partners(), to))?;
+        inter::gather(object, roles)
     };
 
     /// `MPI_Gatherv`.
@@ -71,10 +71,10 @@ collectives! {
         let at = root(&object, at)?;
         let parts = at_root(&object, at, || listed(object.partners(), to, counts, at_each, to_ty))?;
         gather_plan(object, at, (unless_in_place(from)?, parts))
-    }, across {
+    }, inter {
         let parts = || listed(object.partners(), to, counts, at_each, to_ty);
-        let roles = across::roles(&object, at, || Buffer::new(from), parts)?;
-        across::gather(object, roles)
+        let roles = inter::roles(&object, at, || Buffer::new(from), parts)?;
+        inter::gather(object, roles)
     };
 
     /// `MPI_Allgather`.
@@ -82,9 +82,9 @@ collectives! {
     (from: Triple, to: Triple) |object| {
         let parts = equal(object.partners(), to)?;
         allgather_plan(object, unless_in_place(from)?, parts)
-    }, across {
+    }, inter {
         let parts = equal(object.partners(), to)?;
-        across::allgather(object, Buffer::new(from)?, parts)
+        inter::allgather(object, Buffer::new(from)?, parts)
     };
 
     /// `MPI_Allgatherv`.
@@ -92,8 +92,8 @@ collectives! {
     (from: Triple, to: *mut c_void, counts: Counts, at_each: Counts, to_ty: Datatype) |object| {
         let parts = listed(object.partners(), to, counts, at_each, to_ty)?;
         allgather_plan(object, unless_in_place(from)?, parts)
-    }, across {
+    }, inter {
         let parts = listed(object.partners(), to, counts, at_each, to_ty)?;
-        across::allgather(object, Buffer::new(from)?, parts)
+        inter::allgather(object, Buffer::new(from)?, parts)
     };
 }

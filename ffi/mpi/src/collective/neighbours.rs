@@ -10,7 +10,7 @@ use crate::abi::{Aint, Comm, Datatype, ERR_BUFFER, ERR_TOPOLOGY, Info, Request};
 use crate::buffer::{Buffer, Triple};
 use crate::comm::CommObject;
 use crate::failure::{Result, fail};
-use crate::place::{Counts, Place};
+use crate::pointer::{Counts, Pointer};
 use crate::topology::Neighbours;
 
 /// The neighbours of this rank.
@@ -102,8 +102,8 @@ collectives! {
 
     /// `MPI_Neighbor_alltoallw`.
     neighbor_alltoallw, ineighbor_alltoallw, neighbor_alltoallw_init:
-    (from: *const c_void, counts: Counts, at_each: Place<Aint>, types: Place<Datatype>, to: *mut c_void,
-        to_counts: Counts, to_each: Place<Aint>, to_types: Place<Datatype>) |object| {
+    (from: *const c_void, counts: Counts, at_each: Pointer<Aint>, types: Pointer<Datatype>, to: *mut c_void,
+        to_counts: Counts, to_each: Pointer<Aint>, to_types: Pointer<Datatype>) |object| {
         check(from, to)?;
         let all = neighbours(&object)?;
         let sent = typed(all.to.len(), from, counts, at_each.into(), types)?;

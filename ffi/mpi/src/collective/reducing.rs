@@ -6,12 +6,12 @@ use std::sync::Arc;
 use transom::raw::Combine;
 
 use super::reduction::Reduction;
-use super::{Plan, across, collectives, in_place, root, run};
+use super::{Plan, collectives, in_place, inter, root, run};
 use crate::abi::{Comm, Datatype, ERR_COMM, Info, Op, Request};
 use crate::buffer::{Buffer, Triple, count};
 use crate::comm::CommObject;
 use crate::failure::{Result, fail};
-use crate::place::{Counts, Place};
+use crate::pointer::{Counts, Pointer};
 
 /// Operands and results: two buffers of one datatype; with `MPI_IN_PLACE`, one.
 #[derive(Clone)]
@@ -50,11 +50,11 @@ impl Operands {
 
 /// The plan of a reduction of the runtime's, which may have a root.
 macro_rules! reduction {
-    ($now:ident, $later:ident, $comm:expr, $operands:expr $(, root $root:expr)?) => {{
+    ($blocking:ident, $nonblocking:ident, $comm:expr, $operands:expr $(, root $root:expr)?) => {{
         let (comm, operands): (Arc<CommObject>, Operands) = ($comm, $operands);
         Plan::new(move |how| {
             let (data, combine) = operands.given()?;
-            run!(how, $now, $later, (&comm.comm, $($root,)? data, combine), operands.store())
+            run!(how, $blocking, $nonblocking, (&comm.comm, $($root,)? data, combine), operands.store())
         })
     }};
 }
@@ -89,10 +89,10 @@ impl<'a> Dealt<'a> {
     }
 
     /// The other side's operands, combined and dealt out on this side.
-    fn across(&self, comm: Arc<CommObject>, from: *const c_void, op: Op) -> Result<Plan> {
+    fn inter(&self, comm: Arc<CommObject>, from: *const c_void, op: Op) -> Result<Plan> {
         let before = count(sum(&self.counts[..comm.comm.rank()]))?;
         let (from, to) = (Buffer::new(self.all().at(from))?, Buffer::new(self.to)?);
-        across::allreduce(comm, from, to, self.to.ty, op, before)
+        inter::allreduce(comm, from, to, self.to.ty, op, before)
     }
 }
 
@@ -111,37 +111,37 @@ collectives! {
         let at = root(&object, at)?;
         let results = (object.comm.rank() == at).then_some(to);
         reduction!(reduce, ireduce, object, Operands::new(from, to, results, op)?, root at)
-    }, across {
-        let roles = across::roles(&object, at, || Buffer::new(to.at(from)), || Buffer::new(to))?;
-        across::reduce(object, roles, to.ty, op)?
+    }, inter {
+        let roles = inter::roles(&object, at, || Buffer::new(to.at(from)), || Buffer::new(to))?;
+        inter::reduce(object, roles, to.ty, op)?
     };
 
     /// `MPI_Allreduce`.
     allreduce, iallreduce, allreduce_init:
     (from: *const c_void, to: Triple, op: Op) |object| {
         reduction!(allreduce, iallreduce, object, Operands::new(from, to, Some(to), op)?)
-    }, across {
-        across::allreduce(object, Buffer::new(to.at(from))?, Buffer::new(to)?, to.ty, op, 0)?
+    }, inter {
+        inter::allreduce(object, Buffer::new(to.at(from))?, Buffer::new(to)?, to.ty, op, 0)?
     };
 
     /// `MPI_Scan`.
     scan, iscan, scan_init: (from: *const c_void, to: Triple, op: Op) |object| {
         reduction!(scan, iscan, object, Operands::new(from, to, Some(to), op)?)
-    }, across one_group()?;
+    }, inter one_group()?;
 
     /// `MPI_Exscan`.
     exscan, iexscan, exscan_init: (from: *const c_void, to: Triple, op: Op) |object| {
         reduction!(exscan, iexscan, object, Operands::new(from, to, Some(to), op)?)
-    }, across one_group()?;
+    }, inter one_group()?;
 
     /// `MPI_Reduce_scatter`.
     reduce_scatter, ireduce_scatter, reduce_scatter_init:
     (from: *const c_void, to: *mut c_void, counts: Counts, ty: Datatype, op: Op) |object| {
         let counts = counts.list(object.comm.size())?;
         Dealt::new(&object, &counts, to, ty).plan(object, from, op)?
-    }, across {
+    }, inter {
         let counts = counts.list(object.comm.size())?;
-        Dealt::new(&object, &counts, to, ty).across(object, from, op)?
+        Dealt::new(&object, &counts, to, ty).inter(object, from, op)?
     };
 
     /// `MPI_Reduce_scatter_block`.
@@ -149,8 +149,8 @@ collectives! {
     (from: *const c_void, to: Triple, op: Op) |object| {
         let counts = vec![to.n; object.comm.size()];
         Dealt { counts: &counts, to }.plan(object, from, op)?
-    }, across {
+    }, inter {
         let counts = vec![to.n; object.comm.size()];
-        Dealt { counts: &counts, to }.across(object, from, op)?
+        Dealt { counts: &counts, to }.inter(object, from, op)?
     };
 }

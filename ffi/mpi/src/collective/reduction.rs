@@ -7,7 +7,7 @@ use transom::{Basic, DataType, ReduceOp, reduce_valid};
 use transom_transport::with_basic;
 
 use crate::abi::{Datatype, ERR_OP, Op};
-use crate::buffer::{Buffer, Shaped, bytes, bytes_mut};
+use crate::buffer::{Buffer, TypedBuffer, bytes, bytes_mut};
 use crate::failure::{Result, fail};
 use crate::op::{self, Operation, UserOp};
 
@@ -107,12 +107,12 @@ fn unpacked(
     let datatype = &buffer.ty().datatype;
     let Some((low, high)) = datatype.element_span(count)? else { return Ok(()) };
     // As if the buffer began at an address, so that displacements below 0 are moved.
-    let shaped = Shaped::new(std::ptr::null(), count, datatype)?;
-    let room = usize::try_from(high - low).unwrap_or(0);
-    let (mut a, mut b) = (vec![0; room], vec![0; room]);
-    shaped.datatype.unpack_part(shaped.count, 0, left, &mut a, 0)?;
-    shaped.datatype.unpack_part(shaped.count, 0, right, &mut b, 0)?;
+    let typed = TypedBuffer::new(std::ptr::null(), count, datatype)?;
+    let extent = usize::try_from(high - low).unwrap_or(0);
+    let (mut a, mut b) = (vec![0; extent], vec![0; extent]);
+    typed.datatype.unpack_part(typed.count, 0, left, &mut a, 0)?;
+    typed.datatype.unpack_part(typed.count, 0, right, &mut b, 0)?;
     user.call(&a, &mut b, low, count, ty);
-    shaped.datatype.pack_at(shaped.count, &b, 0, right, &mut 0)?;
+    typed.datatype.pack_at(typed.count, &b, 0, right, &mut 0)?;
     Ok(())
 }

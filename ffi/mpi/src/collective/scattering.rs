@@ -4,14 +4,14 @@ use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
 use super::{
-    Parts, Plan, across, at_root, collectives, equal, in_place, listed, pack_all, root, run, typed,
+    Parts, Plan, at_root, collectives, equal, in_place, inter, listed, pack_all, root, run, typed,
     unless_in_place, unpack_all,
 };
 use crate::abi::{Comm, Datatype, Info, Request};
 use crate::buffer::{Buffer, Triple};
 use crate::comm::CommObject;
 use crate::failure::Result;
-use crate::place::{Counts, Place};
+use crate::pointer::{Counts, Pointer};
 
 fn broadcast_plan(comm: Arc<CommObject>, at: usize, buffer: Buffer) -> Plan {
     Plan::new(move |how| {
@@ -56,7 +56,7 @@ fn exchange(
     let (partners, inter) = (comm.partners(), comm.inter.is_some());
     let to = to(partners)?;
     if inter {
-        return Ok(across::alltoall(comm, from(partners)?, to));
+        return Ok(inter::alltoall(comm, from(partners)?, to));
     }
     let from = if in_place(address) { to.clone() } else { from(partners)? };
     Ok(alltoall_plan(comm, from, to))
@@ -67,9 +67,9 @@ collectives! {
     bcast, ibcast, bcast_init: (buffer: Triple, at: c_int) |object| {
         let at = root(&object, at)?;
         broadcast_plan(object, at, Buffer::new(buffer)?)
-    }, across {
-        let roles = across::roles(&object, at, || Buffer::new(buffer), || Buffer::new(buffer))?;
-        across::broadcast(object, roles)
+    }, inter {
+        let roles = inter::roles(&object, at, || Buffer::new(buffer), || Buffer::new(buffer))?;
+        inter::broadcast(object, roles)
     };
 
     /// `MPI_Scatter`.
@@ -78,10 +78,10 @@ collectives! {
         let at = root(&object, at)?;
         let parts = at_root(&object, at, || equal(object.partners(), from))?;
         scatter_plan(object, at, parts, unless_in_place(to)?)
-    }, across {
+    }, inter {
         let parts = || equal(object.partners(), from);
-        let roles = across::roles(&object, at, || Buffer::new(to), parts)?;
-        across::scatter(object, roles)
+        let roles = inter::roles(&object, at, || Buffer::new(to), parts)?;
+        inter::scatter(object, roles)
     };
 
     /// `MPI_Scatterv`.
@@ -90,10 +90,10 @@ collectives! {
         let at = root(&object, at)?;
         let parts = at_root(&object, at, || listed(object.partners(), from, counts, at_each, ty))?;
         scatter_plan(object, at, parts, unless_in_place(to)?)
-    }, across {
+    }, inter {
         let parts = || listed(object.partners(), from, counts, at_each, ty);
-        let roles = across::roles(&object, at, || Buffer::new(to), parts)?;
-        across::scatter(object, roles)
+        let roles = inter::roles(&object, at, || Buffer::new(to), parts)?;
+        inter::scatter(object, roles)
     };
 
     /// `MPI_Alltoall`.
@@ -111,8 +111,8 @@ collectives! {
 
     /// `MPI_Alltoallw`.
     alltoallw, ialltoallw, alltoallw_init:
-    (from: *const c_void, counts: Counts, at_each: Counts, types: Place<Datatype>, to: *mut c_void, to_counts: Counts,
-        to_each: Counts, to_types: Place<Datatype>) |object| {
+    (from: *const c_void, counts: Counts, at_each: Counts, types: Pointer<Datatype>, to: *mut c_void, to_counts: Counts,
+        to_each: Counts, to_types: Pointer<Datatype>) |object| {
         let parts = |n| typed(n, from, counts, at_each, types);
         exchange(object, from, parts, |n| typed(n, to, to_counts, to_each, to_types))?
     };

@@ -6,17 +6,17 @@ use std::sync::Arc;
 use transom::raw::idup_sides;
 use transom::{Communicator, Comparison};
 
-use super::coming::Coming;
 use super::name::hints;
-use super::{COMMS, CommObject, Inter, add, handle, sides};
+use super::pending::PendingComm;
+use super::{COMMS, CommObject, Inter, add, handle, inter_create};
 use crate::abi::{
     COMM_NULL, COMM_SELF, COMM_TYPE_HW_GUIDED, COMM_TYPE_HW_UNGUIDED, COMM_TYPE_RESOURCE_GUIDED,
     COMM_TYPE_SHARED, COMM_WORLD, Comm, ERR_ARG, ERR_COMM, Errhandler, Group, Info, Request, Status,
     UNDEFINED,
 };
 use crate::failure::{Result, fail};
-use crate::handlers::{Handler, Of, Site};
-use crate::place::{Place, Text};
+use crate::handlers::{ErrorObject, Handler, Of};
+use crate::pointer::{Pointer, Text};
 use crate::world::comm as get;
 use crate::{group, hardware, info, request};
 
@@ -25,23 +25,23 @@ fn int(n: usize) -> c_int {
 }
 
 /// `MPI_Comm_rank`.
-pub fn comm_rank(comm: Comm, rank: Place<c_int>) -> Result<()> {
+pub fn comm_rank(comm: Comm, rank: Pointer<c_int>) -> Result<()> {
     rank.set(int(get(comm)?.comm.rank()))
 }
 
 /// `MPI_Comm_size`.
-pub fn comm_size(comm: Comm, size: Place<c_int>) -> Result<()> {
+pub fn comm_size(comm: Comm, size: Pointer<c_int>) -> Result<()> {
     size.set(int(get(comm)?.comm.size()))
 }
 
 /// `MPI_Comm_group`.
-pub fn comm_group(comm: Comm, members: Place<Group>) -> Result<()> {
+pub fn comm_group(comm: Comm, members: Pointer<Group>) -> Result<()> {
     let object = get(comm)?;
     members.set(group::handle(object.comm.group(), object.origin.clone())?)
 }
 
 /// `MPI_Comm_compare`.
-pub fn comm_compare(one: Comm, other: Comm, result: Place<c_int>) -> Result<()> {
+pub fn comm_compare(one: Comm, other: Comm, result: Pointer<c_int>) -> Result<()> {
     let (one, other) = (get(one)?, get(other)?);
     let here = one.comm.compare(&other.comm);
     let compared = match (&one.inter, &other.inter) {
@@ -53,56 +53,61 @@ pub fn comm_compare(one: Comm, other: Comm, result: Place<c_int>) -> Result<()> 
 }
 
 /// `MPI_Comm_dup`.
-pub fn comm_dup(comm: Comm, new: Place<Comm>) -> Result<()> {
+pub fn comm_dup(comm: Comm, new: Pointer<Comm>) -> Result<()> {
     let old = get(comm)?;
     let hints = old.hints.lock().clone();
     dup((comm, &old), hints, new)
 }
 
 /// `MPI_Comm_dup_with_info`.
-pub fn comm_dup_with_info(comm: Comm, info: Info, new: Place<Comm>) -> Result<()> {
+pub fn comm_dup_with_info(comm: Comm, info: Info, new: Pointer<Comm>) -> Result<()> {
     let old = get(comm)?;
     dup((comm, &old), hints(info)?, new)
 }
 
 /// `MPI_Comm_idup`.
-pub fn comm_idup(comm: Comm, new: Place<Comm>, request: Place<Request>) -> Result<()> {
+pub fn comm_idup(comm: Comm, new: Pointer<Comm>, request: Pointer<Request>) -> Result<()> {
     let old = get(comm)?;
     let hints = old.hints.lock().clone();
     start_dup((comm, &old), hints, new, request)
 }
 
 /// `MPI_Comm_idup_with_info`.
-pub fn comm_idup_with_info(comm: Comm, info: Info, new: Place<Comm>, request: Place<Request>) -> Result<()> {
+pub fn comm_idup_with_info(
+    comm: Comm,
+    info: Info,
+    new: Pointer<Comm>,
+    request: Pointer<Request>,
+) -> Result<()> {
     let old = get(comm)?;
     start_dup((comm, &old), hints(info)?, new, request)
 }
 
-fn dup((comm, old): (Comm, &Arc<CommObject>), hints: transom::Info, new: Place<Comm>) -> Result<()> {
+fn dup((comm, old): (Comm, &Arc<CommObject>), hints: transom::Info, new: Pointer<Comm>) -> Result<()> {
     new.set(COMM_NULL)?;
     let members = members_again(old).wait()?;
     new.set(add(copy_of(comm, old, hints)?(members))?)
 }
 
-/// The handle is there at once, as the program's place for it may be gone later; it leads to the communicator as soon as
-/// the request is complete.
+/// The handle is returned at once, as the program's variable for it may be gone later; it refers to the communicator as
+/// soon as the request is complete.
 fn start_dup(
     (comm, old): (Comm, &Arc<CommObject>),
     hints: transom::Info,
-    new: Place<Comm>,
-    request: Place<Request>,
+    new: Pointer<Comm>,
+    request: Pointer<Request>,
 ) -> Result<()> {
     new.set(COMM_NULL)?;
     // The others get what they wait for, also if the program's functions for attributes fail here.
     let members = members_again(old);
     let copy = copy_of(comm, old, hints)?;
-    let coming = Coming::new(old.handler.read().clone())?;
-    new.set(coming.handle())?;
+    let pending = PendingComm::new(old.handler.read().clone())?;
+    new.set(pending.handle())?;
     let copied = request::filled(members, move |members| {
-        coming.complete(copy(members));
+        pending.complete(copy(members));
         Ok(Status::EMPTY)
     });
-    request.set(request::running(copied, Site::Comm(comm))?)
+    request.set(request::running(copied, ErrorObject::Comm(comm))?)
 }
 
 /// The members, and the other side of an intercommunicator.
@@ -137,23 +142,23 @@ fn copy_of(
 }
 
 /// `MPI_Comm_get_parent`: no process here was started by another.
-pub fn comm_get_parent(parent: Place<Comm>) -> Result<()> {
+pub fn comm_get_parent(parent: Pointer<Comm>) -> Result<()> {
     parent.set(COMM_NULL)
 }
 
 /// `MPI_Comm_create`.
-pub fn comm_create(comm: Comm, members: Group, new: Place<Comm>) -> Result<()> {
+pub fn comm_create(comm: Comm, members: Group, new: Pointer<Comm>) -> Result<()> {
     let parent = get(comm)?;
     let members = group::members(members)?;
     if parent.inter.is_some() {
-        return new.set(sides::create(&parent, &members)?);
+        return new.set(inter_create::create(&parent, &members)?);
     }
     let made = parent.comm.create_communicator(&members)?;
     new.set(handle(made, &parent)?)
 }
 
 /// `MPI_Comm_create_group`.
-pub fn comm_create_group(comm: Comm, members: Group, tag: c_int, new: Place<Comm>) -> Result<()> {
+pub fn comm_create_group(comm: Comm, members: Group, tag: c_int, new: Pointer<Comm>) -> Result<()> {
     let parent = get(comm)?;
     let members = group::members(members)?;
     if members.rank().is_none() {
@@ -167,7 +172,7 @@ pub fn comm_create_group(comm: Comm, members: Group, tag: c_int, new: Place<Comm
 pub(super) fn of_groups(
     info: Info,
     handler: Errhandler,
-    new: Place<Comm>,
+    new: Pointer<Comm>,
     make: impl FnOnce(&Handler) -> Result<Comm>,
 ) -> Result<()> {
     let handler = Handler::of(handler, Of::Comm)?;
@@ -181,7 +186,7 @@ pub fn comm_create_from_group(
     tag: Text,
     info: Info,
     handler: Errhandler,
-    new: Place<Comm>,
+    new: Pointer<Comm>,
 ) -> Result<()> {
     of_groups(info, handler, new, |handler| from_group(members, tag, handler))
 }
@@ -205,10 +210,10 @@ fn color(color: c_int) -> Result<Option<u32>> {
 }
 
 /// `MPI_Comm_split`.
-pub fn comm_split(comm: Comm, colour: c_int, key: c_int, new: Place<Comm>) -> Result<()> {
+pub fn comm_split(comm: Comm, colour: c_int, key: c_int, new: Pointer<Comm>) -> Result<()> {
     let parent = get(comm)?;
     if parent.inter.is_some() {
-        return new.set(sides::split(&parent, color(colour)?, key)?);
+        return new.set(inter_create::split(&parent, color(colour)?, key)?);
     }
     let made = parent.comm.split(color(colour)?, i64::from(key))?;
     new.set(handle(made, &parent)?)
@@ -239,12 +244,12 @@ fn apart(kind: c_int, hints: &transom::Info) -> Result<Apart> {
 
 /// `MPI_Comm_split_type` (§7.4.2). Intercommunicators are split by memory only, and no communicator by itself into what its
 /// hardware suggests.
-pub fn comm_split_type(comm: Comm, kind: c_int, key: c_int, info: Info, new: Place<Comm>) -> Result<()> {
+pub fn comm_split_type(comm: Comm, kind: c_int, key: c_int, info: Info, new: Pointer<Comm>) -> Result<()> {
     let hints = info::hints(info)?;
     let parent = get(comm)?;
     let apart = apart(kind, &hints)?;
     if parent.inter.is_some() {
-        return new.set(sides::split_shared(&parent, matches!(apart, Apart::Memory), key)?);
+        return new.set(inter_create::split_shared(&parent, matches!(apart, Apart::Memory), key)?);
     }
     let color = match apart {
         Apart::Memory => Some(0),
@@ -260,7 +265,7 @@ pub fn comm_split_type(comm: Comm, kind: c_int, key: c_int, info: Info, new: Pla
 }
 
 /// `MPI_Comm_free`.
-pub fn comm_free(comm: Place<Comm>) -> Result<()> {
+pub fn comm_free(comm: Pointer<Comm>) -> Result<()> {
     let handle = comm.get()?;
     if matches!(handle, COMM_WORLD | COMM_SELF) {
         return fail(ERR_COMM, "a predefined communicator cannot be freed");
@@ -271,7 +276,7 @@ pub fn comm_free(comm: Place<Comm>) -> Result<()> {
 }
 
 /// `MPI_Comm_disconnect`: messages under way are not waited for by the last handle here.
-pub fn comm_disconnect(comm: Place<Comm>) -> Result<()> {
+pub fn comm_disconnect(comm: Pointer<Comm>) -> Result<()> {
     let handle = comm.get()?;
     if !matches!(handle, COMM_WORLD | COMM_SELF) {
         get(handle)?.messages().barrier()?;

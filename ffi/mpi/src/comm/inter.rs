@@ -9,7 +9,7 @@ use super::CommObject;
 use crate::abi::{Comm, ERR_COMM, ERR_RANK, Group};
 use crate::failure::{Failure, Result, fail};
 use crate::group;
-use crate::place::{Place, flag};
+use crate::pointer::{Pointer, flag};
 use crate::world::comm as get;
 
 /// The other side of an intercommunicator.
@@ -120,7 +120,7 @@ impl CommObject {
 }
 
 /// `MPI_Comm_test_inter`.
-pub fn comm_test_inter(comm: Comm, inter: Place<c_int>) -> Result<()> {
+pub fn comm_test_inter(comm: Comm, inter: Pointer<c_int>) -> Result<()> {
     inter.set(flag(get(comm)?.inter.is_some()))
 }
 
@@ -130,12 +130,12 @@ pub fn other_side(comm: &CommObject) -> Result<&Inter> {
 }
 
 /// `MPI_Comm_remote_size`.
-pub fn comm_remote_size(comm: Comm, size: Place<c_int>) -> Result<()> {
+pub fn comm_remote_size(comm: Comm, size: Pointer<c_int>) -> Result<()> {
     size.set(c_int::try_from(other_side(&*get(comm)?)?.remote.size()).unwrap_or(c_int::MAX))
 }
 
 /// `MPI_Comm_remote_group`.
-pub fn comm_remote_group(comm: Comm, members: Place<Group>) -> Result<()> {
+pub fn comm_remote_group(comm: Comm, members: Pointer<Group>) -> Result<()> {
     let object = get(comm)?;
     members.set(group::handle(other_side(&object)?.remote.clone(), object.origin.clone())?)
 }

@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use crate::abi::{self, COMM_NULL, Comm, Info};
 use crate::failure::Result;
 use crate::info;
-use crate::place::{Place, Text};
+use crate::pointer::{Pointer, Text};
 use crate::world::comm as get;
 
 /// `MPI_Comm_set_name`.
@@ -15,7 +15,7 @@ pub fn comm_set_name(comm: Comm, name: Text) -> Result<()> {
 }
 
 /// `MPI_Comm_get_name`.
-pub fn comm_get_name(comm: Comm, name: Text, len: Place<c_int>) -> Result<()> {
+pub fn comm_get_name(comm: Comm, name: Text, len: Pointer<c_int>) -> Result<()> {
     let text = if comm == COMM_NULL { "MPI_COMM_NULL".into() } else { get(comm)?.name.read().clone() };
     name.set_with_length(&text, abi::MAX_OBJECT_NAME, len)
 }
@@ -46,7 +46,7 @@ pub fn comm_set_info(comm: Comm, info: Info) -> Result<()> {
 }
 
 /// `MPI_Comm_get_info`.
-pub fn comm_get_info(comm: Comm, info: Place<Info>) -> Result<()> {
+pub fn comm_get_info(comm: Comm, info: Pointer<Info>) -> Result<()> {
     let hints = get(comm)?.hints.lock().clone();
     info.set(info::of_hints(&hints)?)
 }

@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int};
 use super::{INFOS, object, pairs, with};
 use crate::abi::{self, ERR_ARG, ERR_INFO_KEY, ERR_INFO_NOKEY, ERR_INFO_VALUE, INFO_NULL, Info};
 use crate::failure::{Result, fail};
-use crate::place::{Place, Text, flag};
+use crate::pointer::{Pointer, Text, flag};
 
 /// A key, if it can be one.
 fn checked(key: Text) -> Result<String> {
@@ -17,22 +17,22 @@ fn checked(key: Text) -> Result<String> {
 }
 
 /// `MPI_Info_create`.
-pub fn info_create(info: Place<Info>) -> Result<()> {
+pub fn info_create(info: Pointer<Info>) -> Result<()> {
     info.set(with(Vec::new())?)
 }
 
 /// `MPI_Info_create_env`.
-pub fn info_create_env(_argc: c_int, _argv: Place<*mut c_char>, info: Place<Info>) -> Result<()> {
+pub fn info_create_env(_argc: c_int, _argv: Pointer<*mut c_char>, info: Pointer<Info>) -> Result<()> {
     info.set(with(pairs(abi::INFO_ENV)?)?)
 }
 
 /// `MPI_Info_dup`.
-pub fn info_dup(info: Info, copy: Place<Info>) -> Result<()> {
+pub fn info_dup(info: Info, copy: Pointer<Info>) -> Result<()> {
     copy.set(with(pairs(info)?)?)
 }
 
 /// `MPI_Info_free`.
-pub fn info_free(info: Place<Info>) -> Result<()> {
+pub fn info_free(info: Pointer<Info>) -> Result<()> {
     INFOS.remove(info.get()?.0)?;
     info.set(INFO_NULL)
 }
@@ -71,11 +71,11 @@ fn value(info: Info, key: Text) -> Result<Option<String>> {
 }
 
 /// `MPI_Info_get`.
-pub fn info_get(info: Info, key: Text, room: c_int, text: Text, found: Place<c_int>) -> Result<()> {
+pub fn info_get(info: Info, key: Text, capacity: c_int, text: Text, found: Pointer<c_int>) -> Result<()> {
     let value = value(info, key)?;
-    let room = usize::try_from(room).or_else(|_| fail(ERR_ARG, "a negative length"))?;
+    let capacity = usize::try_from(capacity).or_else(|_| fail(ERR_ARG, "a negative length"))?;
     if let Some(value) = &value {
-        text.set(value, room + 1)?;
+        text.set(value, capacity + 1)?;
     }
     found.set(flag(value.is_some()))
 }
@@ -84,15 +84,15 @@ pub fn info_get(info: Info, key: Text, room: c_int, text: Text, found: Place<c_i
 pub fn info_get_string(
     info: Info,
     key: Text,
-    len: Place<c_int>,
+    len: Pointer<c_int>,
     text: Text,
-    found: Place<c_int>,
+    found: Pointer<c_int>,
 ) -> Result<()> {
     let value = value(info, key)?;
     if let Some(value) = &value {
-        let room = usize::try_from(len.get()?).or_else(|_| fail(ERR_ARG, "a negative length"))?;
-        if room > 0 {
-            text.set(value, room)?;
+        let capacity = usize::try_from(len.get()?).or_else(|_| fail(ERR_ARG, "a negative length"))?;
+        if capacity > 0 {
+            text.set(value, capacity)?;
         }
         len.set(c_int::try_from(value.len() + 1).unwrap_or(c_int::MAX))?;
     }
@@ -100,7 +100,7 @@ pub fn info_get_string(
 }
 
 /// `MPI_Info_get_valuelen`.
-pub fn info_get_valuelen(info: Info, key: Text, len: Place<c_int>, found: Place<c_int>) -> Result<()> {
+pub fn info_get_valuelen(info: Info, key: Text, len: Pointer<c_int>, found: Pointer<c_int>) -> Result<()> {
     let value = value(info, key)?;
     if let Some(value) = &value {
         len.set(c_int::try_from(value.len()).unwrap_or(c_int::MAX))?;
@@ -109,7 +109,7 @@ pub fn info_get_valuelen(info: Info, key: Text, len: Place<c_int>, found: Place<
 }
 
 /// `MPI_Info_get_nkeys`.
-pub fn info_get_nkeys(info: Info, count: Place<c_int>) -> Result<()> {
+pub fn info_get_nkeys(info: Info, count: Pointer<c_int>) -> Result<()> {
     count.set(c_int::try_from(pairs(info)?.len()).unwrap_or(c_int::MAX))
 }
 

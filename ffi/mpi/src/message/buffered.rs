@@ -9,7 +9,7 @@ use crate::abi::{BSEND_OVERHEAD, BUFFER_AUTOMATIC, Comm, ERR_BUFFER, Request, Se
 use crate::comm::CommObject;
 use crate::environment::store_pointer;
 use crate::failure::{Result, fail};
-use crate::place::{Counts, Place};
+use crate::pointer::{Counts, Pointer};
 use crate::{request, session, world};
 
 /// What the program has attached.
@@ -68,7 +68,7 @@ impl Slot {
     }
 }
 
-/// Sends a message whose bytes have room in a buffer.
+/// Sends a message whose bytes fit a buffer.
 pub(super) fn keep(
     comm: &CommObject,
     bytes: usize,
@@ -109,7 +109,7 @@ pub fn buffer_flush() -> Result<()> {
 }
 
 /// `MPI_Buffer_iflush`: complete when it returns.
-pub fn buffer_iflush(request: Place<Request>) -> Result<()> {
+pub fn buffer_iflush(request: Pointer<Request>) -> Result<()> {
     SHARED.flush()?;
     request.set(request::done()?)
 }
@@ -130,7 +130,7 @@ pub fn comm_flush_buffer(comm: Comm) -> Result<()> {
 }
 
 /// `MPI_Comm_iflush_buffer`: complete when it returns.
-pub fn comm_iflush_buffer(comm: Comm, request: Place<Request>) -> Result<()> {
+pub fn comm_iflush_buffer(comm: Comm, request: Pointer<Request>) -> Result<()> {
     world::comm(comm)?.buffer.flush()?;
     request.set(request::done()?)
 }
@@ -151,7 +151,7 @@ pub fn session_flush_buffer(session: Session) -> Result<()> {
 }
 
 /// `MPI_Session_iflush_buffer`: complete when it returns.
-pub fn session_iflush_buffer(session: Session, request: Place<Request>) -> Result<()> {
+pub fn session_iflush_buffer(session: Session, request: Pointer<Request>) -> Result<()> {
     session::buffer(session)?.flush()?;
     request.set(request::done()?)
 }

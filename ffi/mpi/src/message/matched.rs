@@ -12,8 +12,8 @@ use crate::abi::{ERR_REQUEST, MESSAGE_NO_PROC, MESSAGE_NULL, Message, PROC_NULL,
 use crate::buffer::{Buffer, Triple};
 use crate::comm::CommObject;
 use crate::failure::Result;
-use crate::handlers::Site;
-use crate::place::{Place, flag};
+use crate::handlers::ErrorObject;
+use crate::pointer::{Pointer, flag};
 use crate::request::calls::give;
 use crate::request::{self, filled};
 use crate::table::Table;
@@ -32,7 +32,7 @@ fn handle(message: Taken, comm: Arc<CommObject>) -> Result<Message> {
 }
 
 /// Takes the message of a handle; nothing of the null process's.
-fn take(message: Place<Message>) -> Result<Option<Held>> {
+fn take(message: Pointer<Message>) -> Result<Option<Held>> {
     let handle = message.get()?;
     let taken = if handle == MESSAGE_NO_PROC { None } else { MESSAGES.remove(handle.0)?.lock().take() };
     message.set(MESSAGE_NULL)?;
@@ -40,8 +40,8 @@ fn take(message: Place<Message>) -> Result<Option<Held>> {
 }
 
 /// The buffer for the message of a handle.
-fn room_of(message: Place<Message>, room: Triple) -> Result<Buffer> {
-    if message.get()? == MESSAGE_NO_PROC { Buffer::none() } else { Buffer::new(room) }
+fn recv_buffer_of(message: Pointer<Message>, recv_buffer: Triple) -> Result<Buffer> {
+    if message.get()? == MESSAGE_NO_PROC { Buffer::none() } else { Buffer::new(recv_buffer) }
 }
 
 /// Of a receive from the null process.
@@ -50,7 +50,7 @@ fn of_nobody() -> Status {
 }
 
 /// `MPI_Mprobe`.
-pub fn mprobe(from: Envelope, message: Place<Message>, status: Place<Status>) -> Result<()> {
+pub fn mprobe(from: Envelope, message: Pointer<Message>, status: Pointer<Status>) -> Result<()> {
     let comm = world::comm(from.comm)?;
     let taken = comm.messages().mprobe(source(&comm, from.rank)?, tag(from.tag))?;
     give(Ok(of(&comm, taken.status())), status)?;
@@ -60,9 +60,9 @@ pub fn mprobe(from: Envelope, message: Place<Message>, status: Place<Status>) ->
 /// `MPI_Improbe`.
 pub fn improbe(
     from: Envelope,
-    found: Place<c_int>,
-    message: Place<Message>,
-    status: Place<Status>,
+    found: Pointer<c_int>,
+    message: Pointer<Message>,
+    status: Pointer<Status>,
 ) -> Result<()> {
     let comm = world::comm(from.comm)?;
     let taken = comm.messages().improbe(source(&comm, from.rank)?, tag(from.tag))?;
@@ -73,22 +73,22 @@ pub fn improbe(
 }
 
 /// `MPI_Mrecv`.
-pub fn mrecv(room: Triple, message: Place<Message>, status: Place<Status>) -> Result<()> {
-    let room = room_of(message, room)?;
+pub fn mrecv(recv_buffer: Triple, message: Pointer<Message>, status: Pointer<Status>) -> Result<()> {
+    let recv_buffer = recv_buffer_of(message, recv_buffer)?;
     let Some((taken, comm)) = take(message)? else { return give(Ok(of_nobody()), status) };
     let of_message = taken.status();
     let data = taken.recv::<u8>().map(|(data, _)| data);
-    give(received(&comm, of_message, store(data, &room)), status)
+    give(received(&comm, of_message, store(data, &recv_buffer)), status)
 }
 
 /// `MPI_Imrecv`.
-pub fn imrecv(room: Triple, message: Place<Message>, request: Place<Request>) -> Result<()> {
-    let room = room_of(message, room)?;
+pub fn imrecv(recv_buffer: Triple, message: Pointer<Message>, request: Pointer<Request>) -> Result<()> {
+    let recv_buffer = recv_buffer_of(message, recv_buffer)?;
     let Some((taken, comm)) = take(message)? else {
         return request.set(request::done_with(of_nobody())?);
     };
-    let pending = filled(raw::imrecv(taken, room.room()?), move |(data, status)| {
-        received(&comm, status, store(data, &room))
+    let pending = filled(raw::imrecv(taken, recv_buffer.capacity()?), move |(data, status)| {
+        received(&comm, status, store(data, &recv_buffer))
     });
-    request.set(request::running(pending, Site::None)?)
+    request.set(request::running(pending, ErrorObject::None)?)
 }

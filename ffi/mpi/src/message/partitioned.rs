@@ -14,8 +14,8 @@ use crate::buffer::{Buffer, Triple};
 use crate::comm::CommObject;
 use crate::failure::{Result, fail};
 use crate::group::count;
-use crate::handlers::Site;
-use crate::place::{Place, flag};
+use crate::handlers::ErrorObject;
+use crate::pointer::{Pointer, flag};
 use crate::request::{self, Start, filled};
 use crate::{info, world};
 
@@ -44,7 +44,7 @@ impl Parts {
         else {
             return fail(ERR_COUNT, format!("{partitions} partitions of {each} instances"));
         };
-        Ok(Self { all: one.part(0, n)?, partitions, each, bytes: one.room()? })
+        Ok(Self { all: one.part(0, n)?, partitions, each, bytes: one.capacity()? })
     }
 
     fn part(&self, partition: usize) -> Result<Buffer> {
@@ -102,13 +102,13 @@ impl Partitioned {
 
 /// The end of a receive's round: what is not in the buffer yet goes there.
 fn fill(parts: &Parts, receive: &PartitionedReceive, stored: &Mutex<Vec<bool>>) -> Result<usize> {
-    let (total, room) = (receive.total(), parts.all.room()?);
+    let (total, capacity) = (receive.total(), parts.all.capacity()?);
     let mut stored = stored.lock();
     let filled = (0..parts.partitions).try_for_each(|index| parts.store(index, receive, &mut stored));
     receive.clear();
     filled?;
-    if total > room {
-        return fail(ERR_TRUNCATE, format!("{total} bytes came in partitions, there is room for {room}"));
+    if total > capacity {
+        return fail(ERR_TRUNCATE, format!("{total} bytes came in partitions, there is room for {capacity}"));
     }
     Ok(total)
 }
@@ -141,13 +141,13 @@ macro_rules! inits {
         $(#[$doc])*
         pub fn $name(
             address: *const c_void, partitions: c_int, n: i64, ty: Datatype, envelope: Envelope, info: Info,
-            request: Place<Request>,
+            request: Pointer<Request>,
         ) -> Result<()> {
             request.check()?;
             let (object, _) = (world::comm(envelope.comm)?, info::hints(info)?);
             let parts = Parts::new(address, partitions, n, ty)?;
             let (end, start) = $begin(&object, parts, envelope)?;
-            request.set(request::partitioned(start, end, Site::Comm(envelope.comm))?)
+            request.set(request::partitioned(start, end, ErrorObject::Comm(envelope.comm))?)
         }
     )*};
 }
@@ -209,7 +209,7 @@ pub fn pready_range(low: c_int, high: c_int, request: Request) -> Result<()> {
 }
 
 /// `MPI_Pready_list`.
-pub fn pready_list(n: c_int, partitions: Place<c_int>, request: Request) -> Result<()> {
+pub fn pready_list(n: c_int, partitions: Pointer<c_int>, request: Request) -> Result<()> {
     let partitions = partitions.list(count(n)?)?;
     request::with_partitions(request, |end, active| {
         partitions.into_iter().try_for_each(|partition| ready(end, active, partition))
@@ -217,7 +217,7 @@ pub fn pready_list(n: c_int, partitions: Place<c_int>, request: Request) -> Resu
 }
 
 /// `MPI_Parrived`: of nothing under way, all has.
-pub fn parrived(request: Request, partition: c_int, arrived: Place<c_int>) -> Result<()> {
+pub fn parrived(request: Request, partition: c_int, arrived: Pointer<c_int>) -> Result<()> {
     arrived.check()?;
     if request == REQUEST_NULL {
         return arrived.set(flag(true));

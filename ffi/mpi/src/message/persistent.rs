@@ -5,22 +5,22 @@ use super::{Envelope, buffer, receive, send};
 use crate::abi::Request;
 use crate::buffer::Triple;
 use crate::failure::Result;
-use crate::handlers::Site;
-use crate::place::Place;
+use crate::handlers::ErrorObject;
+use crate::pointer::Pointer;
 use crate::{request, world};
 
-fn init_as(mode: Mode, data: Triple, to: Envelope, request: Place<Request>) -> Result<()> {
+fn init_as(mode: Mode, data: Triple, to: Envelope, request: Pointer<Request>) -> Result<()> {
     let object = world::comm(to.comm)?;
     let data = buffer(to.rank, data)?;
     super::dest(&object, to.rank)?;
     let start = Box::new(move || send::begin(&object, &data, to.rank, to.tag, mode));
-    request.set(request::persistent(start, Site::Comm(to.comm))?)
+    request.set(request::persistent(start, ErrorObject::Comm(to.comm))?)
 }
 
 macro_rules! inits {
     ($($(#[$doc:meta])* $name:ident: $mode:ident;)*) => {$(
         $(#[$doc])*
-        pub fn $name(data: Triple, to: Envelope, request: Place<Request>) -> Result<()> {
+        pub fn $name(data: Triple, to: Envelope, request: Pointer<Request>) -> Result<()> {
             init_as(Mode::$mode, data, to, request)
         }
     )*};
@@ -38,10 +38,10 @@ inits! {
 }
 
 /// `MPI_Recv_init`.
-pub fn recv_init(room: Triple, from: Envelope, request: Place<Request>) -> Result<()> {
+pub fn recv_init(recv_buffer: Triple, from: Envelope, request: Pointer<Request>) -> Result<()> {
     let object = world::comm(from.comm)?;
-    let room = buffer(from.rank, room)?;
+    let recv_buffer = buffer(from.rank, recv_buffer)?;
     super::source(&object, from.rank)?;
-    let start = Box::new(move || receive::begin(&object, room.clone(), from.rank, from.tag));
-    request.set(request::persistent(start, Site::Comm(from.comm))?)
+    let start = Box::new(move || receive::begin(&object, recv_buffer.clone(), from.rank, from.tag));
+    request.set(request::persistent(start, ErrorObject::Comm(from.comm))?)
 }

@@ -10,8 +10,8 @@ use crate::abi::{Comm, PROC_NULL, Request, Status};
 use crate::buffer::{Buffer, Triple};
 use crate::comm::CommObject;
 use crate::failure::{Failure, Result};
-use crate::handlers::Site;
-use crate::place::{Place, flag};
+use crate::handlers::ErrorObject;
+use crate::pointer::{Pointer, flag};
 use crate::request::calls::give;
 use crate::request::{self, Outcome, Pending, filled};
 use crate::world;
@@ -26,24 +26,24 @@ pub(super) fn received(comm: &CommObject, of_message: transom::Status, stored: R
 }
 
 /// Puts what came where the program wants it.
-pub(super) fn store(data: transom::Result<Vec<u8>>, room: &Buffer) -> Result<()> {
-    room.unpack(&data?)
+pub(super) fn store(data: transom::Result<Vec<u8>>, recv_buffer: &Buffer) -> Result<()> {
+    recv_buffer.unpack(&data?)
 }
 
 /// Starts a receive.
-pub fn begin(comm: &Arc<CommObject>, room: Buffer, from: c_int, with: c_int) -> Result<Pending> {
-    let max = room.room()?;
+pub fn begin(comm: &Arc<CommObject>, recv_buffer: Buffer, from: c_int, with: c_int) -> Result<Pending> {
+    let max = recv_buffer.capacity()?;
     let started = raw::irecv(comm.messages(), source(comm, from)?, tag(with), max);
     let comm = comm.clone();
-    Ok(filled(started, move |(data, status)| received(&comm, status, store(data, &room))))
+    Ok(filled(started, move |(data, status)| received(&comm, status, store(data, &recv_buffer))))
 }
 
 /// `MPI_Recv`.
-pub fn recv(room: Triple, from: Envelope, status: Place<Status>) -> Result<()> {
+pub fn recv(recv_buffer: Triple, from: Envelope, status: Pointer<Status>) -> Result<()> {
     let comm = world::comm(from.comm)?;
-    let mut room = buffer(from.rank, room)?;
+    let mut recv_buffer = buffer(from.rank, recv_buffer)?;
     let with = tag(from.tag);
-    let (stored, of_message) = match room.plain_mut()? {
+    let (stored, of_message) = match recv_buffer.plain_mut()? {
         Some(bytes) => {
             let (stored, of_message) =
                 raw::recv_into(comm.messages(), source(&comm, from.rank)?, with, bytes)?;
@@ -51,27 +51,27 @@ pub fn recv(room: Triple, from: Envelope, status: Place<Status>) -> Result<()> {
         }
         None => {
             let (data, of_message) = raw::recv(comm.messages(), source(&comm, from.rank)?, with)?;
-            (store(data, &room), of_message)
+            (store(data, &recv_buffer), of_message)
         }
     };
     give(received(&comm, of_message, stored), status)
 }
 
 /// `MPI_Irecv`.
-pub fn irecv(room: Triple, from: Envelope, request: Place<Request>) -> Result<()> {
+pub fn irecv(recv_buffer: Triple, from: Envelope, request: Pointer<Request>) -> Result<()> {
     let object = world::comm(from.comm)?;
-    let pending = begin(&object, buffer(from.rank, room)?, from.rank, from.tag)?;
-    request.set(request::running(pending, Site::Comm(from.comm))?)
+    let pending = begin(&object, buffer(from.rank, recv_buffer)?, from.rank, from.tag)?;
+    request.set(request::running(pending, ErrorObject::Comm(from.comm))?)
 }
 
 /// `MPI_Probe`.
-pub fn probe(from: Envelope, status: Place<Status>) -> Result<()> {
+pub fn probe(from: Envelope, status: Pointer<Status>) -> Result<()> {
     let comm = world::comm(from.comm)?;
     give(Ok(of(&comm, comm.messages().probe(source(&comm, from.rank)?, tag(from.tag))?)), status)
 }
 
 /// `MPI_Iprobe`.
-pub fn iprobe(from: Envelope, found: Place<c_int>, status: Place<Status>) -> Result<()> {
+pub fn iprobe(from: Envelope, found: Pointer<c_int>, status: Pointer<Status>) -> Result<()> {
     let comm = world::comm(from.comm)?;
     let there = comm.messages().iprobe(source(&comm, from.rank)?, tag(from.tag))?;
     found.set(flag(there.is_some()))?;
@@ -82,7 +82,7 @@ pub fn iprobe(from: Envelope, found: Place<c_int>, status: Place<Status>) -> Res
 struct Exchange {
     data: Vec<u8>,
     to: (c_int, c_int),
-    room: Buffer,
+    recv_buffer: Buffer,
     from: (c_int, c_int),
 }
 
@@ -90,11 +90,11 @@ impl Exchange {
     /// Begins both.
     fn begin(self, comm: &Arc<CommObject>) -> Result<(Pending, transom::Request<Vec<u8>>)> {
         let to = dest(comm, self.to.0)?;
-        let received = begin(comm, self.room, self.from.0, self.from.1)?;
+        let received = begin(comm, self.recv_buffer, self.from.0, self.from.1)?;
         Ok((received, raw::isend(comm.messages(), to, self.to.1, self.data, false)))
     }
 
-    fn now(self, comm: &Arc<CommObject>, status: Place<Status>) -> Result<()> {
+    fn now(self, comm: &Arc<CommObject>, status: Pointer<Status>) -> Result<()> {
         let (received, sent) = self.begin(comm)?;
         let received = request::outcome(received.wait());
         sent.wait()?;
@@ -102,10 +102,10 @@ impl Exchange {
     }
 
     /// With one request: that of the receive, as the data to send has been copied.
-    fn later(self, comm: &Arc<CommObject>, handle: Comm, request: Place<Request>) -> Result<()> {
+    fn later(self, comm: &Arc<CommObject>, handle: Comm, request: Pointer<Request>) -> Result<()> {
         let (received, sent) = self.begin(comm)?;
-        request::let_go(filled(sent, |_| Ok(Status::EMPTY)));
-        request.set(request::running(received, Site::Comm(handle))?)
+        request::detach(filled(sent, |_| Ok(Status::EMPTY)));
+        request.set(request::running(received, ErrorObject::Comm(handle))?)
     }
 }
 
@@ -114,7 +114,7 @@ macro_rules! exchanges {
     ($($(#[$doc:meta])* $now:ident, $later:ident: ($($arg:ident: $ty:ty),*) $exchange:block)*) => {$(
         $(#[$doc])*
         #[allow(clippy::too_many_arguments, reason = "the standard's")]
-        pub fn $now($($arg: $ty,)* comm: Comm, status: Place<Status>) -> Result<()> {
+        pub fn $now($($arg: $ty,)* comm: Comm, status: Pointer<Status>) -> Result<()> {
             let object = world::comm(comm)?;
             let exchange: Exchange = $exchange;
             exchange.now(&object, status)
@@ -122,7 +122,7 @@ macro_rules! exchanges {
 
         /// The same, nonblocking.
         #[allow(clippy::too_many_arguments, reason = "the standard's")]
-        pub fn $later($($arg: $ty,)* comm: Comm, request: Place<Request>) -> Result<()> {
+        pub fn $later($($arg: $ty,)* comm: Comm, request: Pointer<Request>) -> Result<()> {
             let object = world::comm(comm)?;
             let exchange: Exchange = $exchange;
             exchange.later(&object, comm, request)
@@ -133,16 +133,16 @@ macro_rules! exchanges {
 exchanges! {
     /// `MPI_Sendrecv`.
     sendrecv, isendrecv:
-    (data: Triple, to: c_int, send_tag: c_int, room: Triple, from: c_int, with: c_int) {
-        let (data, room) = (buffer(to, data)?, buffer(from, room)?);
-        Exchange { data: data.pack()?, to: (to, send_tag), room, from: (from, with) }
+    (data: Triple, to: c_int, send_tag: c_int, recv_buffer: Triple, from: c_int, with: c_int) {
+        let (data, recv_buffer) = (buffer(to, data)?, buffer(from, recv_buffer)?);
+        Exchange { data: data.pack()?, to: (to, send_tag), recv_buffer, from: (from, with) }
     }
 
     /// `MPI_Sendrecv_replace`.
     sendrecv_replace, isendrecv_replace:
-    (room: Triple, to: c_int, send_tag: c_int, from: c_int, with: c_int) {
-        let room = buffer(either(to, from), room)?;
-        Exchange { data: room.pack()?, to: (to, send_tag), room, from: (from, with) }
+    (recv_buffer: Triple, to: c_int, send_tag: c_int, from: c_int, with: c_int) {
+        let recv_buffer = buffer(either(to, from), recv_buffer)?;
+        Exchange { data: recv_buffer.pack()?, to: (to, send_tag), recv_buffer, from: (from, with) }
     }
 }
 

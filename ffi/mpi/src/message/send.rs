@@ -9,12 +9,12 @@ use crate::abi::{Request, Status};
 use crate::buffer::{Buffer, Triple};
 use crate::comm::CommObject;
 use crate::failure::Result;
-use crate::handlers::Site;
-use crate::place::Place;
+use crate::handlers::ErrorObject;
+use crate::pointer::Pointer;
 use crate::request::{self, Pending, filled};
 use crate::world;
 
-/// When a send is complete. A ready send is a standard one: that the receive is there helps nobody here.
+/// When a send is complete. A ready send is a standard one: that the receive has been posted makes no difference here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     Standard,
@@ -49,10 +49,10 @@ fn send_as(mode: Mode, data: Triple, to: Envelope) -> Result<()> {
     Ok(())
 }
 
-fn isend_as(mode: Mode, data: Triple, to: Envelope, request: Place<Request>) -> Result<()> {
+fn isend_as(mode: Mode, data: Triple, to: Envelope, request: Pointer<Request>) -> Result<()> {
     let object = world::comm(to.comm)?;
     let pending = begin(&object, &buffer(to.rank, data)?, to.rank, to.tag, mode)?;
-    request.set(request::running(pending, Site::Comm(to.comm))?)
+    request.set(request::running(pending, ErrorObject::Comm(to.comm))?)
 }
 
 macro_rules! sends {
@@ -63,7 +63,7 @@ macro_rules! sends {
         }
 
         /// The same, nonblocking.
-        pub fn $isend(data: Triple, to: Envelope, request: Place<Request>) -> Result<()> {
+        pub fn $isend(data: Triple, to: Envelope, request: Pointer<Request>) -> Result<()> {
             isend_as(Mode::$mode, data, to, request)
         }
     )*};

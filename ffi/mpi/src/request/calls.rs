@@ -5,11 +5,11 @@ use std::ffi::c_int;
 use super::{COMPLETE, Outcome, RequestObject, get, remove};
 use crate::abi::{REQUEST_NULL, Request, Status};
 use crate::failure::Result;
-use crate::place::{Place, flag};
+use crate::pointer::{Pointer, flag};
 
 /// Gives a program the status of what has ended, well or not, unless it does not want it. Its error field is for calls of
 /// several requests.
-pub fn give(outcome: Outcome, status: Place<Status>) -> Result<()> {
+pub fn give(outcome: Outcome, status: Pointer<Status>) -> Result<()> {
     let (ended, failed) = match outcome {
         Ok(ended) => (ended, Ok(())),
         Err(failure) => (failure.status(), Err(failure)),
@@ -21,7 +21,7 @@ pub fn give(outcome: Outcome, status: Place<Status>) -> Result<()> {
 }
 
 /// Stores a status but for its error field (§3.2.5); an empty one whole (§3.7.3).
-pub fn store(new: Status, status: Place<Status>, index: usize) -> Result<()> {
+pub fn store(new: Status, status: Pointer<Status>, index: usize) -> Result<()> {
     if new == Status::EMPTY {
         return status.set_at(index, new);
     }
@@ -35,7 +35,7 @@ pub(super) fn object(request: Request) -> Result<Option<std::sync::Arc<RequestOb
 }
 
 /// Takes the outcome of a request that has ended, whose handle is gone unless it is persistent.
-pub(super) fn end(request: Place<Request>, index: usize, object: &RequestObject) -> Result<Outcome> {
+pub(super) fn end(request: Pointer<Request>, index: usize, object: &RequestObject) -> Result<Outcome> {
     let outcome = object.take();
     if object.start.is_none() {
         remove(request.at(index)?)?;
@@ -46,7 +46,7 @@ pub(super) fn end(request: Place<Request>, index: usize, object: &RequestObject)
 
 /// Whether a request is the one that is always complete: then waiting for it is over.
 #[inline(always)]
-fn is_over(request: Place<Request>, status: Place<Status>) -> bool {
+fn is_over(request: Pointer<Request>, status: Pointer<Status>) -> bool {
     let over = request.peek() == Some(COMPLETE);
     if over {
         request.replace(REQUEST_NULL);
@@ -61,17 +61,17 @@ pub mod short {
 
     use super::is_over;
     use crate::abi::{Request, SUCCESS, Status};
-    use crate::place::Place;
+    use crate::pointer::Pointer;
 
     /// `MPI_Wait`.
     #[inline(always)]
-    pub fn wait(request: Place<Request>, status: Place<Status>) -> Option<c_int> {
+    pub fn wait(request: Pointer<Request>, status: Pointer<Status>) -> Option<c_int> {
         is_over(request, status).then_some(SUCCESS)
     }
 
     /// `MPI_Test`.
     #[inline(always)]
-    pub fn test(request: Place<Request>, ended: Place<c_int>, status: Place<Status>) -> Option<c_int> {
+    pub fn test(request: Pointer<Request>, ended: Pointer<c_int>, status: Pointer<Status>) -> Option<c_int> {
         if ended.is_null() || !is_over(request, status) {
             return None;
         }
@@ -81,7 +81,7 @@ pub mod short {
 }
 
 /// `MPI_Wait`.
-pub fn wait(request: Place<Request>, status: Place<Status>) -> Result<()> {
+pub fn wait(request: Pointer<Request>, status: Pointer<Status>) -> Result<()> {
     match object(request.get()?)? {
         None => give(Ok(Status::EMPTY), status),
         Some(object) => {
@@ -92,7 +92,7 @@ pub fn wait(request: Place<Request>, status: Place<Status>) -> Result<()> {
 }
 
 /// `MPI_Test`.
-pub fn test(request: Place<Request>, ended: Place<c_int>, status: Place<Status>) -> Result<()> {
+pub fn test(request: Pointer<Request>, ended: Pointer<c_int>, status: Pointer<Status>) -> Result<()> {
     match object(request.get()?)? {
         None => {
             ended.set(flag(true))?;
@@ -107,7 +107,7 @@ pub fn test(request: Place<Request>, ended: Place<c_int>, status: Place<Status>)
 }
 
 /// `MPI_Request_get_status`.
-pub fn request_get_status(request: Request, ended: Place<c_int>, status: Place<Status>) -> Result<()> {
+pub fn request_get_status(request: Request, ended: Pointer<c_int>, status: Pointer<Status>) -> Result<()> {
     match object(request)? {
         Some(object) if !object.poll() => ended.set(flag(false)),
         object => {
@@ -118,7 +118,7 @@ pub fn request_get_status(request: Request, ended: Place<c_int>, status: Place<S
 }
 
 /// `MPI_Request_free`.
-pub fn request_free(request: Place<Request>) -> Result<()> {
+pub fn request_free(request: Pointer<Request>) -> Result<()> {
     let handle = request.get()?;
     let object = get(handle)?;
     request.set(REQUEST_NULL)?;
@@ -130,17 +130,17 @@ pub fn request_free(request: Place<Request>) -> Result<()> {
 }
 
 /// `MPI_Cancel`.
-pub fn cancel(request: Place<Request>) -> Result<()> {
+pub fn cancel(request: Pointer<Request>) -> Result<()> {
     get(request.get()?)?.cancel()
 }
 
 /// `MPI_Start`.
-pub fn start(request: Place<Request>) -> Result<()> {
+pub fn start(request: Pointer<Request>) -> Result<()> {
     get(request.get()?)?.start()
 }
 
 /// `MPI_Startall`.
-pub fn startall(n: c_int, requests: Place<Request>) -> Result<()> {
+pub fn startall(n: c_int, requests: Pointer<Request>) -> Result<()> {
     for request in requests.list(crate::group::count(n)?)? {
         get(request)?.start()?;
     }

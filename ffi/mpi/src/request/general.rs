@@ -4,13 +4,13 @@
 use std::ffi::{c_int, c_void};
 
 use parking_lot::Mutex;
-use transom::raw::{Completion, promised};
+use transom::raw::{Completion, generalised_request};
 
 use super::{Outcome, REQUESTS, RequestObject, State, get};
 use crate::abi::{COMM_WORLD, ERR_ARG, ERR_REQUEST, Request, SUCCESS, Status};
 use crate::failure::{Failure, Result, fail};
-use crate::handlers::Site;
-use crate::place::{Place, flag};
+use crate::handlers::ErrorObject;
+use crate::pointer::{Pointer, flag};
 use crate::world;
 
 /// What the program gave, and how far the operation is.
@@ -114,13 +114,13 @@ pub fn grequest_start(
     free: *const c_void,
     cancel: *const c_void,
     extra_state: *mut c_void,
-    request: Place<Request>,
+    request: Pointer<Request>,
 ) -> Result<()> {
     request.check()?;
     if [query, free, cancel].iter().any(|function| function.is_null()) {
         return fail(ERR_ARG, "a function of a generalised request is a null pointer");
     }
-    let (completion, pending) = promised(&world::comm(COMM_WORLD)?.comm, "a generalised request");
+    let (completion, pending) = generalised_request(&world::comm(COMM_WORLD)?.comm, "a generalised request");
     let general = General {
         query: query as usize,
         free: free as usize,
@@ -129,7 +129,7 @@ pub fn grequest_start(
         completion,
         progress: Mutex::default(),
     };
-    let mut object = RequestObject::new(State::Running(pending.into()), None, Site::None);
+    let mut object = RequestObject::new(State::Running(pending.into()), None, ErrorObject::None);
     object.general = Some(general);
     request.set(object.handle()?)
 }

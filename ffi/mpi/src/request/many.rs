@@ -8,17 +8,17 @@ use super::{Outcome, RequestObject};
 use crate::abi::{ERR_IN_STATUS, Request, SUCCESS, Status};
 use crate::failure::{Failure, Result};
 use crate::group::count;
-use crate::place::Place;
+use crate::pointer::Pointer;
 
 /// A list of requests of the program's.
 pub struct Many {
-    handles: Place<Request>,
+    handles: Pointer<Request>,
     objects: Vec<Option<Arc<RequestObject>>>,
 }
 
 impl Many {
     /// The first `n` requests of a list.
-    pub fn new(n: c_int, handles: Place<Request>) -> Result<Self> {
+    pub fn new(n: c_int, handles: Pointer<Request>) -> Result<Self> {
         let n = count(n)?;
         let listed = if n == 0 { Vec::new() } else { handles.list(n)? };
         let objects = listed.into_iter().map(object).collect::<Result<_>>()?;
@@ -72,14 +72,14 @@ impl Many {
 /// Collects the statuses of several requests, and what they come to (§3.7.5): if one has failed, the error field of
 /// each says how it is.
 pub struct Statuses {
-    place: Place<Status>,
+    place: Pointer<Status>,
     failed: Option<Failure>,
     codes: Vec<c_int>,
 }
 
 impl Statuses {
     /// For a list of the program's, or for none.
-    pub fn new(place: Place<Status>) -> Self {
+    pub fn new(place: Pointer<Status>) -> Self {
         Self { place, failed: None, codes: Vec::new() }
     }
 
@@ -110,10 +110,10 @@ impl Statuses {
                 self.place.set_at(index, Status { error: code, ..status })?;
             }
         }
-        let site = failed.site();
+        let error_object = failed.error_object();
         let failure = Failure::new(ERR_IN_STATUS, failed.message());
-        Err(match site {
-            Some(site) => failure.at(site),
+        Err(match error_object {
+            Some(error_object) => failure.at(error_object),
             None => failure,
         })
     }

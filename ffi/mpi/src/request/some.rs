@@ -7,14 +7,14 @@ use super::calls::give;
 use super::many::{Many, Statuses};
 use crate::abi::{Request, Status, UNDEFINED};
 use crate::failure::Result;
-use crate::place::{Place, flag};
+use crate::pointer::{Pointer, flag};
 
 fn int(place: usize) -> c_int {
     c_int::try_from(place).unwrap_or(UNDEFINED)
 }
 
 /// `MPI_Waitall`.
-pub fn waitall(n: c_int, requests: Place<Request>, statuses: Place<Status>) -> Result<()> {
+pub fn waitall(n: c_int, requests: Pointer<Request>, statuses: Pointer<Status>) -> Result<()> {
     let many = Many::new(n, requests)?;
     let mut all = Statuses::new(statuses);
     for place in 0..many.len() {
@@ -45,7 +45,7 @@ impl Look {
     }
 
     /// Whether all have ended, and their statuses.
-    fn all(self, many: &Many, ended: Place<c_int>, statuses: Place<Status>) -> Result<()> {
+    fn all(self, many: &Many, ended: Pointer<c_int>, statuses: Pointer<Status>) -> Result<()> {
         // All are polled, so that all make progress.
         let pending = (0..many.len()).filter(|place| many.at(*place).is_some_and(|object| !object.poll()));
         if pending.count() > 0 {
@@ -60,7 +60,13 @@ impl Look {
     }
 
     /// Whether one has ended, which, and its status.
-    fn any(self, many: &Many, index: Place<c_int>, ended: Place<c_int>, status: Place<Status>) -> Result<()> {
+    fn any(
+        self,
+        many: &Many,
+        index: Pointer<c_int>,
+        ended: Pointer<c_int>,
+        status: Pointer<Status>,
+    ) -> Result<()> {
         let active = many.active();
         let found = active.iter().find(|(_, object)| object.poll()).map(|(place, _)| *place);
         index.set(found.map_or(UNDEFINED, int))?;
@@ -76,9 +82,9 @@ impl Look {
     fn some(
         self,
         many: &Many,
-        count: Place<c_int>,
-        indices: Place<c_int>,
-        statuses: Place<Status>,
+        count: Pointer<c_int>,
+        indices: Pointer<c_int>,
+        statuses: Pointer<Status>,
     ) -> Result<()> {
         let active = many.active();
         if active.is_empty() {
@@ -97,7 +103,12 @@ impl Look {
 }
 
 /// `MPI_Waitany`.
-pub fn waitany(n: c_int, requests: Place<Request>, index: Place<c_int>, status: Place<Status>) -> Result<()> {
+pub fn waitany(
+    n: c_int,
+    requests: Pointer<Request>,
+    index: Pointer<c_int>,
+    status: Pointer<Status>,
+) -> Result<()> {
     let many = Many::new(n, requests)?;
     match Many::await_one(&many.active())? {
         Some(place) => {
@@ -114,10 +125,10 @@ pub fn waitany(n: c_int, requests: Place<Request>, index: Place<c_int>, status: 
 /// `MPI_Waitsome`.
 pub fn waitsome(
     n: c_int,
-    requests: Place<Request>,
-    count: Place<c_int>,
-    indices: Place<c_int>,
-    statuses: Place<Status>,
+    requests: Pointer<Request>,
+    count: Pointer<c_int>,
+    indices: Pointer<c_int>,
+    statuses: Pointer<Status>,
 ) -> Result<()> {
     let many = Many::new(n, requests)?;
     Many::await_one(&many.active())?;
@@ -128,12 +139,12 @@ pub fn waitsome(
 macro_rules! looking {
     ($($take:ident $of_take:literal, $peek:ident $of_peek:literal: $look:ident($($place:ident: $to:ty),*);)*) => {$(
         #[doc = concat!("`", $of_take, "`.")]
-        pub fn $take(n: c_int, requests: Place<Request>, $($place: Place<$to>),*) -> Result<()> {
+        pub fn $take(n: c_int, requests: Pointer<Request>, $($place: Pointer<$to>),*) -> Result<()> {
             Look::Take.$look(&Many::new(n, requests)?, $($place),*)
         }
 
         #[doc = concat!("`", $of_peek, "`.")]
-        pub fn $peek(n: c_int, requests: Place<Request>, $($place: Place<$to>),*) -> Result<()> {
+        pub fn $peek(n: c_int, requests: Pointer<Request>, $($place: Pointer<$to>),*) -> Result<()> {
             Look::Peek.$look(&Many::new(n, requests)?, $($place),*)
         }
     )*};

@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use crate::abi::{Count, Datatype, Status, UNDEFINED};
 use crate::buffer::count as checked;
 use crate::failure::Result;
-use crate::place::{Counts, Place, flag};
+use crate::pointer::{Counts, Pointer, flag};
 use crate::types;
 
 /// A number of instances or elements, or `MPI_UNDEFINED`.
@@ -14,29 +14,29 @@ fn give(n: Option<usize>, place: Counts) -> Result<()> {
 }
 
 /// `MPI_Get_count`.
-pub fn get_count(status: Place<Status>, ty: Datatype, n: Counts) -> Result<()> {
+pub fn get_count(status: Pointer<Status>, ty: Datatype, n: Counts) -> Result<()> {
     give(types::get(ty)?.datatype.get_count(status.get()?.bytes() as usize), n)
 }
 
 /// `MPI_Get_elements`.
-pub fn get_elements(status: Place<Status>, ty: Datatype, n: Counts) -> Result<()> {
+pub fn get_elements(status: Pointer<Status>, ty: Datatype, n: Counts) -> Result<()> {
     give(types::get(ty)?.datatype.get_elements(status.get()?.bytes() as usize), n)
 }
 
 /// `MPI_Get_elements_x`.
-pub fn get_elements_x(status: Place<Status>, ty: Datatype, n: Place<Count>) -> Result<()> {
+pub fn get_elements_x(status: Pointer<Status>, ty: Datatype, n: Pointer<Count>) -> Result<()> {
     get_elements(status, ty, Counts::Long(n))
 }
 
 /// Changes a status.
-fn change(status: Place<Status>, change: impl FnOnce(&mut Status)) -> Result<()> {
+fn change(status: Pointer<Status>, change: impl FnOnce(&mut Status)) -> Result<()> {
     let mut changed = status.get()?;
     change(&mut changed);
     status.set(changed)
 }
 
 /// `MPI_Status_set_elements`: basic elements; as many whole instances as they make, and the rest.
-pub fn status_set_elements(status: Place<Status>, ty: Datatype, n: i64) -> Result<()> {
+pub fn status_set_elements(status: Pointer<Status>, ty: Datatype, n: i64) -> Result<()> {
     let (object, n) = (types::get(ty)?, checked(n)?);
     let each = object.datatype.get_elements(object.datatype.size()).unwrap_or_default().max(1);
     let mut rest = n % each;
@@ -55,46 +55,46 @@ pub fn status_set_elements(status: Place<Status>, ty: Datatype, n: i64) -> Resul
 }
 
 /// `MPI_Status_set_elements_x`.
-pub fn status_set_elements_x(status: Place<Status>, ty: Datatype, n: Count) -> Result<()> {
+pub fn status_set_elements_x(status: Pointer<Status>, ty: Datatype, n: Count) -> Result<()> {
     status_set_elements(status, ty, n)
 }
 
 /// `MPI_Test_cancelled`.
-pub fn test_cancelled(status: Place<Status>, cancelled: Place<c_int>) -> Result<()> {
+pub fn test_cancelled(status: Pointer<Status>, cancelled: Pointer<c_int>) -> Result<()> {
     cancelled.set(flag(status.get()?.is_cancelled()))
 }
 
 /// `MPI_Status_set_cancelled`.
-pub fn status_set_cancelled(status: Place<Status>, cancelled: c_int) -> Result<()> {
+pub fn status_set_cancelled(status: Pointer<Status>, cancelled: c_int) -> Result<()> {
     change(status, |status| status.set_cancelled(cancelled != 0))
 }
 
 /// `MPI_Status_get_source`.
-pub fn status_get_source(status: Place<Status>, source: Place<c_int>) -> Result<()> {
+pub fn status_get_source(status: Pointer<Status>, source: Pointer<c_int>) -> Result<()> {
     source.set(status.get()?.source)
 }
 
 /// `MPI_Status_set_source`.
-pub fn status_set_source(status: Place<Status>, source: c_int) -> Result<()> {
+pub fn status_set_source(status: Pointer<Status>, source: c_int) -> Result<()> {
     change(status, |status| status.source = source)
 }
 
 /// `MPI_Status_get_tag`.
-pub fn status_get_tag(status: Place<Status>, tag: Place<c_int>) -> Result<()> {
+pub fn status_get_tag(status: Pointer<Status>, tag: Pointer<c_int>) -> Result<()> {
     tag.set(status.get()?.tag)
 }
 
 /// `MPI_Status_set_tag`.
-pub fn status_set_tag(status: Place<Status>, tag: c_int) -> Result<()> {
+pub fn status_set_tag(status: Pointer<Status>, tag: c_int) -> Result<()> {
     change(status, |status| status.tag = tag)
 }
 
 /// `MPI_Status_get_error`.
-pub fn status_get_error(status: Place<Status>, error: Place<c_int>) -> Result<()> {
+pub fn status_get_error(status: Pointer<Status>, error: Pointer<c_int>) -> Result<()> {
     error.set(status.get()?.error)
 }
 
 /// `MPI_Status_set_error`.
-pub fn status_set_error(status: Place<Status>, error: c_int) -> Result<()> {
+pub fn status_set_error(status: Pointer<Status>, error: c_int) -> Result<()> {
     change(status, |status| status.error = error)
 }

@@ -9,7 +9,7 @@ use super::{Neighbours, Topology, int, make, topologies};
 use crate::abi::{Comm, ERR_ARG, ERR_DIMS, ERR_RANK, ERR_TOPOLOGY, PROC_NULL};
 use crate::comm::CommObject;
 use crate::failure::{Result, fail};
-use crate::place::{Place, flag};
+use crate::pointer::{Pointer, flag};
 use crate::world::comm as get;
 
 /// A grid: its widths, and which of them are rings. The last coordinate changes fastest.
@@ -79,7 +79,7 @@ pub(super) fn dimensions(n: c_int) -> Result<usize> {
     usize::try_from(n).or_else(|_| fail(ERR_DIMS, format!("{n} dimensions")))
 }
 
-fn grid(n: c_int, widths: Place<c_int>, rings: Place<c_int>) -> Result<Cart> {
+fn grid(n: c_int, widths: Pointer<c_int>, rings: Pointer<c_int>) -> Result<Cart> {
     let n = dimensions(n)?;
     let width = |width: c_int| match usize::try_from(width) {
         Ok(width) if width > 0 => Ok(width),
@@ -99,7 +99,7 @@ fn check_fits(cart: &Cart, size: usize) -> Result<usize> {
 
 topologies! {
     /// `MPI_Cart_create`: ranks keep their order.
-    cart_create, cart_map: (n: c_int, widths: Place<c_int>, rings: Place<c_int>) |size| {
+    cart_create, cart_map: (n: c_int, widths: Pointer<c_int>, rings: Pointer<c_int>) |size| {
         let cart = grid(n, widths, rings)?;
         let needed = check_fits(&cart, size)?;
         (Topology::Cart(Arc::new(cart)), needed)
@@ -107,7 +107,7 @@ topologies! {
 }
 
 /// `MPI_Cart_sub`.
-pub fn cart_sub(comm: Comm, remain: Place<c_int>, new: Place<Comm>) -> Result<()> {
+pub fn cart_sub(comm: Comm, remain: Pointer<c_int>, new: Pointer<Comm>) -> Result<()> {
     let (object, cart) = cart(comm)?;
     let at = cart.coordinates(object.comm.rank());
     let mut sub = Cart { widths: Vec::new(), rings: Vec::new() };
@@ -126,7 +126,7 @@ pub fn cart_sub(comm: Comm, remain: Place<c_int>, new: Place<Comm>) -> Result<()
 }
 
 /// `MPI_Cartdim_get`.
-pub fn cartdim_get(comm: Comm, n: Place<c_int>) -> Result<()> {
+pub fn cartdim_get(comm: Comm, n: Pointer<c_int>) -> Result<()> {
     n.set(int(cart(comm)?.1.widths.len()))
 }
 
@@ -134,9 +134,9 @@ pub fn cartdim_get(comm: Comm, n: Place<c_int>) -> Result<()> {
 pub fn cart_get(
     comm: Comm,
     most: c_int,
-    widths: Place<c_int>,
-    rings: Place<c_int>,
-    coordinates: Place<c_int>,
+    widths: Pointer<c_int>,
+    rings: Pointer<c_int>,
+    coordinates: Pointer<c_int>,
 ) -> Result<()> {
     let (object, cart) = cart(comm)?;
     let at = cart.coordinates(object.comm.rank());
@@ -149,7 +149,7 @@ pub fn cart_get(
 }
 
 /// `MPI_Cart_coords`.
-pub fn cart_coords(comm: Comm, rank: c_int, most: c_int, coordinates: Place<c_int>) -> Result<()> {
+pub fn cart_coords(comm: Comm, rank: c_int, most: c_int, coordinates: Pointer<c_int>) -> Result<()> {
     let (object, cart) = cart(comm)?;
     match usize::try_from(rank) {
         Ok(rank) if rank < object.comm.size() => {
@@ -162,7 +162,7 @@ pub fn cart_coords(comm: Comm, rank: c_int, most: c_int, coordinates: Place<c_in
 }
 
 /// `MPI_Cart_rank`.
-pub fn cart_rank(comm: Comm, coordinates: Place<c_int>, rank: Place<c_int>) -> Result<()> {
+pub fn cart_rank(comm: Comm, coordinates: Pointer<c_int>, rank: Pointer<c_int>) -> Result<()> {
     let (_, cart) = cart(comm)?;
     let at: Vec<i64> =
         (0..cart.widths.len()).map(|i| coordinates.at(i).map(i64::from)).collect::<Result<_>>()?;
@@ -177,8 +177,8 @@ pub fn cart_shift(
     comm: Comm,
     direction: c_int,
     distance: c_int,
-    source: Place<c_int>,
-    dest: Place<c_int>,
+    source: Pointer<c_int>,
+    dest: Pointer<c_int>,
 ) -> Result<()> {
     let (object, cart) = cart(comm)?;
     let along = usize::try_from(direction).ok().filter(|along| *along < cart.widths.len());

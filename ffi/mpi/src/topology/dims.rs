@@ -6,7 +6,7 @@ use super::cart::dimensions;
 use super::int;
 use crate::abi::ERR_DIMS;
 use crate::failure::{Result, fail};
-use crate::place::Place;
+use crate::pointer::Pointer;
 
 /// A search for the product of `k` numbers that are as close to each other as can be: the largest and the smallest first, then
 /// the smaller ones as large as can be.
@@ -69,7 +69,7 @@ fn balanced(n: usize, k: usize) -> Vec<usize> {
 }
 
 /// `MPI_Dims_create`.
-pub fn dims_create(nodes: c_int, n: c_int, widths: Place<c_int>) -> Result<()> {
+pub fn dims_create(nodes: c_int, n: c_int, widths: Pointer<c_int>) -> Result<()> {
     let n = dimensions(n)?;
     let given = widths.list(n)?;
     if nodes < 1 || given.iter().any(|width| *width < 0) {

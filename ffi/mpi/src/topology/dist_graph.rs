@@ -9,7 +9,7 @@ use crate::comm::name::hints;
 use crate::comm::{CommObject, add};
 use crate::failure::{Result, fail};
 use crate::group::count;
-use crate::place::{Place, flag};
+use crate::pointer::{Pointer, flag};
 use crate::world::comm as get;
 
 /// The edges that end at a rank and those that begin there. Edges between the same two ranks have the same order at both.
@@ -36,12 +36,12 @@ fn read(bytes: &[u8; TOLD_BYTES]) -> Told {
     (word(0) != 0, word(4), word(8))
 }
 
-fn ranks(n: usize, list: Place<c_int>, size: usize) -> Result<Vec<usize>> {
+fn ranks(n: usize, list: Pointer<c_int>, size: usize) -> Result<Vec<usize>> {
     list.list(n)?.into_iter().map(|named| rank(named, size)).collect()
 }
 
 /// The weights of `n` edges; nothing of `MPI_UNWEIGHTED`.
-fn weights(n: usize, place: Place<c_int>) -> Result<Option<Vec<c_int>>> {
+fn weights(n: usize, place: Pointer<c_int>) -> Result<Option<Vec<c_int>>> {
     if place.is(UNWEIGHTED) {
         return Ok(None);
     }
@@ -87,7 +87,7 @@ macro_rules! graphs {
     ($($(#[$doc:meta])* $name:ident($($arg:ident: $ty:ty),*) |$parent:ident| $made:block)*) => {$(
         $(#[$doc])*
         #[allow(clippy::too_many_arguments, reason = "the standard's")]
-        pub fn $name(comm: Comm, $($arg: $ty,)* info: Info, _reorder: c_int, new: Place<Comm>) -> Result<()> {
+        pub fn $name(comm: Comm, $($arg: $ty,)* info: Info, _reorder: c_int, new: Pointer<Comm>) -> Result<()> {
             new.set(COMM_NULL)?;
             let ($parent, hints) = (parent(comm)?, hints(info)?);
             let graph: DistGraph = $made;
@@ -99,8 +99,8 @@ macro_rules! graphs {
 graphs! {
     /// `MPI_Dist_graph_create_adjacent`.
     dist_graph_create_adjacent(
-        indegree: c_int, sources: Place<c_int>, source_weights: Place<c_int>, outdegree: c_int,
-        destinations: Place<c_int>, destination_weights: Place<c_int>
+        indegree: c_int, sources: Pointer<c_int>, source_weights: Pointer<c_int>, outdegree: c_int,
+        destinations: Pointer<c_int>, destination_weights: Pointer<c_int>
     ) |parent| {
         let (indegree, outdegree) = (count(indegree)?, count(outdegree)?);
         let size = parent.comm.size();
@@ -116,7 +116,7 @@ graphs! {
 
     /// `MPI_Dist_graph_create`.
     dist_graph_create(
-        n: c_int, sources: Place<c_int>, degrees: Place<c_int>, destinations: Place<c_int>, given: Place<c_int>
+        n: c_int, sources: Pointer<c_int>, degrees: Pointer<c_int>, destinations: Pointer<c_int>, given: Pointer<c_int>
     ) |parent| {
         let size = parent.comm.size();
         let n = count(n)?;
@@ -142,9 +142,9 @@ fn graph(comm: Comm) -> Result<Arc<DistGraph>> {
 /// `MPI_Dist_graph_neighbors_count`.
 pub fn dist_graph_neighbors_count(
     comm: Comm,
-    indegree: Place<c_int>,
-    outdegree: Place<c_int>,
-    weighted: Place<c_int>,
+    indegree: Pointer<c_int>,
+    outdegree: Pointer<c_int>,
+    weighted: Pointer<c_int>,
 ) -> Result<()> {
     let graph = graph(comm)?;
     indegree.set(int(graph.sources.len()))?;
@@ -156,14 +156,14 @@ pub fn dist_graph_neighbors_count(
 pub fn dist_graph_neighbors(
     comm: Comm,
     most_in: c_int,
-    sources: Place<c_int>,
-    source_weights: Place<c_int>,
+    sources: Pointer<c_int>,
+    source_weights: Pointer<c_int>,
     most_out: c_int,
-    destinations: Place<c_int>,
-    destination_weights: Place<c_int>,
+    destinations: Pointer<c_int>,
+    destination_weights: Pointer<c_int>,
 ) -> Result<()> {
     let graph = graph(comm)?;
-    let give = |most, ends: &[usize], weights: &[c_int], to: Place<c_int>, weights_to: Place<c_int>| {
+    let give = |most, ends: &[usize], weights: &[c_int], to: Pointer<c_int>, weights_to: Pointer<c_int>| {
         let wanted = graph.weighted && !weights_to.is(UNWEIGHTED) && !weights_to.is(WEIGHTS_EMPTY);
         for (i, end) in ends.iter().enumerate().take(count(most)?) {
             to.set_at(i, int(*end))?;

@@ -8,7 +8,7 @@ use crate::abi::{Comm, ERR_ARG, ERR_TOPOLOGY};
 use crate::comm::CommObject;
 use crate::failure::{Result, fail};
 use crate::group::count;
-use crate::place::Place;
+use crate::pointer::Pointer;
 use crate::world::comm as get;
 
 /// Each rank's neighbours.
@@ -21,7 +21,7 @@ pub struct Graph {
 
 impl Graph {
     /// The graph of a program's arguments, which has at most `size` ranks.
-    fn new(n: c_int, ends: Place<c_int>, edges: Place<c_int>, size: usize) -> Result<Self> {
+    fn new(n: c_int, ends: Pointer<c_int>, edges: Pointer<c_int>, size: usize) -> Result<Self> {
         let n = count(n)?;
         if n > size {
             return fail(ERR_ARG, format!("a graph of {n} nodes is more than {size} ranks"));
@@ -58,14 +58,14 @@ fn graph(comm: Comm) -> Result<(Arc<CommObject>, Arc<Graph>)> {
 }
 
 /// Stores the first `most` of some numbers.
-fn give(numbers: &[usize], most: c_int, place: Place<c_int>) -> Result<()> {
+fn give(numbers: &[usize], most: c_int, place: Pointer<c_int>) -> Result<()> {
     let shown = numbers.iter().take(count(most)?);
     shown.enumerate().try_for_each(|(i, number)| place.set_at(i, int(*number)))
 }
 
 topologies! {
     /// `MPI_Graph_create`.
-    graph_create, graph_map: (n: c_int, ends: Place<c_int>, edges: Place<c_int>) |size| {
+    graph_create, graph_map: (n: c_int, ends: Pointer<c_int>, edges: Pointer<c_int>) |size| {
         let graph = Graph::new(n, ends, edges, size)?;
         let nodes = graph.ends.len();
         (Topology::Graph(Arc::new(graph)), nodes)
@@ -73,7 +73,7 @@ topologies! {
 }
 
 /// `MPI_Graphdims_get`.
-pub fn graphdims_get(comm: Comm, nodes: Place<c_int>, edges: Place<c_int>) -> Result<()> {
+pub fn graphdims_get(comm: Comm, nodes: Pointer<c_int>, edges: Pointer<c_int>) -> Result<()> {
     let (_, graph) = graph(comm)?;
     nodes.set(int(graph.ends.len()))?;
     edges.set(int(graph.edges.len()))
@@ -84,8 +84,8 @@ pub fn graph_get(
     comm: Comm,
     most_ends: c_int,
     most_edges: c_int,
-    ends: Place<c_int>,
-    edges: Place<c_int>,
+    ends: Pointer<c_int>,
+    edges: Pointer<c_int>,
 ) -> Result<()> {
     let (_, graph) = graph(comm)?;
     give(&graph.ends, most_ends, ends)?;
@@ -93,13 +93,13 @@ pub fn graph_get(
 }
 
 /// `MPI_Graph_neighbors_count`.
-pub fn graph_neighbors_count(comm: Comm, of: c_int, n: Place<c_int>) -> Result<()> {
+pub fn graph_neighbors_count(comm: Comm, of: c_int, n: Pointer<c_int>) -> Result<()> {
     let (object, graph) = graph(comm)?;
     n.set(int(graph.neighbours(rank(of, object.comm.size())?).len()))
 }
 
 /// `MPI_Graph_neighbors`.
-pub fn graph_neighbors(comm: Comm, of: c_int, most: c_int, neighbours: Place<c_int>) -> Result<()> {
+pub fn graph_neighbors(comm: Comm, of: c_int, most: c_int, neighbours: Pointer<c_int>) -> Result<()> {
     let (object, graph) = graph(comm)?;
     give(graph.neighbours(rank(of, object.comm.size())?), most, neighbours)
 }

@@ -13,7 +13,7 @@ use crate::abi::{
 };
 use crate::buffer::count as checked;
 use crate::failure::{Result, fail};
-use crate::place::{Counts, Place};
+use crate::pointer::{Counts, Pointer};
 
 fn order_of(order: c_int) -> Result<Order> {
     match order {
@@ -66,7 +66,7 @@ pub fn type_create_subarray(
     starts: Counts,
     order: c_int,
     oldtype: Datatype,
-    new: Place<Datatype>,
+    new: Pointer<Datatype>,
 ) -> Result<()> {
     let array = Array { ndims, order, oldtype };
     let n = array.dimensions()?;
@@ -99,12 +99,12 @@ pub fn type_create_darray(
     rank: c_int,
     ndims: c_int,
     gsizes: Counts,
-    distributions: Place<c_int>,
-    arguments: Place<c_int>,
-    psizes: Place<c_int>,
+    distributions: Pointer<c_int>,
+    arguments: Pointer<c_int>,
+    psizes: Pointer<c_int>,
     order: c_int,
     oldtype: Datatype,
-    new: Place<Datatype>,
+    new: Pointer<Datatype>,
 ) -> Result<()> {
     let place = |n: c_int| checked(i64::from(n)).or_else(|_| fail(ERR_ARG, format!("process {n}")));
     let array = Array { ndims, order, oldtype };
@@ -128,7 +128,7 @@ static KINDS: Mutex<Vec<(Asked, Datatype)>> = Mutex::new(Vec::new());
 /// Combiner and arguments.
 type Asked = (c_int, Vec<i64>);
 
-fn kind(combiner: c_int, arguments: Vec<i64>, is: Datatype, new: Place<Datatype>) -> Result<()> {
+fn kind(combiner: c_int, arguments: Vec<i64>, is: Datatype, new: Pointer<Datatype>) -> Result<()> {
     let mut kinds = KINDS.lock();
     let key = (combiner, arguments);
     if let Some((_, known)) = kinds.iter().find(|(known, _)| *known == key) {
@@ -157,7 +157,7 @@ fn real(p: c_int, r: c_int, widths: [Datatype; 2]) -> Result<Datatype> {
 }
 
 /// `MPI_Type_create_f90_integer`.
-pub fn type_create_f90_integer(range: c_int, new: Place<Datatype>) -> Result<()> {
+pub fn type_create_f90_integer(range: c_int, new: Pointer<Datatype>) -> Result<()> {
     let is = match range {
         ..=2 => abi::INTEGER1,
         3..=4 => abi::INTEGER2,
@@ -169,13 +169,13 @@ pub fn type_create_f90_integer(range: c_int, new: Place<Datatype>) -> Result<()>
 }
 
 /// `MPI_Type_create_f90_real`.
-pub fn type_create_f90_real(p: c_int, r: c_int, new: Place<Datatype>) -> Result<()> {
+pub fn type_create_f90_real(p: c_int, r: c_int, new: Pointer<Datatype>) -> Result<()> {
     let is = real(p, r, [abi::REAL4, abi::REAL8])?;
     kind(abi::COMBINER_F90_REAL, vec![p.into(), r.into()], is, new)
 }
 
 /// `MPI_Type_create_f90_complex`.
-pub fn type_create_f90_complex(p: c_int, r: c_int, new: Place<Datatype>) -> Result<()> {
+pub fn type_create_f90_complex(p: c_int, r: c_int, new: Pointer<Datatype>) -> Result<()> {
     let is = real(p, r, [abi::COMPLEX8, abi::COMPLEX16])?;
     kind(abi::COMBINER_F90_COMPLEX, vec![p.into(), r.into()], is, new)
 }

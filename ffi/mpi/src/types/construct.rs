@@ -8,7 +8,7 @@ use super::{Envelope, TYPES, TypeRef, add, get, part, predefined};
 use crate::abi::{self, DATATYPE_NULL, Datatype, ERR_TYPE};
 use crate::buffer::count as checked;
 use crate::failure::{Result, fail};
-use crate::place::{Counts, Place};
+use crate::pointer::{Counts, Pointer};
 
 /// A datatype to make another of: its layout, and what it is called in the envelope.
 fn old(handle: Datatype) -> Result<(Layout, TypeRef)> {
@@ -41,7 +41,7 @@ fn blocks(n: i64, array: Counts, displacements: Counts) -> Result<Blocks> {
 macro_rules! constructors {
     ($($(#[$doc:meta])* $name:ident($($arg:ident: $ty:ty),*) $made:block)*) => {$(
         $(#[$doc])*
-        pub fn $name($($arg: $ty,)* new: Place<Datatype>) -> Result<()> {
+        pub fn $name($($arg: $ty,)* new: Pointer<Datatype>) -> Result<()> {
             let (layout, (combiner, ints, addresses, types)): (Layout, _) = $made;
             new.set(add(layout, envelope(combiner, ints, addresses, types))?)
         }
@@ -99,7 +99,7 @@ constructors! {
     }
 
     /// `MPI_Type_create_struct`.
-    type_create_struct(n: i64, array: Counts, displacements: Counts, types: Place<Datatype>) {
+    type_create_struct(n: i64, array: Counts, displacements: Counts, types: Pointer<Datatype>) {
         let blocks = blocks(n, array, displacements)?;
         let olds: Vec<_> = types.list(blocks.all.len())?.into_iter().map(old).collect::<Result<_>>()?;
         let fields: Vec<_> =
@@ -117,7 +117,7 @@ constructors! {
 }
 
 /// `MPI_Type_dup`.
-pub fn type_dup(oldtype: Datatype, new: Place<Datatype>) -> Result<()> {
+pub fn type_dup(oldtype: Datatype, new: Pointer<Datatype>) -> Result<()> {
     let object = get(oldtype)?;
     new.set(DATATYPE_NULL)?;
     let made = object.datatype.dup()?;
@@ -132,13 +132,13 @@ pub fn type_dup(oldtype: Datatype, new: Place<Datatype>) -> Result<()> {
 }
 
 /// `MPI_Type_commit`.
-pub fn type_commit(ty: Place<Datatype>) -> Result<()> {
+pub fn type_commit(ty: Pointer<Datatype>) -> Result<()> {
     get(ty.get()?)?.committed.store(true, Ordering::Relaxed);
     Ok(())
 }
 
 /// `MPI_Type_free`: what is under way with it, and types made of it, keep what they need (§5.1.9).
-pub fn type_free(ty: Place<Datatype>) -> Result<()> {
+pub fn type_free(ty: Pointer<Datatype>) -> Result<()> {
     let handle = ty.get()?;
     if predefined::object(handle).is_some() {
         return fail(ERR_TYPE, "a predefined datatype cannot be freed");

@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use super::{Envelope, TYPES, TypeRef, get};
 use crate::abi::{Aint, COMBINER_NAMED, Count, Datatype, ERR_ARG, ERR_TYPE};
 use crate::failure::{Result, fail};
-use crate::place::Place;
+use crate::pointer::Pointer;
 
 impl Envelope {
     /// As the large forms of constructors have it, if the plain ones cannot say it.
@@ -29,10 +29,10 @@ fn numbers(ty: Datatype) -> Result<([usize; 4], c_int)> {
 /// `MPI_Type_get_envelope`.
 pub fn type_get_envelope(
     ty: Datatype,
-    ints: Place<c_int>,
-    addresses: Place<c_int>,
-    types: Place<c_int>,
-    combiner: Place<c_int>,
+    ints: Pointer<c_int>,
+    addresses: Pointer<c_int>,
+    types: Pointer<c_int>,
+    combiner: Pointer<c_int>,
 ) -> Result<()> {
     let ([ni, na, nc, nt], kind) = numbers(ty)?;
     if nc > 0 {
@@ -47,11 +47,11 @@ pub fn type_get_envelope(
 /// `MPI_Type_get_envelope_c`.
 pub fn type_get_envelope_c(
     ty: Datatype,
-    ints: Place<Count>,
-    addresses: Place<Count>,
-    counts: Place<Count>,
-    types: Place<Count>,
-    combiner: Place<c_int>,
+    ints: Pointer<Count>,
+    addresses: Pointer<Count>,
+    counts: Pointer<Count>,
+    types: Pointer<Count>,
+    combiner: Pointer<c_int>,
 ) -> Result<()> {
     let (numbers, kind) = numbers(ty)?;
     for (place, n) in [ints, addresses, counts, types].into_iter().zip(numbers) {
@@ -61,7 +61,7 @@ pub fn type_get_envelope_c(
 }
 
 /// Room that a caller has for `there` entries.
-fn room(there: usize, most: i64) -> Result<()> {
+fn check_capacity(there: usize, most: i64) -> Result<()> {
     if most < there as i64 {
         return fail(ERR_ARG, format!("room for {most} entries, but there are {there}"));
     }
@@ -71,10 +71,10 @@ fn room(there: usize, most: i64) -> Result<()> {
 fn give(
     ty: Datatype,
     most: [i64; 4],
-    ints: Place<c_int>,
-    addresses: Place<Aint>,
-    counts: Option<Place<Count>>,
-    types: Place<Datatype>,
+    ints: Pointer<c_int>,
+    addresses: Pointer<Aint>,
+    counts: Option<Pointer<Count>>,
+    types: Pointer<Datatype>,
 ) -> Result<()> {
     let object = get(ty)?;
     let Some(envelope) = &object.envelope else {
@@ -82,7 +82,7 @@ fn give(
     };
     let Envelope { ints: i, addresses: a, counts: c, types: t, .. } = envelope;
     for (there, most) in [i.len(), a.len(), c.len(), t.len()].into_iter().zip(most) {
-        room(there, most)?;
+        check_capacity(there, most)?;
     }
     for (place, value) in i.iter().enumerate() {
         ints.set_at(place, c_int::try_from(*value).unwrap_or(c_int::MAX))?;
@@ -113,9 +113,9 @@ pub fn type_get_contents(
     most_ints: c_int,
     most_addresses: c_int,
     most_types: c_int,
-    ints: Place<c_int>,
-    addresses: Place<Aint>,
-    types: Place<Datatype>,
+    ints: Pointer<c_int>,
+    addresses: Pointer<Aint>,
+    types: Pointer<Datatype>,
 ) -> Result<()> {
     let most = [most_ints.into(), most_addresses.into(), i64::MAX, most_types.into()];
     give(ty, most, ints, addresses, None, types)
@@ -129,10 +129,10 @@ pub fn type_get_contents_c(
     most_addresses: Count,
     most_counts: Count,
     most_types: Count,
-    ints: Place<c_int>,
-    addresses: Place<Aint>,
-    counts: Place<Count>,
-    types: Place<Datatype>,
+    ints: Pointer<c_int>,
+    addresses: Pointer<Aint>,
+    counts: Pointer<Count>,
+    types: Pointer<Datatype>,
 ) -> Result<()> {
     let most = [most_ints, most_addresses, most_counts, most_types];
     give(ty, most, ints, addresses, Some(counts), types)

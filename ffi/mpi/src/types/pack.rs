@@ -4,9 +4,9 @@ use std::ffi::c_void;
 
 use super::get;
 use crate::abi::{Comm, Datatype, ERR_ARG};
-use crate::buffer::{Shaped, Triple, bytes, bytes_mut, count as checked};
+use crate::buffer::{Triple, TypedBuffer, bytes, bytes_mut, count as checked};
 use crate::failure::{Result, fail};
-use crate::place::{Counts, Text};
+use crate::pointer::{Counts, Text};
 use crate::world;
 
 /// A position in packed bytes.
@@ -22,13 +22,13 @@ pub fn pack_size(n: i64, ty: Datatype, comm: Comm, size: Counts) -> Result<()> {
 }
 
 /// `MPI_Pack`.
-pub fn pack(from: Triple, to: *mut c_void, room: i64, position: Counts, comm: Comm) -> Result<()> {
+pub fn pack(from: Triple, to: *mut c_void, capacity: i64, position: Counts, comm: Comm) -> Result<()> {
     world::comm(comm)?;
     let object = get(from.ty)?;
-    let shaped = from.shaped(&object)?;
-    let source = bytes(shaped.address, shaped.len)?;
+    let typed = from.typed(&object)?;
+    let source = bytes(typed.address, typed.len)?;
     let mut at = at(position)?;
-    shaped.datatype.pack_at(shaped.count, source, 0, bytes_mut(to, checked(room)?)?, &mut at)?;
+    typed.datatype.pack_at(typed.count, source, 0, bytes_mut(to, checked(capacity)?)?, &mut at)?;
     position.set(at as i64)
 }
 
@@ -37,21 +37,21 @@ fn unpack_by(
     from: (*const c_void, i64),
     position: Counts,
     to: Triple,
-    unpack: impl FnOnce(&Shaped<'_>, &[u8], &mut usize, &mut [u8]) -> transom::Result<()>,
+    unpack: impl FnOnce(&TypedBuffer<'_>, &[u8], &mut usize, &mut [u8]) -> transom::Result<()>,
 ) -> Result<()> {
     let object = get(to.ty)?;
-    let shaped = to.shaped(&object)?;
-    let target = bytes_mut(shaped.address, shaped.len)?;
+    let typed = to.typed(&object)?;
+    let target = bytes_mut(typed.address, typed.len)?;
     let mut at = at(position)?;
-    unpack(&shaped, bytes(from.0, checked(from.1)?)?, &mut at, target)?;
+    unpack(&typed, bytes(from.0, checked(from.1)?)?, &mut at, target)?;
     position.set(at as i64)
 }
 
 /// `MPI_Unpack`.
 pub fn unpack(from: *const c_void, size: i64, position: Counts, to: Triple, comm: Comm) -> Result<()> {
     world::comm(comm)?;
-    unpack_by((from, size), position, to, |shaped, packed, at, target| {
-        shaped.datatype.unpack(shaped.count, packed, at, target, 0)
+    unpack_by((from, size), position, to, |typed, packed, at, target| {
+        typed.datatype.unpack(typed.count, packed, at, target, 0)
     })
 }
 
@@ -69,17 +69,23 @@ pub fn pack_external_size(name: Text, n: i64, ty: Datatype, size: Counts) -> Res
 }
 
 /// `MPI_Pack_external`.
-pub fn pack_external(name: Text, from: Triple, to: *mut c_void, room: i64, position: Counts) -> Result<()> {
+pub fn pack_external(
+    name: Text,
+    from: Triple,
+    to: *mut c_void,
+    capacity: i64,
+    position: Counts,
+) -> Result<()> {
     check_representation(name)?;
     let object = get(from.ty)?;
-    let shaped = from.shaped(&object)?;
+    let typed = from.typed(&object)?;
     let mut packed = Vec::new();
-    shaped.datatype.pack_external(shaped.count, bytes(shaped.address, shaped.len)?, 0, &mut packed)?;
+    typed.datatype.pack_external(typed.count, bytes(typed.address, typed.len)?, 0, &mut packed)?;
     let at = at(position)?;
     let end = at + packed.len();
-    match bytes_mut(to, checked(room)?)?.get_mut(at..end) {
+    match bytes_mut(to, checked(capacity)?)?.get_mut(at..end) {
         Some(place) => place.copy_from_slice(&packed),
-        None => return fail(ERR_ARG, format!("{} packed bytes at {at} of {room}", packed.len())),
+        None => return fail(ERR_ARG, format!("{} packed bytes at {at} of {capacity}", packed.len())),
     }
     position.set(end as i64)
 }
@@ -93,7 +99,7 @@ pub fn unpack_external(
     to: Triple,
 ) -> Result<()> {
     check_representation(name)?;
-    unpack_by((from, size), position, to, |shaped, packed, at, target| {
-        shaped.datatype.unpack_external(shaped.count, packed, at, target, 0)
+    unpack_by((from, size), position, to, |typed, packed, at, target| {
+        typed.datatype.unpack_external(typed.count, packed, at, target, 0)
     })
 }

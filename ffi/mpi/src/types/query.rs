@@ -7,7 +7,7 @@ use crate::abi::{
     self, Count, DATATYPE_NULL, Datatype, ERR_ARG, TYPECLASS_COMPLEX, TYPECLASS_INTEGER, TYPECLASS_REAL,
 };
 use crate::failure::{Result, fail};
-use crate::place::{Counts, Place, Text};
+use crate::pointer::{Counts, Pointer, Text};
 
 /// `MPI_Type_size`.
 pub fn type_size(ty: Datatype, size: Counts) -> Result<()> {
@@ -15,7 +15,7 @@ pub fn type_size(ty: Datatype, size: Counts) -> Result<()> {
 }
 
 /// `MPI_Type_size_x`.
-pub fn type_size_x(ty: Datatype, size: Place<Count>) -> Result<()> {
+pub fn type_size_x(ty: Datatype, size: Pointer<Count>) -> Result<()> {
     type_size(ty, Counts::Long(size))
 }
 
@@ -29,7 +29,7 @@ macro_rules! extents {
         }
 
         /// The same in counts.
-        pub fn $large(ty: Datatype, lower_bound: Place<Count>, extent: Place<Count>) -> Result<()> {
+        pub fn $large(ty: Datatype, lower_bound: Pointer<Count>, extent: Pointer<Count>) -> Result<()> {
             $name(ty, Counts::Long(lower_bound), Counts::Long(extent))
         }
     )*};
@@ -49,13 +49,13 @@ pub fn type_set_name(ty: Datatype, name: Text) -> Result<()> {
 }
 
 /// `MPI_Type_get_name`.
-pub fn type_get_name(ty: Datatype, name: Text, len: Place<c_int>) -> Result<()> {
+pub fn type_get_name(ty: Datatype, name: Text, len: Pointer<c_int>) -> Result<()> {
     let text = if ty == DATATYPE_NULL { "MPI_DATATYPE_NULL".into() } else { get(ty)?.name.read().clone() };
     name.set_with_length(&text, abi::MAX_OBJECT_NAME, len)
 }
 
 /// `MPI_Type_match_size` (§19.1.9).
-pub fn type_match_size(class: c_int, size: c_int, ty: Place<Datatype>) -> Result<()> {
+pub fn type_match_size(class: c_int, size: c_int, ty: Pointer<Datatype>) -> Result<()> {
     let found = match (class, size) {
         (TYPECLASS_INTEGER, 1) => abi::INTEGER1,
         (TYPECLASS_INTEGER, 2) => abi::INTEGER2,
@@ -76,7 +76,7 @@ pub fn type_match_size(class: c_int, size: c_int, ty: Place<Datatype>) -> Result
 }
 
 /// `MPI_Type_get_value_index` (MPI-4.1 §6.9.4): predefined pairs.
-pub fn type_get_value_index(value: Datatype, index: Datatype, pair: Place<Datatype>) -> Result<()> {
+pub fn type_get_value_index(value: Datatype, index: Datatype, pair: Pointer<Datatype>) -> Result<()> {
     for ty in [value, index] {
         get(ty)?;
     }

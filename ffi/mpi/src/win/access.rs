@@ -8,7 +8,7 @@ use transom::{DataType, Layout, ReduceOp, Transfer, Update};
 use super::scope::{One, There, displacement, moved, target};
 use super::{WinObject, peek};
 use crate::abi::{Aint, Datatype, ERR_TYPE, Op, Win};
-use crate::buffer::{Shaped, Triple, bytes, bytes_mut, count, foreign};
+use crate::buffer::{Triple, TypedBuffer, bytes, bytes_mut, count, raw_buffer};
 use crate::failure::{Failure, Result};
 use crate::op;
 use crate::types::{self, committed};
@@ -40,14 +40,14 @@ pub(super) fn transfer(
     let win = peek(win)?;
     let At { rank: target, displacement } = At::new(win, there.rank, there.displacement)?;
     if let Some(len) = moved((here.n, here.ty), (there.n, there.ty)) {
-        let memory = foreign(here.address, len)?;
+        let memory = raw_buffer(here.address, len)?;
         let transfer = Transfer { target, displacement, memory, layouts: None, puts, requested };
         return Ok(win.epochs().transfer(transfer)?);
     }
     let (from, to) = (committed(here.ty)?, committed(there.ty)?);
-    let here = here.shaped(&from)?;
+    let here = here.typed(&from)?;
     let layouts = Some((here.layout(), Layout::new(count(there.n)?, &to.datatype)));
-    let memory = foreign(here.address, here.len)?;
+    let memory = raw_buffer(here.address, here.len)?;
     Ok(win.epochs().transfer(Transfer { target, displacement, memory, layouts, puts, requested })?)
 }
 
@@ -67,17 +67,17 @@ pub(super) fn update(
     // An operation that changes nothing has no operands: what is said of them means nothing (§12.3.4).
     let from = if op == ReduceOp::NoOp && result.is_some() { None } else { Some(committed(origin.ty)?) };
     let from = match &from {
-        Some(from) => origin.shaped(from)?,
-        None => Shaped::new(std::ptr::null(), 0, &to.datatype)?,
+        Some(from) => origin.typed(from)?,
+        None => TypedBuffer::new(std::ptr::null(), 0, &to.datatype)?,
     };
     let into_ty = result.map(|result| committed(result.ty)).transpose()?;
     let into = match (result, &into_ty) {
-        (Some(result), Some(ty)) => Some(result.shaped(ty)?),
+        (Some(result), Some(ty)) => Some(result.typed(ty)?),
         _ => None,
     };
     let operands = (bytes(from.address, from.len)?, from.layout());
     let result = match &into {
-        Some(into) => Some((foreign(into.address, into.len)?, into.layout())),
+        Some(into) => Some((raw_buffer(into.address, into.len)?, into.layout())),
         None => None,
     };
     let layout = Layout::new(count(there.n)?, &to.datatype);

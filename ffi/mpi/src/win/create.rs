@@ -9,8 +9,8 @@ use super::{WINS, WinObject, get};
 use crate::abi::{Aint, Comm, ERR_ARG, ERR_BASE, ERR_DISP, ERR_SIZE, ERR_WIN, Info, WIN_NULL, Win};
 use crate::environment::store_pointer;
 use crate::failure::{Result, fail};
-use crate::handlers::Site;
-use crate::place::Place;
+use crate::handlers::ErrorObject;
+use crate::pointer::Pointer;
 use crate::{buffer, info, world};
 
 /// A size in bytes.
@@ -25,12 +25,12 @@ fn options(unit: i64, info: Info) -> Result<WindowOptions> {
     }
 }
 
-fn add(window: Window<u8>, base: usize, win: Place<Win>) -> Result<()> {
+fn add(window: Window<u8>, base: usize, win: Pointer<Win>) -> Result<()> {
     win.set(Win(WINS.insert(Arc::new(WinObject::new(window, base)))?))
 }
 
 /// That there are places for what a call gives: a window that was made could not be given back by this rank alone.
-fn check_places(base: *mut c_void, win: Place<Win>) -> Result<()> {
+fn check_places(base: *mut c_void, win: Pointer<Win>) -> Result<()> {
     win.check()?;
     if base.is_null() { fail(ERR_ARG, "the place for an address is a null pointer") } else { Ok(()) }
 }
@@ -42,7 +42,7 @@ pub fn win_create(
     unit: i64,
     info: Info,
     comm: Comm,
-    win: Place<Win>,
+    win: Pointer<Win>,
 ) -> Result<()> {
     win.check()?;
     let comm = world::comm(comm)?;
@@ -50,7 +50,7 @@ pub fn win_create(
     if size > 0 && (base as usize) < 4096 {
         return fail(ERR_BASE, format!("{size} bytes at address {base:p}"));
     }
-    let window = comm.comm.create_foreign(buffer::foreign(base, size)?, &options)?;
+    let window = comm.comm.create_raw(buffer::raw_buffer(base, size)?, &options)?;
     add(window, base as usize, win)
 }
 
@@ -64,7 +64,7 @@ macro_rules! allocating {
             info: Info,
             comm: Comm,
             base: *mut c_void,
-            win: Place<Win>,
+            win: Pointer<Win>,
         ) -> Result<()> {
             check_places(base, win)?;
             let comm = world::comm(comm)?;
@@ -84,7 +84,7 @@ allocating! {
 }
 
 /// `MPI_Win_create_dynamic`.
-pub fn win_create_dynamic(info: Info, comm: Comm, win: Place<Win>) -> Result<()> {
+pub fn win_create_dynamic(info: Info, comm: Comm, win: Pointer<Win>) -> Result<()> {
     win.check()?;
     let comm = world::comm(comm)?;
     let window = comm.comm.dynamic_with::<u8>(&options(1, info)?)?;
@@ -101,19 +101,19 @@ pub fn win_attach(win: Win, base: *mut c_void, size: Aint) -> Result<()> {
     if (base as usize) < 4096 {
         return fail(ERR_ARG, format!("{size} bytes at address {base:p}"));
     }
-    object.window().attach_foreign(buffer::foreign(base, size)?)?;
+    object.window().attach_raw(buffer::raw_buffer(base, size)?)?;
     Ok(())
 }
 
 /// `MPI_Win_detach`.
 pub fn win_detach(win: Win, base: *const c_void) -> Result<()> {
-    Ok(get(win)?.window().detach_foreign(base as usize)?)
+    Ok(get(win)?.window().detach_raw(base as usize)?)
 }
 
 /// `MPI_Win_free`.
-pub fn win_free(win: Place<Win>) -> Result<()> {
+pub fn win_free(win: Pointer<Win>) -> Result<()> {
     let handle = win.get()?;
-    let at = |failure: crate::failure::Failure| failure.at(Site::Win(handle));
+    let at = |failure: crate::failure::Failure| failure.at(ErrorObject::Win(handle));
     let object = get(handle)?;
     object.epochs().check_closed("free").map_err(|e| at(e.into()))?;
     object.attributes.delete_all(handle.0).map_err(at)?;

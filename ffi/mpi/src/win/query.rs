@@ -8,7 +8,7 @@ use super::get;
 use crate::abi::{self, Aint, Group, Info, WIN_NULL, Win};
 use crate::environment::store_pointer;
 use crate::failure::Result;
-use crate::place::{Counts, Place, Text};
+use crate::pointer::{Counts, Pointer, Text};
 use crate::win::scope::target;
 use crate::{group, info};
 
@@ -16,7 +16,7 @@ use crate::{group, info};
 pub fn win_shared_query(
     win: Win,
     rank: c_int,
-    size: Place<Aint>,
+    size: Pointer<Aint>,
     unit: Counts,
     base: *mut c_void,
 ) -> Result<()> {
@@ -43,7 +43,7 @@ pub fn win_shared_query(
 }
 
 /// `MPI_Win_get_group`.
-pub fn win_get_group(win: Win, members: Place<Group>) -> Result<()> {
+pub fn win_get_group(win: Win, members: Pointer<Group>) -> Result<()> {
     members.set(group::handle(get(win)?.window().communicator().group(), None)?)
 }
 
@@ -54,7 +54,7 @@ pub fn win_set_name(win: Win, name: Text) -> Result<()> {
 }
 
 /// `MPI_Win_get_name`.
-pub fn win_get_name(win: Win, name: Text, len: Place<c_int>) -> Result<()> {
+pub fn win_get_name(win: Win, name: Text, len: Pointer<c_int>) -> Result<()> {
     let text = if win == WIN_NULL { "MPI_WIN_NULL".into() } else { get(win)?.window().name() };
     name.set_with_length(&text, abi::MAX_OBJECT_NAME, len)
 }
@@ -65,6 +65,6 @@ pub fn win_set_info(win: Win, info: Info) -> Result<()> {
 }
 
 /// `MPI_Win_get_info`.
-pub fn win_get_info(win: Win, info: Place<Info>) -> Result<()> {
+pub fn win_get_info(win: Win, info: Pointer<Info>) -> Result<()> {
     info.set(info::of_hints(&get(win)?.window().info())?)
 }

@@ -7,34 +7,36 @@ use super::scope::{There, target};
 use crate::abi::{Op, Request, Status, Win};
 use crate::buffer::Triple;
 use crate::failure::Result;
-use crate::handlers::Site;
-use crate::place::Place;
+use crate::handlers::ErrorObject;
+use crate::pointer::Pointer;
 use crate::request;
 
 /// Gives the program a request for what is left of an operation.
-fn give(started: Started, win: Win, request: Place<Request>) -> Result<()> {
+fn give(started: Started, win: Win, request: Pointer<Request>) -> Result<()> {
     request.set(match started {
-        Some(started) => request::running(request::filled(started, |()| Ok(Status::EMPTY)), Site::Win(win))?,
+        Some(started) => {
+            request::running(request::filled(started, |()| Ok(Status::EMPTY)), ErrorObject::Win(win))?
+        }
         None => request::done()?,
     })
 }
 
 /// `MPI_Rput`.
-pub fn rput(origin: Triple, there: There, win: Win, request: Place<Request>) -> Result<()> {
+pub fn rput(origin: Triple, there: There, win: Win, request: Pointer<Request>) -> Result<()> {
     request.check()?;
     let started = transfer(win, origin, there, (true, true))?;
     give(started, win, request)
 }
 
 /// `MPI_Rget`.
-pub fn rget(origin: Triple, there: There, win: Win, request: Place<Request>) -> Result<()> {
+pub fn rget(origin: Triple, there: There, win: Win, request: Pointer<Request>) -> Result<()> {
     request.check()?;
     let started = transfer(win, origin, there, (false, true))?;
     give(started, win, request)
 }
 
 /// `MPI_Raccumulate`.
-pub fn raccumulate(origin: Triple, there: There, op: Op, win: Win, request: Place<Request>) -> Result<()> {
+pub fn raccumulate(origin: Triple, there: There, op: Op, win: Win, request: Pointer<Request>) -> Result<()> {
     request.check()?;
     peek(win)?.epochs().check_requests("raccumulate", target(there.rank)?)?;
     access::accumulate(origin, there, op, win)?;
@@ -48,7 +50,7 @@ pub fn rget_accumulate(
     there: There,
     op: Op,
     win: Win,
-    request: Place<Request>,
+    request: Pointer<Request>,
 ) -> Result<()> {
     request.check()?;
     let started = update(win, origin, Some(result), there, (op, true))?;

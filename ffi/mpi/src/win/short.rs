@@ -1,6 +1,6 @@
-//! The way of operations that are nothing but a copy or an atomic instruction, and of locks that nobody else holds. Tried before all
-//! else; what it does not do goes the long way, and is done or refused there with the reason. A window that is found, and in whose
-//! epoch the target is covered, means that MPI is initialised.
+//! The way of operations that are nothing but a copy or an atomic instruction, and of uncontended locks. Tried before all
+//! else; what it does not do goes the long way, and is done or refused there with the reason. A window that is found, and
+//! in whose epoch the target is covered, means that MPI is initialised.
 
 use std::ffi::{c_int, c_void};
 use std::ops::Deref;
@@ -12,8 +12,8 @@ use super::{WINS, WinObject};
 use crate::abi::{Aint, Datatype, LOCK_EXCLUSIVE, Op, Request, SUCCESS, SUM, Win};
 use crate::buffer::{Triple, load_word, plain, word_place};
 use crate::call::{When, call};
-use crate::handlers::Site;
-use crate::place::Place;
+use crate::handlers::ErrorObject;
+use crate::pointer::Pointer;
 use crate::table::Found;
 use crate::{op, request, types};
 
@@ -56,14 +56,14 @@ fn done(done: bool) -> Option<c_int> {
 fn put_to<const PASSIVELY: bool>(lines: Lines<'_>, here: Triple, there: There) -> Option<bool> {
     let (rank, at) = unsigned(there.rank, there.displacement);
     let len = same(here, there)?;
-    Some(lines.put_foreign::<PASSIVELY>(rank, at, plain(here.address, len)?))
+    Some(lines.put_raw::<PASSIVELY>(rank, at, plain(here.address, len)?))
 }
 
 #[inline(always)]
 fn get_from<const PASSIVELY: bool>(lines: Lines<'_>, here: Triple, there: There) -> Option<bool> {
     let (rank, at) = unsigned(there.rank, there.displacement);
     let len = same(here, there)?;
-    Some(lines.get_foreign::<PASSIVELY>(rank, at, plain(here.address, len)?))
+    Some(lines.get_raw::<PASSIVELY>(rank, at, plain(here.address, len)?))
 }
 
 /// `MPI_Put`.
@@ -80,7 +80,7 @@ pub fn get(origin: Triple, there: There, win: Win) -> Option<c_int> {
 
 /// `MPI_Rput`.
 #[inline(always)]
-pub fn rput(origin: Triple, there: There, win: Win, request: Place<Request>) -> Option<c_int> {
+pub fn rput(origin: Triple, there: There, win: Win, request: Pointer<Request>) -> Option<c_int> {
     if request.is_null() {
         return None;
     }
@@ -90,7 +90,7 @@ pub fn rput(origin: Triple, there: There, win: Win, request: Place<Request>) -> 
 
 /// `MPI_Rget`.
 #[inline(always)]
-pub fn rget(origin: Triple, there: There, win: Win, request: Place<Request>) -> Option<c_int> {
+pub fn rget(origin: Triple, there: There, win: Win, request: Pointer<Request>) -> Option<c_int> {
     if request.is_null() {
         return None;
     }
@@ -100,7 +100,7 @@ pub fn rget(origin: Triple, there: There, win: Win, request: Place<Request>) -> 
 
 /// Gives the program the request of what is complete.
 #[inline(always)]
-fn complete(done: bool, request: Place<Request>) -> Option<c_int> {
+fn complete(done: bool, request: Pointer<Request>) -> Option<c_int> {
     if !done {
         return None;
     }
@@ -197,7 +197,7 @@ pub fn win_lock(kind: c_int, rank: c_int, assert: c_int, win: Win) -> Option<c_i
 
 #[inline(never)]
 fn lock_later(win: Win, ticket: Ticket, rank: c_int) -> c_int {
-    call("MPI_Win_lock", When::Always, Site::Win(win), || {
+    call("MPI_Win_lock", When::Always, ErrorObject::Win(win), || {
         Ok(super::peek(win)?.epochs().lock_later(ticket, rank as usize)?)
     })
 }
@@ -214,7 +214,7 @@ pub fn win_unlock(rank: c_int, win: Win) -> Option<c_int> {
 
 #[inline(never)]
 fn unlock_later(win: Win, rank: c_int) -> c_int {
-    call("MPI_Win_unlock", When::Always, Site::Win(win), || {
+    call("MPI_Win_unlock", When::Always, ErrorObject::Win(win), || {
         Ok(super::peek(win)?.epochs().unlock_later(rank as usize)?)
     })
 }

@@ -12,7 +12,7 @@ use crate::abi::{
 };
 use crate::failure::{Result, fail};
 use crate::group;
-use crate::place::{Place, flag};
+use crate::pointer::{Pointer, flag};
 
 /// The assertions that an argument names.
 fn assertions(assert: c_int) -> Result<Assert> {
@@ -89,7 +89,7 @@ pub fn win_wait(win: Win) -> Result<()> {
 }
 
 /// `MPI_Win_test`.
-pub fn win_test(win: Win, ended: Place<c_int>) -> Result<()> {
+pub fn win_test(win: Win, ended: Pointer<c_int>) -> Result<()> {
     let win = peek(win)?;
     ended.check()?;
     ended.set(flag(win.epochs().test()?))

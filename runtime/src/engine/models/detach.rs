@@ -1,12 +1,12 @@
-//! Attached memory that its owner takes away while two peers access it, one of them through the owner's agent: after
-//! `detach` nobody accesses it, also where other memory is attached at the same address meanwhile.
+//! Memory that its owner detaches while two peers access it, one of them through the owner's agent: after `detach` no rank
+//! accesses it, also where other memory is attached at the same address meanwhile.
 
 use shuttle::sync::mpsc::{Receiver, Sender, channel};
 use shuttle::thread;
 use transom_transport::{Remote, Span};
 
 use super::check;
-use super::regions::{Attached, Known, Regions};
+use super::regions::{Attached, CachedRegion, Regions};
 use super::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, RwLock};
 
 const OWNER: usize = 0;
@@ -106,7 +106,7 @@ fn peers_agent(model: &Model, messages: &Receiver<ToPeer>) {
     }
 }
 
-/// As `Core::reach_attached`, then the access of `transfer::post`. Nothing if nothing is attached.
+/// As `Core::resolve_attached`, then the access of `transfer::post`. Nothing if nothing is attached.
 fn put(model: &Model, owner: &Sender<ToOwner>, own: &Sender<ToPeer>) {
     let region = loop {
         if let Some((region, _)) = model.peer.find_known(OWNER, ADDRESS, BYTES) {
@@ -120,7 +120,7 @@ fn put(model: &Model, owner: &Sender<ToOwner>, own: &Sender<ToPeer>) {
         }
         let Some(key) = model.answer.lock().take() else { return };
         let remote = Remote { peer: OWNER, len: BYTES, direct: None, base: 0, key: key.into() };
-        let known = Known { address: ADDRESS, remote, gone: AtomicBool::new(false), _own: None };
+        let known = CachedRegion { address: ADDRESS, remote, gone: AtomicBool::new(false), _own: None };
         model.peer.learn(OWNER, known, forgotten);
     };
     let _revoked = model.revoked.read();

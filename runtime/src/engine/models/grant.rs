@@ -1,5 +1,5 @@
-//! A rank gives up waiting for a reply that comes at the same time: either it has the reply, or whoever takes the reply
-//! gives back what was granted.
+//! A rank gives up waiting for a reply that comes at the same time: either it has the reply, or the agent that takes the
+//! reply releases what was granted.
 
 use shuttle::thread;
 

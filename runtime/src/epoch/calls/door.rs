@@ -1,13 +1,13 @@
-//! Operations for doors to other languages: types and operations are values, and buffers are where the program keeps them until
-//! the operation is complete. A door translates its arguments into one of these descriptions; meaning and errors are those of the
-//! methods with types.
+//! Operations for language bindings: types and operations are values, and buffers are where the program keeps them until
+//! the operation is complete. A binding translates its arguments into one of these descriptions; meaning and errors are
+//! those of the methods with types.
 
 use transom_transport::{DataType, ReduceOp, reduce_valid, swap_valid};
 
 use super::Explicit;
 use crate::epoch::requests::Requested;
 use crate::epoch::sync::{By, LockStep, UnlockStep};
-use crate::memory::{Foreign, OriginBuffer, ResultBuffer};
+use crate::memory::{OriginBuffer, RawBuffer, ResultBuffer};
 use crate::operation::{Accumulate, Completion, Description, device};
 use crate::protocol::lock::Ticket;
 use crate::shortcut::ShortCut;
@@ -21,7 +21,7 @@ pub struct Transfer<'a> {
     /// In the target's displacement units.
     pub displacement: usize,
     /// The program's memory.
-    pub memory: Foreign,
+    pub memory: RawBuffer,
     /// How the data lies there, and at the target; byte by byte if nothing is said.
     pub layouts: Option<(Layout<'a>, Layout<'a>)>,
     /// Whether the memory is read (a put) or written (a get).
@@ -42,7 +42,7 @@ pub struct Update<'a> {
     /// The operands, read by the call, and how they lie. Meaningless with [`ReduceOp::NoOp`].
     pub operands: (&'a [u8], Layout<'a>),
     /// Where what was there goes, and how it lies there.
-    pub result: Option<(Foreign, Layout<'a>)>,
+    pub result: Option<(RawBuffer, Layout<'a>)>,
     /// How the elements lie at the target.
     pub layout: Layout<'a>,
     /// Whether a request is wanted (MPI-4.1 §12.3.5).
@@ -118,9 +118,9 @@ impl<T: Element> Explicit<'_, T> {
             return done.map(|()| None);
         }
         let description = if puts {
-            Description::put(target, displacement, OriginBuffer::of_scope(memory.bytes()))
+            Description::put(target, displacement, OriginBuffer::borrowed(memory.bytes()))
         } else {
-            Description::get(target, displacement, ResultBuffer::of_scope(memory.bytes_mut()))
+            Description::get(target, displacement, ResultBuffer::borrowed(memory.bytes_mut()))
         };
         let description = match layouts {
             Some((here, there)) => description.with_layouts(here, there),
@@ -140,7 +140,7 @@ impl<T: Element> Explicit<'_, T> {
     pub fn update(&self, update: Update<'_>) -> Result<Requested> {
         let Update { target, displacement, op, operands, result, layout, requested } = update;
         match result {
-            Some(result) if requested => self.access.rget_accumulate_foreign(update, result),
+            Some(result) if requested => self.access.rget_accumulate_raw(update, result),
             result => {
                 let fetch = result.map(|(memory, layout)| (memory.bytes_mut(), layout));
                 self.access.accumulate_as(target, displacement, op, operands, layout, fetch).map(|()| None)

@@ -41,7 +41,7 @@ impl<'env, T: Element> Epoch<'_, 'env, T> {
         from: Layout<'_>,
         to: Layout<'_>,
     ) -> Result<()> {
-        self.access.put_as(target, displacement, OriginBuffer::of_scope(data.as_bytes()), (from, to))
+        self.access.put_as(target, displacement, OriginBuffer::borrowed(data.as_bytes()), (from, to))
     }
 
     /// Gets what lies as `from` says at the target to where `to` says in `data` (`MPI_Get`, §12.3.2). It is there when the

@@ -38,7 +38,7 @@ impl<'a> FenceBarrier<'a> {
     }
 
     fn tell(&self, to: usize, round: usize) -> Result<()> {
-        if self.core.raise_flag(Kind::name(self.kind as u8), to, self.sequence, self.kind as u8)? {
+        if self.core.signal_fence(Kind::name(self.kind as u8), to, self.sequence, self.kind as u8)? {
             return Ok(());
         }
         store_load_fence();
@@ -47,11 +47,11 @@ impl<'a> FenceBarrier<'a> {
     }
 
     fn await_signal(&self, from: usize, round: usize) -> Result<()> {
-        if !self.core.pair(from).is_near() {
+        if !self.core.signals(from).shares_memory() {
             let messages = self.messages();
             return messages.block(messages.receive(from, round)).map(drop);
         }
-        match self.core.flagged(from, self.sequence) {
+        match self.core.fence_signalled(from, self.sequence) {
             Some(Some(kind)) if kind == self.kind as u8 => Ok(()),
             _ => self.wait(from, round),
         }
@@ -61,7 +61,7 @@ impl<'a> FenceBarrier<'a> {
     fn wait(&self, from: usize, round: usize) -> Result<()> {
         let engine = &self.core.member.engine;
         let what = || self.messages().awaited();
-        let come = |messages| match self.core.flagged(from, self.sequence) {
+        let come = |messages| match self.core.fence_signalled(from, self.sequence) {
             Some(Some(kind)) if kind != self.kind as u8 => {
                 let source = self.core.peers.world(from);
                 Some(Err(self.messages().mismatch(Mismatch { source, collective: kind })))
@@ -72,9 +72,9 @@ impl<'a> FenceBarrier<'a> {
             None => None,
         };
         let operation = Kind::name(self.kind as u8);
-        let waited = engine.wait_raised(operation, &what, || self.say_where(), come);
+        let waited = engine.wait_signalled(operation, &what, || self.say_where(), come);
         if waited.is_err() {
-            // Who waits elsewhere for a message of this rank is to learn why none comes.
+            // A rank that waits elsewhere for a message of this rank is to learn why none comes.
             self.say_where();
         }
         waited

@@ -108,7 +108,7 @@ impl Core {
         }
         let ended: Vec<usize> = {
             let mut touched = self.access.touched.lock();
-            // Whoever touches one of them next is to say so again.
+            // The next access to one of them is to say so again.
             self.access.last_touched.store(NOBODY, Ordering::Relaxed);
             let ended = targets.iter().copied().filter(|target| touched.remove(target)).collect();
             if let Some(other) = touched.first() {

@@ -1,4 +1,4 @@
-//! The fence: everybody's operations are complete, everywhere (MPI-4.1 §12.5.1).
+//! The fence: all ranks' operations are complete, at all targets (MPI-4.1 §12.5.1).
 
 use std::sync::atomic::Ordering;
 
@@ -13,7 +13,7 @@ pub(crate) fn synchronise(core: &Core, assert: Assert) -> Result<()> {
     if !assert.has(Assert::NOSTORE) {
         core.publish("fence")?;
     }
-    // Where nothing precedes and nothing follows, nobody need wait for anybody.
+    // Where nothing precedes and nothing follows, no rank need wait for another.
     if !assert.has(Assert::NOPRECEDE | Assert::NOSUCCEED) {
         // These two are given by all ranks or by none (§12.5.5): a rank that does otherwise is told.
         let kind = if assert.has(Assert::NOPRECEDE) {

@@ -134,9 +134,9 @@ impl Core {
             return UnlockStep::Done;
         };
         // This orders stores to mapped memory before it.
-        let turns = words.turns();
-        turns.lock.release(ticket);
-        if turns.somebody_waits() { UnlockStep::Wakes } else { UnlockStep::Done }
+        let queue = words.queue();
+        queue.lock.release(ticket);
+        if queue.somebody_waits() { UnlockStep::Wakes } else { UnlockStep::Done }
     }
 
     /// The second step: tells whoever waits that the lock has changed.
@@ -144,7 +144,7 @@ impl Core {
     pub(crate) fn unlock_wakes(&self, target: usize) -> Result<()> {
         let peer = &self.peers[target];
         match self.lock_words("unlock", target, peer)? {
-            Some(words) => ticket::changed(self, "unlock", target, peer, &words.turns()),
+            Some(words) => ticket::changed(self, "unlock", target, peer, &words.queue()),
             None => Ok(()),
         }
     }

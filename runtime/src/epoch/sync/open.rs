@@ -179,7 +179,7 @@ impl OpenEpochs {
     #[inline(never)]
     pub(super) fn with<R>(&self, use_it: impl FnOnce(&mut Epochs) -> R) -> R {
         let mut epochs = self.table.lock();
-        // From here on nobody takes the short way.
+        // From here on no thread takes the short way.
         match self.alone.swap(TABLE, Ordering::AcqRel) {
             NOTHING | TABLE => {}
             EXPOSED => epochs.note(Accessing::Nothing, true),
@@ -252,7 +252,7 @@ mod tests {
         }
     }
 
-    /// Threads lock targets of their own and one that they share; nobody's is lost, and none is held twice.
+    /// Threads lock targets of their own and one that they share; none is lost, and none is held twice.
     #[test]
     fn threads_meet_in_the_table() {
         let (open, holders) = (OpenEpochs::default(), AtomicU64::new(0));

@@ -1,7 +1,7 @@
 //! Post, start, complete, wait: synchronisation of some ranks with some others (MPI-4.1 §12.5.2).
 //!
-//! A post is one signal to each origin, a complete one to each target: a word raised where memory is shared, else a message.
-//! Nothing else is sent, and nothing is kept that grows with the job.
+//! A post is one signal to each origin, a complete one to each target: in shared memory, or by a message where there is
+//! none. Nothing else is sent, and nothing is kept that grows with the job.
 
 use super::By;
 use super::table::Accessing;
@@ -28,15 +28,14 @@ pub(crate) fn check_group(core: &Core, operation: &'static str, group: &[usize])
     Ok(ranks)
 }
 
-/// Tells the ranks of a group: by a word where memory is shared, else by a message, before the first of which `before` is
-/// called.
+/// Signals the ranks of a group: in shared memory, else by a message, before the first of which `before` is called.
 fn tell(core: &Core, operation: &'static str, call: Call, group: &[usize], before: impl Fn()) -> Result<()> {
     let mut result = Ok(());
     let mut sent = false;
     for rank in group {
-        // All are told, whatever happens to one.
-        let told = core.raise_call(operation, *rank, call).and_then(|raised| {
-            if raised {
+        // All are signalled, whatever happens to one.
+        let told = core.signal_call(operation, *rank, call).and_then(|signalled| {
+            if signalled {
                 return Ok(());
             }
             if !std::mem::replace(&mut sent, true) {
@@ -91,7 +90,7 @@ impl Core {
         };
         self.access.open.close_access();
         if checked {
-            group.iter().for_each(|target| self.pair(*target).consumed.consume(Call::Post));
+            group.iter().for_each(|target| self.signals(*target).consumed.consume(Call::Post));
         }
         result.and(tell(self, "complete", Call::Complete, &group, || self.order_stores()))
     }
@@ -101,7 +100,7 @@ impl Core {
     pub(super) fn await_post(&self, operation: &'static str, target: usize) -> Result<()> {
         let what = || format!("rank {target} to post its window to this rank");
         let posted = |_| self.has_called(target, Call::Post).then_some(Ok(()));
-        let waited = self.member.engine.wait_raised(operation, &what, || (), posted);
+        let waited = self.member.engine.wait_signalled(operation, &what, || (), posted);
         waited.map_err(|e| self.name(e).with_target(target))
     }
 
@@ -125,7 +124,7 @@ impl Core {
             None => "nobody".into(),
         };
         let completed = |_| not_completed(self, group).is_none().then_some(Ok(()));
-        let waited = self.member.engine.wait_raised("wait", &what, || (), completed);
+        let waited = self.member.engine.wait_signalled("wait", &what, || (), completed);
         self.close_post(group);
         waited.map_err(|e| self.name(e))?;
         self.refresh("wait")
@@ -133,7 +132,7 @@ impl Core {
 
     /// [`Core::wait`] if it would not block; whether it did.
     pub(crate) fn test(&self, group: &[usize]) -> Result<bool> {
-        self.member.engine.look()?;
+        self.member.engine.try_progress()?;
         if not_completed(self, group).is_some() {
             return Ok(false);
         }
@@ -143,7 +142,7 @@ impl Core {
 
     /// Closes the exposure epoch; completes that have not come are not awaited any more.
     pub(crate) fn close_post(&self, group: &[usize]) {
-        group.iter().for_each(|rank| self.pair(*rank).consumed.consume(Call::Complete));
+        group.iter().for_each(|rank| self.signals(*rank).consumed.consume(Call::Complete));
         self.access.open.close_post();
     }
 

@@ -1,4 +1,4 @@
-//! Taking and releasing a target's lock: on its words where they are in sight, else by its agent.
+//! Taking and releasing a target's lock: on its words where these are mapped, else by its agent.
 
 use std::sync::atomic::AtomicU32;
 use std::time::Instant;
@@ -6,7 +6,7 @@ use std::time::Instant;
 use crate::Result;
 use crate::engine::{Idle, LockWords, Step, agent_abandon, agent_recheck};
 use crate::protocol::lock::{LockKind, Ticket};
-use crate::protocol::turns::Turns;
+use crate::protocol::lock_queue::LockQueue;
 use crate::protocol::wire::{Header, Kind};
 use crate::window::{Core, Peer};
 
@@ -21,7 +21,7 @@ pub(super) fn acquire(core: &Core, target: usize, peer: &Peer, kind: LockKind) -
     }
 }
 
-/// Waits for a ticket's turn. A reader who enters lets in the next.
+/// Waits until a ticket is served. A reader that enters admits the next.
 #[inline(never)]
 pub(super) fn enter(
     core: &Core,
@@ -30,26 +30,26 @@ pub(super) fn enter(
     words: &LockWords,
     ticket: Ticket,
 ) -> Result<Ticket> {
-    let turns = words.turns();
-    if !turns.lock.try_enter(ticket) {
-        wait_turn(core, target, peer, &turns, ticket)?;
+    let queue = words.queue();
+    if !queue.lock.try_enter(ticket) {
+        wait_turn(core, target, peer, &queue, ticket)?;
     }
     if ticket.kind == LockKind::Shared
-        && let Err(error) = changed(core, "lock", target, peer, &turns)
+        && let Err(error) = changed(core, "lock", target, peer, &queue)
     {
-        turns.lock.release(ticket);
-        turns.changed();
+        queue.lock.release(ticket);
+        queue.changed();
         return Err(error);
     }
     Ok(ticket)
 }
 
-/// Releases the lock of `target`. Everything before it is visible to whoever takes the lock next.
+/// Releases the lock of `target`. Everything before it is visible to the next holder of the lock.
 pub(super) fn release(core: &Core, target: usize, peer: &Peer, ticket: Ticket) -> Result<()> {
     if let Some(words) = core.lock_words("unlock", target, peer)? {
-        let turns = words.turns();
-        turns.lock.release(ticket);
-        return changed(core, "unlock", target, peer, &turns);
+        let queue = words.queue();
+        queue.lock.release(ticket);
+        return changed(core, "unlock", target, peer, &queue);
     }
     let engine = &core.member.engine;
     engine.send("unlock", peer.world, &about(core, peer, Kind::Unlock, ticket), &[])
@@ -64,18 +64,18 @@ fn about(core: &Core, peer: &Peer, kind: Kind, ticket: Ticket) -> Header {
     header
 }
 
-/// Tells whoever waits that the lock has changed.
+/// Wakes the waiters: the lock has changed.
 pub(super) fn changed(
     core: &Core,
     operation: &'static str,
     target: usize,
     peer: &Peer,
-    turns: &Turns<'_, AtomicU32>,
+    queue: &LockQueue<'_, AtomicU32>,
 ) -> Result<()> {
-    if turns.changed() { tell_agent(core, operation, target, peer) } else { Ok(()) }
+    if queue.changed() { tell_agent(core, operation, target, peer) } else { Ok(()) }
 }
 
-/// Has the target's agent look at the lock: it waits for somebody.
+/// Has the target's agent check the lock: it holds tickets.
 #[inline(never)]
 fn tell_agent(core: &Core, operation: &'static str, target: usize, peer: &Peer) -> Result<()> {
     let engine = &core.member.engine;
@@ -88,13 +88,13 @@ fn tell_agent(core: &Core, operation: &'static str, target: usize, peer: &Peer) 
     engine.send(operation, peer.world, &header, &[])
 }
 
-/// Waits for a ticket's turn: polls for a while, then sleeps on the word that will change. Whoever holds the lock may be waiting
-/// for this core.
+/// Waits until a ticket is served: polls for a while, then sleeps on the word that will change. The holder of the lock may
+/// be waiting for this core.
 fn wait_turn(
     core: &Core,
     target: usize,
     peer: &Peer,
-    turns: &Turns<'_, AtomicU32>,
+    queue: &LockQueue<'_, AtomicU32>,
     ticket: Ticket,
 ) -> Result<()> {
     let engine = &core.member.engine;
@@ -102,7 +102,7 @@ fn wait_turn(
     let mut idle = Idle::default();
     loop {
         for _ in 0..POLLS_PER_LOOK {
-            if turns.lock.try_enter(ticket) {
+            if queue.lock.try_enter(ticket) {
                 return Ok(());
             }
             std::hint::spin_loop();
@@ -112,21 +112,21 @@ fn wait_turn(
         }
     }
     let what = || format!("the {:?} lock of rank {target}", ticket.kind);
-    let waited = turns.sleep_until(ticket, || engine.check_wait("lock", &what, start.elapsed()));
+    let waited = queue.sleep_until(ticket, || engine.check_wait("lock", &what, start.elapsed()));
     waited.map_err(|error| {
         abandon(core, target, peer, ticket);
         core.name(error).with_target(target)
     })
 }
 
-/// Has the target's agent hold the ticket until its turn has passed: others wait behind it.
+/// Has the target's agent hold the ticket until it has been served: others wait behind it.
 #[cold]
 fn abandon(core: &Core, target: usize, peer: &Peer, ticket: Ticket) {
     let engine = &core.member.engine;
     if target == core.rank() {
         agent_abandon(engine, core.number, ticket);
     } else {
-        // Without waiting for room: this rank has waited long enough.
+        // Without waiting for space in the queue: this rank has waited long enough.
         engine.send_later(peer.world, &about(core, peer, Kind::Abandon, ticket), &[]);
     }
 }

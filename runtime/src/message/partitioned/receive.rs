@@ -96,7 +96,7 @@ impl Cut {
 
     /// The sender's partitions that have a part of the receiver's partition `index` of `count`, of `bytes` each. A message
     /// without bytes is divided by number.
-    fn covering(self, index: usize, count: usize, bytes: usize) -> Range<usize> {
+    fn partitions_over(self, index: usize, count: usize, bytes: usize) -> Range<usize> {
         if self.total() == 0 {
             let edge = |index: usize| index as u128 * self.partitions as u128;
             let (low, high) = (edge(index) / count as u128, edge(index + 1).div_ceil(count as u128));
@@ -135,7 +135,7 @@ impl PartitionedReceive {
         let (round, keeper) = (self.round.clone(), engine.clone());
         engine.start(async move {
             let result = std::future::poll_fn(|_| round.lock().collect(&end)).await;
-            promise.keep(&keeper, result);
+            promise.complete(&keeper, result);
         });
         engine.wake();
         request
@@ -147,13 +147,13 @@ impl PartitionedReceive {
     /// A peer is gone, or what it sent makes no sense.
     pub fn has_arrived(&self, index: usize, count: usize, bytes: usize) -> Result<bool> {
         let Some(end) = &self.end else { return Ok(true) };
-        end.channel.engine.look()?;
+        end.channel.engine.try_progress()?;
         let mut round = self.round.lock();
         if !round.learn(end)? {
             return Ok(false);
         }
-        let covering = round.cut.map_or(0..0, |cut| cut.covering(index, count, bytes));
-        for partition in covering {
+        let partitions_over = round.cut.map_or(0..0, |cut| cut.partitions_over(index, count, bytes));
+        for partition in partitions_over {
             if !round.look(end, partition)? {
                 return Ok(false);
             }

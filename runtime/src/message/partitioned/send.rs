@@ -34,9 +34,9 @@ struct Round {
 fn sent(engine: &Engine, left: &AtomicUsize, promise: &Promise<()>, result: Result<()>) -> bool {
     let last = left.fetch_sub(1, Ordering::AcqRel) == 1;
     match result {
-        Ok(()) if last => promise.keep(engine, Ok(())),
+        Ok(()) if last => promise.complete(engine, Ok(())),
         Ok(()) => {}
-        Err(error) => promise.keep(engine, Err(error)),
+        Err(error) => promise.complete(engine, Err(error)),
     }
     last
 }
@@ -106,7 +106,7 @@ impl PartitionedSend {
         let engine = self.comm.channel().engine.clone();
         let (Some(bytes), Some(end)) = (bytes, self.end.clone()) else {
             sent(&engine, &left, &promise, Ok(()));
-            return engine.stir();
+            return engine.drive_and_wake();
         };
         let own = end.is_own();
         let keeper = engine.clone();
@@ -115,7 +115,7 @@ impl PartitionedSend {
             sent(&keeper, &left, &promise, result);
         });
         if own {
-            engine.stir();
+            engine.drive_and_wake();
         } else {
             engine.wake();
         }

@@ -82,8 +82,8 @@ pub(crate) mod sealed {
         /// size.
         ///
         /// # Safety
-        /// `at` is valid for reads and writes of an element, and everybody else who writes there meanwhile
-        /// does so by CPU atomics or raw copies.
+        /// `at` is valid for reads and writes of an element, and all others that write there meanwhile do so by CPU atomics
+        /// or raw copies.
         unsafe fn update(at: *mut u8, op: ReduceOp, origin: Self) -> Option<Self>;
     }
 }

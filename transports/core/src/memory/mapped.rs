@@ -333,7 +333,7 @@ impl Memory {
         })
     }
 
-    /// Several elements: few enough that nobody leaves atomic instructions for them.
+    /// Several elements: few enough not to switch to locks for them.
     fn update_many(
         &self,
         sections: &Sections,
@@ -345,7 +345,7 @@ impl Memory {
         let Kept { memory, updates: Some(updates), .. } = (unsafe { self.kept.as_ref() }) else {
             return false;
         };
-        if updates.should_leave(what.operands.len()) {
+        if updates.should_switch(what.operands.len()) {
             return false;
         }
         let Some(offset) = self.offset(displacement, what.operands.len()) else { return false };

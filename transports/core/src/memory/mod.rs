@@ -1,7 +1,7 @@
 //! Memory that several ranks read and write at once, as a bounds-checked span of bytes.
 //!
-//! This is the one place where such memory is touched by the CPU. It hands out no slice: elements go in and
-//! out by copy or by CPU atomic, so that no Rust reference ever covers bytes that a stranger may change.
+//! This is the one place where such memory is touched by the CPU. It hands out no slice: elements go in and out by copy or
+//! by CPU atomic, so that no Rust reference ever covers bytes that another rank may change.
 //!
 //! Copies of 1, 2, 4 and 8 aligned bytes are single stores or loads. Longer copies are `memmove`; two of them
 //! that overlap in time on the same bytes leave any mixture of the two, as MPI-4.1 §12.7 allows.
@@ -12,12 +12,12 @@ mod sections;
 mod span;
 mod sparse;
 mod stripes;
+mod sub_word;
 #[cfg(test)]
 mod tests;
 mod update;
 mod updates;
 mod word_array;
-mod words;
 
 #[cfg(not(target_arch = "x86_64"))]
 use std::sync::atomic::Ordering;

@@ -1,7 +1,8 @@
-//! Who is in the middle of an update by atomic instructions: a word for each thread, which only that thread writes.
+//! Sections: which threads are in the middle of an update by atomic instructions. A word for each thread, which only that
+//! thread writes.
 //!
-//! Entering and leaving are plain stores. Somebody who wants to know whether anybody is inside pays for both sides: membarrier(2)
-//! has every thread that runs execute a memory barrier, whatever its process.
+//! Entering and leaving are plain stores. A thread that has to know whether all sections are empty pays for both sides:
+//! membarrier(2) has every thread that runs execute a memory barrier, whatever its process.
 
 use std::cell::RefCell;
 use std::ptr::NonNull;
@@ -39,13 +40,13 @@ unsafe impl Sync for Sections {}
 
 /// The slots of a thread, which become free when it ends.
 #[derive(Default)]
-struct Mine(Vec<(Weak<Owners>, usize)>);
+struct OwnSlots(Vec<(Weak<Owners>, usize)>);
 
 thread_local! {
-    static MINE: RefCell<Mine> = RefCell::default();
+    static OWN_SLOTS: RefCell<OwnSlots> = RefCell::default();
 }
 
-/// A thread that is inside, until this goes.
+/// A thread is inside until this is dropped.
 #[derive(Debug)]
 pub(super) struct Section<'a> {
     word: &'a AtomicU32,
@@ -87,14 +88,15 @@ impl Sections {
         Ok(Self { words, owners: Arc::new([const { AtomicUsize::new(0) }; SLOTS]), _memory: memory })
     }
 
-    /// Whether nobody of the rank whose sections are in `memory` is inside who entered before [`barrier::everywhere`] was called.
+    /// Whether no thread of the rank whose sections are in `memory` is inside that entered before [`barrier::everywhere`]
+    /// was called.
     pub fn are_empty(memory: &Span) -> bool {
         let word = |at| memory.word32(at).ok().map(|word| word.load(Ordering::Acquire));
         word(READY) == Some(1) && (0..=SLOTS).all(|line| word(OVERFLOW + line * LINE) == Some(0))
     }
 
-    /// Enters: whoever finds the sections empty afterwards sees what was done inside, and whoever called [`barrier::everywhere`]
-    /// before has made his earlier stores known to it.
+    /// Enters: a thread that finds the sections empty afterwards sees what was done inside, and the earlier stores of a
+    /// thread that has called [`barrier::everywhere`] are visible inside.
     #[inline(always)]
     pub(super) fn enter(&self) -> Section<'_> {
         match self.enter_first() {
@@ -143,21 +145,21 @@ impl Sections {
 
     /// Takes a slot that no thread has, if this thread can give it back when it ends: one that is ending cannot.
     fn claim(&self, thread: usize, first: usize) -> Option<usize> {
-        let mine = |mine: &RefCell<Mine>| {
-            let mine = &mut mine.borrow_mut().0;
-            mine.retain(|(owners, _)| owners.strong_count() > 0);
+        let own_slots = |own_slots: &RefCell<OwnSlots>| {
+            let own_slots = &mut own_slots.borrow_mut().0;
+            own_slots.retain(|(owners, _)| owners.strong_count() > 0);
             let take = |slot: &usize| {
                 self.owners[*slot].compare_exchange(0, thread, Ordering::AcqRel, Ordering::Relaxed).is_ok()
             };
             let slot = (0..SLOTS).map(|i| (first + i) % SLOTS).find(take)?;
-            mine.push((Arc::downgrade(&self.owners), slot));
+            own_slots.push((Arc::downgrade(&self.owners), slot));
             Some(slot)
         };
-        MINE.try_with(mine).ok().flatten()
+        OWN_SLOTS.try_with(own_slots).ok().flatten()
     }
 }
 
-impl Drop for Mine {
+impl Drop for OwnSlots {
     fn drop(&mut self) {
         for (owners, slot) in &self.0 {
             if let Some(owners) = owners.upgrade() {
@@ -169,7 +171,7 @@ impl Drop for Mine {
 
 /// A thread's word: the CPU's, or a model checker's.
 pub(super) trait Word {
-    /// Stores; nothing later in this thread comes before it for whoever has called [`barrier::everywhere`].
+    /// Stores; nothing later in this thread comes before it for a thread that has called [`barrier::everywhere`].
     fn enter(&self);
     /// Stores; everything earlier in this thread comes before it.
     fn leave(&self);

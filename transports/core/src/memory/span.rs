@@ -1,4 +1,4 @@
-//! Spans: where the bytes are, who keeps them, and the atomics of aligned numbers.
+//! Spans: address, length and owner of memory, and the atomics of aligned numbers.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
@@ -19,7 +19,7 @@ pub enum Owner {
     File(MmapRaw, OwnedFd),
     /// A large mapping, of a memory file that peers may map too, or of memory of this process.
     Sparse(Sparse, Option<OwnedFd>),
-    /// Memory of the caller's, who promised to keep it (see [`Span::from_raw`]).
+    /// Memory that the caller has promised to keep valid (see [`Span::from_raw`]).
     Caller,
 }
 

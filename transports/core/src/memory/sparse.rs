@@ -1,4 +1,4 @@
-//! Large mappings, most of which nobody touches.
+//! Large mappings, most of which is never touched.
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
@@ -52,8 +52,8 @@ impl Sparse {
         self.len
     }
 
-    /// Gives `len` bytes at `address`, whole pages of this mapping, back to the system: they are zero from now on, for
-    /// everybody who maps them.
+    /// Gives `len` bytes at `address`, whole pages of this mapping, back to the system: they are zero from now on, in every
+    /// process that maps them.
     pub(super) fn discard(&self, address: *mut u8, len: usize) -> TransportResult<()> {
         let first = self.start.as_ptr() as usize;
         let inside = (address as usize)
@@ -74,8 +74,7 @@ impl Sparse {
 
 impl Drop for Sparse {
     fn drop(&mut self) {
-        // SAFETY: mapped by `new` with this length, and unmapped by nobody else; spans on it keep their owner
-        // (munmap(2)).
+        // SAFETY: mapped by `new` with this length, and unmapped nowhere else; spans on it keep their owner (munmap(2)).
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.len) };
     }
 }

@@ -1,4 +1,4 @@
-//! Locks for elements that no CPU atomic covers: wider than 8 bytes, or not aligned.
+//! Striped locks for elements that no CPU atomic covers: wider than 8 bytes, or not aligned.
 
 use std::hint;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -7,15 +7,15 @@ use std::time::Duration;
 use super::Span;
 use crate::{TransportError, TransportResult, futex};
 
-/// Held by nobody.
+/// Free.
 const FREE: u32 = 0;
-/// Held, and nobody sleeps.
+/// Held, without waiters.
 const HELD: u32 = 1;
-/// Held, and somebody may sleep.
+/// Held, and there may be waiters.
 const AWAITED: u32 = 2;
 
-/// A number of locks in memory that all ranks of the target's node map. Whoever updates an element that no
-/// CPU atomic covers holds the lock of the element's place meanwhile.
+/// A number of locks in memory that all ranks of the target's node map. A thread that updates an element that no CPU atomic
+/// covers holds the lock of the element's place meanwhile.
 ///
 /// A place is a number that all processes agree on for an element, such as its offset in the target's window:
 /// addresses differ between processes. Elements of different places may share a lock; a thread holds one at a
@@ -79,7 +79,7 @@ impl Stripes {
         if a == b {
             return Ok((low, None));
         }
-        // In the order of their numbers, whoever takes two: so nobody waits in a circle.
+        // Always in the order of their numbers: so there is no deadlock.
         let high = word(a.max(b))?;
         hold(high);
         Ok((low, Some(Held(high))))
@@ -131,8 +131,8 @@ impl Word for AtomicU32 {
     }
 }
 
-/// The mutex of "Futexes Are Tricky" (U. Drepper, 2011), §6: a waiter marks the word before it sleeps, so an
-/// unlock calls the kernel only if somebody may sleep.
+/// The mutex of "Futexes Are Tricky" (U. Drepper, 2011), §6: a waiter marks the word before it sleeps, so an unlock calls
+/// the kernel only if there may be a waiter.
 #[inline]
 fn hold(word: &impl Word) {
     if !word.try_hold() {

@@ -1,14 +1,14 @@
 //! Accumulates on mapped memory: elements of every type at any address, each updated atomically.
 //!
-//! An element of up to 8 bytes that is aligned to its size is updated by a CPU atomic; any other under the
-//! lock of its place ([`Stripes`]). The rule depends on the type and the address modulo 8 only, which is the
-//! same in every process because mappings are aligned to pages: so everybody takes the same way to one
-//! element. Many small ones are updated by the word (`words.rs`).
+//! An element of up to 8 bytes that is aligned to its size is updated by a CPU atomic; any other under the lock of its
+//! place ([`Stripes`]). The rule depends on the type and the address modulo 8 only, which is the same in every process
+//! because mappings are aligned to pages: so all ranks take the same path to one element. Many small ones are updated by
+//! the word (`sub_word.rs`).
 
 use std::ptr;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
-use super::{Span, Stripes, words};
+use super::{Span, Stripes, sub_word};
 use crate::elements::cell::{self, element};
 use crate::{
     Basic, DataType, Number, ReduceOp, Swappable, TransportError, TransportResult, reduce_valid, swap_valid,
@@ -119,8 +119,8 @@ impl Span {
             return Ok(());
         }
         let _held = stripes.lock(place)?;
-        // SAFETY: as above for `at`; the slices are as long as the element and exclusively ours or read-only.
-        // Nobody else updates the element while its lock is held.
+        // SAFETY: as above for `at`; the slices are as long as the element and exclusively ours or read-only. No other
+        // thread updates the element while its lock is held.
         unsafe {
             ptr::copy_nonoverlapping(at.cast_const(), old.as_mut_ptr(), size);
             if old == compare {
@@ -130,12 +130,12 @@ impl Span {
         Ok(())
     }
 
-    /// [`Span::update`] for a caller who knows that nobody else updates these elements meanwhile: plain loads
-    /// and stores, many elements at a time.
+    /// [`Span::update`] for a caller with exclusive access to these elements: plain loads and stores, many elements at a
+    /// time.
     ///
     /// # Errors
     /// `origin` is not whole elements; elements lie outside.
-    pub fn apply_alone(
+    pub fn apply_exclusive(
         &self,
         op: ReduceOp,
         ty: DataType,
@@ -180,9 +180,9 @@ impl Span {
         let (true, Ok(start)) = (whole, self.at(offset, origin.len())) else {
             return Err(TransportError::Range { offset, bytes: origin.len(), len: self.len() });
         };
-        if words::in_words::<T>(start, origin.len()) {
+        if sub_word::in_words::<T>(start, origin.len()) {
             // SAFETY: in bounds (Span::at), alive as long as `self`; memory of spans is written by CPU atomics and raw copies only.
-            return unsafe { words::update::<T>(locks, op, start, origin, fetched) };
+            return unsafe { sub_word::update::<T>(locks, op, start, origin, fetched) };
         }
         let mut results = fetched.map(|f| f.chunks_exact_mut(size));
         for (i, operand) in origin.chunks_exact(size).enumerate() {
@@ -194,7 +194,7 @@ impl Span {
                 (Some(old), _) => old,
                 (None, Some((stripes, place))) => {
                     let _held = stripes.lock(place.wrapping_add((i * size) as u64))?;
-                    // SAFETY: as above; nobody else updates the element while its lock is held.
+                    // SAFETY: as above; no other thread updates the element while its lock is held.
                     unsafe { update_plain(at, op, operand) }
                 }
                 (None, None) => return Err(Stripes::missing(self, offset, size)),
@@ -211,7 +211,7 @@ impl Span {
 /// done, where the CPU has no atomic for it.
 ///
 /// # Safety
-/// `at` is valid for an element, and everybody else who writes there meanwhile does so by CPU atomics or raw copies.
+/// `at` is valid for an element, and all others that write there meanwhile do so by CPU atomics or raw copies.
 #[inline(always)]
 pub(super) unsafe fn compare_swap_at<T: Swappable>(at: *mut u8, compare: T, origin: T) -> Option<T> {
     if !cell::has_cell(at, size_of::<T>()) {
@@ -251,7 +251,7 @@ fn convert<A: Basic, B: Basic>(value: A) -> B {
 /// `element = element op origin` by plain loads and stores, which leave padding alone; returns what was there.
 ///
 /// # Safety
-/// `at` is valid for reads and writes of an element, which nobody else updates meanwhile.
+/// `at` is valid for reads and writes of an element, which no other thread updates meanwhile.
 #[inline]
 unsafe fn update_plain<T: Basic>(at: *mut u8, op: ReduceOp, origin: T) -> T {
     // SAFETY: valid by contract; every bit pattern is a T (FromBytes).
@@ -269,8 +269,7 @@ unsafe fn update_plain<T: Basic>(at: *mut u8, op: ReduceOp, origin: T) -> T {
 /// Reduces the elements in `origin` into those at `target`, both of any alignment.
 ///
 /// # Safety
-/// `target` is valid for reads and writes of as many elements as `origin` holds, which nobody else updates
-/// meanwhile.
+/// `target` is valid for reads and writes of as many elements as `origin` holds, which no other thread updates meanwhile.
 #[inline]
 unsafe fn reduce_all<T: Number>(target: *mut u8, origin: &[u8], reduce: impl Fn(T, T) -> T) {
     let (target, source): (*mut T, *const T) = (target.cast(), origin.as_ptr().cast());

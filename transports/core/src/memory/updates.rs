@@ -1,14 +1,15 @@
-//! How the elements of one window at one rank are updated: each by an atomic instruction, or as many as there are under a lock.
+//! How the elements of one window at one rank are updated: each by an atomic instruction, or many at once under a lock.
 //!
-//! An atomic instruction keeps nobody waiting for one who lost his core meanwhile. Long accumulates are vector instructions under a lock, a tenth of the time. So a window begins with
-//! atomic instructions, and leaves them for locks when it sees long accumulates:
+//! Atomic instructions are lock-free: a thread that is preempted delays no other. Under a lock, long accumulates are vector
+//! instructions, in a tenth of the time. So a window begins with atomic instructions, and switches to locks when it sees
+//! long accumulates:
 //!
-//! - `ATOMIC`: by atomic instructions, inside a section ([`Sections`]) in which the state is looked at first.
-//! - `LEAVING`: by atomic instructions under the lock of the place. Somebody who saw `ATOMIC` may still be inside.
-//! - `LOCKED`: nobody is, so whoever holds the lock is alone with the elements.
+//! - `ATOMIC`: by atomic instructions, inside a section ([`Sections`]) in which the state is checked first.
+//! - `SWITCHING`: by atomic instructions under the lock of the place. A thread that saw `ATOMIC` may still be inside.
+//! - `LOCKED`: none is, so the holder of the lock has the elements to itself.
 //!
-//! Whoever leaves waits for nobody: if somebody is inside, because he lost his core there or died, the state stays `LEAVING` until
-//! another looks again.
+//! The switch never waits: if a thread is inside, because it was preempted there or died, the state stays `SWITCHING` until
+//! another thread checks again.
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
@@ -17,7 +18,7 @@ use super::{Span, Stripes, Words};
 use crate::{DataType, ReduceOp, TransportError, TransportResult, barrier, reduce_valid};
 
 const ATOMIC: u32 = 0;
-const LEAVING: u32 = 1;
+const SWITCHING: u32 = 1;
 const LOCKED: u32 = 2;
 
 /// Bytes of the widest element.
@@ -27,11 +28,11 @@ const GRANULE: usize = 16 << 10;
 /// The widest range that has a lock of its own: others should not wait for longer.
 const LARGEST: usize = 1 << 20;
 /// Up to so many bytes are updated in one piece.
-const TOGETHER: usize = 64;
+const WHOLE: usize = 64;
 /// Accumulates of more bytes are of several elements: a lock for all costs less than an atomic instruction for each.
 const LONG: usize = ELEMENT + 1;
-/// So many bytes of long accumulates are worth leaving.
-const WORTH: usize = 16 << 10;
+/// So many bytes of long accumulates are worth the switch to locks.
+const SWITCH_AFTER: usize = 16 << 10;
 
 /// The state of a window's elements at one rank, and the locks that it needs.
 #[derive(Debug)]
@@ -42,9 +43,9 @@ pub struct Updates {
     granule: usize,
     /// Of elements that no CPU atomic covers.
     stripes: Stripes,
-    /// Accumulates of so many bytes count as long, and so many bytes of them are worth leaving.
-    worth: (usize, usize),
-    /// Bytes of long accumulates by this process since it last tried to leave.
+    /// Accumulates of so many bytes count as long, and so many bytes of them are worth the switch to locks.
+    switch_after: (usize, usize),
+    /// Bytes of long accumulates by this process since it last tried to switch.
     long: AtomicUsize,
 }
 
@@ -74,13 +75,13 @@ impl Updates {
         granularity: usize,
     ) -> TransportResult<Self> {
         let state = Words::new(state, 0)?;
-        let (worth, granule) = match granularity {
-            0 => ((LONG, WORTH), GRANULE),
+        let (switch_after, granule) = match granularity {
+            0 => ((LONG, SWITCH_AFTER), GRANULE),
             1..=ELEMENT => ((usize::MAX, usize::MAX), GRANULE),
             wished => ((LONG, 0), wished.min(LARGEST).next_power_of_two()),
         };
         let (granules, long) = (granules.coarser(granule), AtomicUsize::new(0));
-        Ok(Self { state, granules, granule, stripes, worth, long })
+        Ok(Self { state, granules, granule, stripes, switch_after, long })
     }
 
     /// Calls `update`, which updates one element at `place` ([`Stripes`]) atomically. None, and nothing is done, if there is no
@@ -149,7 +150,7 @@ impl Updates {
 
     /// Bytes of the elements, of `size` bytes, that begin at `place` and before the end of its granule.
     fn piece(&self, place: u64, size: usize, left: usize) -> usize {
-        if left <= TOGETHER {
+        if left <= WHOLE {
             return left;
         }
         let to_end = self.granule - (place as usize & (self.granule - 1));
@@ -177,27 +178,27 @@ impl Updates {
         if let Some(fetched) = fetched {
             memory.copy_out(offset, fetched)?;
         }
-        memory.apply_alone(op, ty, offset, operands)
+        memory.apply_exclusive(op, ty, offset, operands)
     }
 
-    /// Whether another accumulate of `bytes` bytes makes leaving worth while.
+    /// Whether another accumulate of `bytes` bytes makes the switch to locks worth while.
     #[inline]
-    pub fn should_leave(&self, bytes: usize) -> bool {
-        bytes >= self.worth.0 && self.adds_up(bytes)
+    pub fn should_switch(&self, bytes: usize) -> bool {
+        bytes >= self.switch_after.0 && self.adds_up(bytes)
     }
 
     fn adds_up(&self, bytes: usize) -> bool {
         // A sum that is lost to another thread is counted later.
         let long = self.long.load(Ordering::Relaxed).saturating_add(bytes);
-        let enough = long >= self.worth.1 && self.state[0].load(Ordering::Relaxed) != LOCKED;
+        let enough = long >= self.switch_after.1 && self.state[0].load(Ordering::Relaxed) != LOCKED;
         self.long.store(if enough { 0 } else { long }, Ordering::Relaxed);
         enough
     }
 
-    /// Leaves atomic instructions for locks, as far as that can be without waiting. `are_empty` says whether the sections of all
-    /// who update these elements are empty ([`Sections::are_empty`]).
-    pub fn leave(&self, are_empty: impl FnOnce() -> bool) {
-        leave(&self.state[0], barrier::everywhere, are_empty);
+    /// Switches from atomic instructions to locks, as far as that can be without waiting. `are_empty` says whether the
+    /// sections of all ranks that update these elements are empty ([`Sections::are_empty`]).
+    pub fn switch_to_locks(&self, are_empty: impl FnOnce() -> bool) {
+        switch_to_locks(&self.state[0], barrier::everywhere, are_empty);
     }
 }
 
@@ -213,12 +214,12 @@ impl State for AtomicU32 {
     }
 }
 
-/// The order of these steps is the proof: after the barrier everybody who enters sees that the state is not `ATOMIC`, so who
-/// is not inside then will not update without the lock.
-fn leave(state: &impl State, barrier: impl FnOnce() -> bool, are_empty: impl FnOnce() -> bool) {
-    state.change(ATOMIC, LEAVING);
+/// The order of these steps is the proof: after the barrier every thread that enters sees that the state is not `ATOMIC`,
+/// so a thread that is not inside then does not update without the lock.
+fn switch_to_locks(state: &impl State, barrier: impl FnOnce() -> bool, are_empty: impl FnOnce() -> bool) {
+    state.change(ATOMIC, SWITCHING);
     if barrier() && are_empty() {
-        state.change(LEAVING, LOCKED);
+        state.change(SWITCHING, LOCKED);
     }
 }
 

@@ -46,10 +46,10 @@ impl Model {
         add();
     }
 
-    /// What `Updates::some` does after an attempt to leave.
+    /// What `Updates::some` does after an attempt to switch to locks.
     fn long(&self, thread: usize) {
         let are_empty = || self.words.iter().all(|word| word.load(Ordering::SeqCst) == 0);
-        leave(&self.state, || true, are_empty);
+        switch_to_locks(&self.state, || true, are_empty);
         if self.state.load(Ordering::SeqCst) == ATOMIC {
             return self.one(thread);
         }
@@ -107,7 +107,7 @@ impl Shared {
     }
 
     fn leave(&self) {
-        self.updates.leave(|| self.sections.iter().all(|(memory, _)| Sections::are_empty(memory)));
+        self.updates.switch_to_locks(|| self.sections.iter().all(|(memory, _)| Sections::are_empty(memory)));
     }
 
     fn state(&self) -> u32 {
@@ -126,7 +126,7 @@ fn whoever_is_inside_holds_nobody_up() {
     let shared = Shared::new(4096, 0);
     let inside = shared.sections[1].1.enter();
     shared.leave();
-    assert_eq!(shared.state(), LEAVING);
+    assert_eq!(shared.state(), SWITCHING);
     shared.add(0, 0, &[1; 512]);
     drop(inside);
     shared.leave();
@@ -172,17 +172,17 @@ fn leaving_in_the_middle_loses_no_update() {
 
 #[test]
 fn what_is_worth_leaving() {
-    let leaves = |granularity, bytes| Shared::new(4096, granularity).updates.should_leave(bytes);
-    assert!(!leaves(0, WORTH - 1) && leaves(0, WORTH));
+    let leaves = |granularity, bytes| Shared::new(4096, granularity).updates.should_switch(bytes);
+    assert!(!leaves(0, SWITCH_AFTER - 1) && leaves(0, SWITCH_AFTER));
     assert!(!leaves(32, usize::MAX - 1));
     assert!(!leaves(64, 32) && leaves(64, 33));
     // Short ones do not count, long ones add up.
     let shared = Shared::new(4096, 0);
-    assert!((0..1000).all(|_| !shared.updates.should_leave(LONG - 1)));
-    assert!((1..WORTH.div_ceil(LONG)).all(|_| !shared.updates.should_leave(LONG)));
-    assert!(shared.updates.should_leave(LONG));
+    assert!((0..1000).all(|_| !shared.updates.should_switch(LONG - 1)));
+    assert!((1..SWITCH_AFTER.div_ceil(LONG)).all(|_| !shared.updates.should_switch(LONG)));
+    assert!(shared.updates.should_switch(LONG));
     shared.leave();
-    assert!((0..1000).all(|_| !shared.updates.should_leave(WORTH)));
+    assert!((0..1000).all(|_| !shared.updates.should_switch(SWITCH_AFTER)));
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn bad_operands_change_nothing() {
         let what = Reduction { op: ReduceOp::Sum, ty, operands };
         shared.updates.many(&shared.sections[0].1, &shared.memory, 0, offset, what, fetched)
     };
-    for state in [ATOMIC, LEAVING, LOCKED] {
+    for state in [ATOMIC, SWITCHING, LOCKED] {
         shared.updates.state[0].store(state, Ordering::SeqCst);
         assert!(many(DataType::U64, 0, &[1; 12], None).is_err());
         assert!(many(DataType::U64, 60, &[1; 8], None).is_err());
@@ -208,7 +208,7 @@ proptest! {
     /// Every state computes what [`Span::update`] does, across the ends of granules.
     #[test]
     fn every_state_computes_the_same(
-        state in prop::sample::select(vec![ATOMIC, LEAVING, LOCKED]),
+        state in prop::sample::select(vec![ATOMIC, SWITCHING, LOCKED]),
         ty in prop::sample::select(&DataType::ALL[..]),
         op in prop::sample::select(&ReduceOp::ALL[..]),
         granularity in prop::sample::select(vec![0, 33, 64, 100, 4096]),

@@ -76,7 +76,7 @@ fn concurrent_long_doubles_are_exact() {
     }
 }
 
-/// The largest of all values, with the smallest of its indices, whoever comes first.
+/// The largest of all values, with the smallest of its indices, in whatever order they arrive.
 #[test]
 fn concurrent_locations_are_exact() {
     let value = |thread: usize, round: usize| ((round * 7919) % 1000) as i32 + thread as i32 % 2;
@@ -323,7 +323,7 @@ fn padding_can_be_written_meanwhile() {
     });
 }
 
-/// Every lock is taken and given back by many threads, and nobody sleeps on.
+/// Every lock is taken and released by many threads, and no wake-up is lost.
 #[test]
 fn locks_exclude() {
     let (span, stripes) = (Span::anonymous(64).unwrap(), Stripes::private().unwrap());
@@ -341,7 +341,7 @@ fn locks_exclude() {
     assert_eq!(span.word64(0).unwrap().load(Ordering::Relaxed), THREADS as u64 * 2000);
 }
 
-/// Who sleeps on a lock is woken when it is free, and does not wait for the end of a nap of a second.
+/// A thread that sleeps on a lock is woken when it is free, and does not wait for the end of a sleep of a second.
 #[test]
 fn unlocking_wakes() {
     let stripes = Stripes::private().unwrap();

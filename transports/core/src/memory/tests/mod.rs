@@ -79,7 +79,7 @@ fn check_update(
     prop_assert!(same(ty, &now, &expected), "{:?} {:?}", op, ty);
 
     span.copy_in(shift, a).unwrap();
-    span.apply_alone(op, ty, shift, b).unwrap();
+    span.apply_exclusive(op, ty, shift, b).unwrap();
     prop_assert!(same(ty, &read(), &expected), "{:?} {:?} alone", op, ty);
 
     span.copy_in(shift, a).unwrap();
@@ -140,8 +140,8 @@ fn updates_outside_or_of_parts_are_refused() {
     assert!(!update(DataType::C64, 0, 24, 24));
     assert!(!update(DataType::C64, 0, 16, 32));
     assert!(!update(DataType::U64, usize::MAX - 3, 8, 8));
-    assert!(span.apply_alone(ReduceOp::Sum, DataType::C64, 0, &[0; 24]).is_err());
-    assert!(span.apply_alone(ReduceOp::Sum, DataType::C64, 56, &[0; 16]).is_err());
+    assert!(span.apply_exclusive(ReduceOp::Sum, DataType::C64, 0, &[0; 24]).is_err());
+    assert!(span.apply_exclusive(ReduceOp::Sum, DataType::C64, 56, &[0; 16]).is_err());
     let mut old = [0; 8];
     let mut swap = |offset, len| {
         span.compare_swap_bytes(&stripes, 0, DataType::U64, offset, &[0; 8][..len], &[0; 8], &mut old)

@@ -19,20 +19,20 @@ pub enum Role<R> {
     /// In the root's group: it has no part.
     Beside,
     /// In the other group: the root there.
-    Across(usize, Buffer),
+    Inter(usize, Buffer),
 }
 
 /// The role that the root argument says.
 pub fn roles<R>(
     comm: &CommObject,
     root: c_int,
-    across: impl FnOnce() -> Result<Buffer>,
+    inter: impl FnOnce() -> Result<Buffer>,
     at_root: impl FnOnce() -> Result<R>,
 ) -> Result<Role<R>> {
     match (root, usize::try_from(root)) {
         (ROOT, _) => at_root().map(Role::Root),
         (PROC_NULL, _) => Ok(Role::Beside),
-        (_, Ok(rank)) if rank < comm.partners() => Ok(Role::Across(rank, across()?)),
+        (_, Ok(rank)) if rank < comm.partners() => Ok(Role::Inter(rank, inter()?)),
         _ => fail(ERR_ROOT, format!("{root} as a root: the other group has {} ranks", comm.partners())),
     }
 }
@@ -97,7 +97,7 @@ pub fn broadcast(comm: Arc<CommObject>, role: Role<Buffer>) -> Plan {
         _ => Ok(Vec::new()),
     };
     exchange(comm, blocks, move |all| match &role {
-        Role::Across(root, buffer) => buffer.unpack(&all[*root]),
+        Role::Inter(root, buffer) => buffer.unpack(&all[*root]),
         _ => Ok(()),
     })
 }
@@ -106,7 +106,7 @@ pub fn broadcast(comm: Arc<CommObject>, role: Role<Buffer>) -> Plan {
 pub fn gather(comm: Arc<CommObject>, role: Role<Parts>) -> Plan {
     let (object, sender) = (comm.clone(), role.clone());
     let blocks = move || match &sender {
-        Role::Across(root, buffer) => Ok(only(&object, *root, buffer.pack()?)),
+        Role::Inter(root, buffer) => Ok(only(&object, *root, buffer.pack()?)),
         _ => Ok(Vec::new()),
     };
     exchange(comm, blocks, move |all| match &role {
@@ -123,7 +123,7 @@ pub fn scatter(comm: Arc<CommObject>, role: Role<Parts>) -> Plan {
         _ => Ok(Vec::new()),
     };
     exchange(comm, blocks, move |all| match &role {
-        Role::Across(root, buffer) => buffer.unpack(&all[*root]),
+        Role::Inter(root, buffer) => buffer.unpack(&all[*root]),
         _ => Ok(()),
     })
 }
@@ -141,12 +141,12 @@ pub fn alltoall(comm: Arc<CommObject>, from: Parts, to: Parts) -> Plan {
 /// `MPI_Reduce`.
 pub fn reduce(comm: Arc<CommObject>, role: Role<Buffer>, ty: Datatype, op: Op) -> Result<Plan> {
     let reduction = match &role {
-        Role::Root(buffer) | Role::Across(_, buffer) => Some(Reduction::new(op, ty, buffer)?),
+        Role::Root(buffer) | Role::Inter(_, buffer) => Some(Reduction::new(op, ty, buffer)?),
         Role::Beside => None,
     };
     let (object, sender, loader) = (comm.clone(), role.clone(), reduction.clone());
     let blocks = move || match (&sender, &loader) {
-        (Role::Across(root, buffer), Some(reduction)) => Ok(only(&object, *root, reduction.load(buffer)?)),
+        (Role::Inter(root, buffer), Some(reduction)) => Ok(only(&object, *root, reduction.load(buffer)?)),
         _ => Ok(Vec::new()),
     };
     Ok(exchange(comm, blocks, move |all| match (&role, &reduction) {

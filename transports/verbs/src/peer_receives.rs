@@ -29,7 +29,7 @@ enum Closing {
 
 /// Receives of each peer.
 #[derive(Debug)]
-pub(crate) struct Mailboxes {
+pub(crate) struct PeerReceives {
     /// How many each peer has.
     each: usize,
     /// Buffers that the caller looks at, and how many of a peer's the device has.
@@ -47,7 +47,7 @@ pub(crate) struct Mailboxes {
     domain: Arc<ProtectionDomain>,
 }
 
-impl Mailboxes {
+impl PeerReceives {
     /// For so many ranks, with so many receives each, in an inbox that has as many buffers and no registration.
     pub fn new(
         domain: &Arc<ProtectionDomain>,
@@ -173,11 +173,11 @@ impl Mailboxes {
 impl Port {
     /// Gives a receive back to the peer that it belongs to, and tells that.
     pub fn receive_again(&mut self, buffer: u32) -> Result<(), VerbsError> {
-        let Some(mailboxes) = &mut self.mailboxes else { return Ok(()) };
-        let peer = mailboxes.free(buffer);
+        let Some(peer_receives) = &mut self.peer_receives else { return Ok(()) };
+        let peer = peer_receives.free(buffer);
         let Some(inbound) = self.inbound.get(&peer) else { return Ok(()) };
-        mailboxes.post(peer, buffer, &inbound.queue_pair)?;
-        mailboxes.count(peer).fetch_add(1, Ordering::Release);
+        peer_receives.post(peer, buffer, &inbound.queue_pair)?;
+        peer_receives.count(peer).fetch_add(1, Ordering::Release);
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! Communicators that are being made (`MPI_Comm_idup`, MPI-4.1 §7.4.2): their handles are there, and lead nowhere yet.
+//! Pending communicators (`MPI_Comm_idup`, MPI-4.1 §7.4.2): their handles are valid, and refer to no object yet.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use crate::failure::Result;
 use crate::handlers::{Handler, HandlerSlot};
 use crate::table::Reserved;
 
-/// A communicator that is being made. Programs, mpi4py for one, set its error handler before they wait for it.
-pub struct Coming {
+/// A pending communicator. Programs, mpi4py for one, set its error handler before they wait for it.
+pub struct PendingComm {
     handle: usize,
     reserved: Option<Reserved<'static, CommObject>>,
     handler: Arc<HandlerSlot>,
@@ -20,12 +20,12 @@ pub struct Coming {
 
 static HANDLERS: Mutex<BTreeMap<usize, Arc<HandlerSlot>>> = Mutex::new(BTreeMap::new());
 
-/// The error handler of a communicator that is being made.
+/// The error handler of a pending communicator.
 pub fn handler(comm: Comm) -> Option<Arc<HandlerSlot>> {
     HANDLERS.lock().get(&comm.0).cloned()
 }
 
-impl Coming {
+impl PendingComm {
     /// One that begins with an error handler.
     pub fn new(handler: Handler) -> Result<Self> {
         let reserved = COMMS.reserve()?;
@@ -39,7 +39,7 @@ impl Coming {
         Comm(self.handle)
     }
 
-    /// It is made.
+    /// Completes it.
     pub fn complete(mut self, mut object: CommObject) {
         object.handler = HandlerSlot::new(self.handler.read().clone());
         if let Some(reserved) = self.reserved.take() {
@@ -48,7 +48,7 @@ impl Coming {
     }
 }
 
-impl Drop for Coming {
+impl Drop for PendingComm {
     fn drop(&mut self) {
         HANDLERS.lock().remove(&self.handle);
     }

@@ -1,4 +1,4 @@
-//! A piece of this rank's heap, held by the windows over it.
+//! A block of this rank's heap, held by the windows over it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,19 +7,19 @@ use transom_transport::{Span, TransportError, TransportResult};
 
 use super::Heap;
 
-/// A piece of this rank's heap. When it goes, its pages go back to the system, and what takes its place is zeroed.
+/// A block of this rank's heap. When it is dropped its pages go back to the system, so that the next block there is zeroed.
 #[derive(Debug)]
-pub(crate) struct Piece {
+pub(crate) struct Block {
     heap: Arc<Heap>,
     start: usize,
     len: usize,
-    /// Its place is not given to anybody any more.
-    retired: AtomicBool,
+    /// It is never allocated again.
+    quarantined: AtomicBool,
 }
 
-impl Piece {
+impl Block {
     pub(super) fn new(heap: Arc<Heap>, start: usize, len: usize) -> Self {
-        Self { heap, start, len, retired: AtomicBool::new(false) }
+        Self { heap, start, len, quarantined: AtomicBool::new(false) }
     }
 
     /// Offset in the heap.
@@ -38,21 +38,23 @@ impl Piece {
         }
     }
 
-    /// Peers may still access it, since they have not agreed to its end: no other window may take the place.
-    pub fn retire(&self) {
-        self.retired.store(true, Ordering::Relaxed);
+    /// Peers may still access it, since they have not agreed to free it: no other window may be allocated there.
+    pub fn quarantine(&self) {
+        self.quarantined.store(true, Ordering::Relaxed);
     }
 }
 
-impl Drop for Piece {
+impl Drop for Block {
     fn drop(&mut self) {
         if self.len == 0 {
             return;
         }
         match self.memory(self.len).and_then(|memory| memory.discard()) {
-            Ok(()) if !*self.retired.get_mut() => self.heap.pieces.lock().give(self.start, self.len),
+            Ok(()) if !*self.quarantined.get_mut() => {
+                self.heap.free_list.lock().release(self.start, self.len)
+            }
             Ok(()) => {}
-            // Bytes that are not zero are given to nobody.
+            // A block that is not zero is never allocated again.
             Err(error) => tracing::error!(%error, "memory of a window could not be given back"),
         }
     }

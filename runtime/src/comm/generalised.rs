@@ -1,4 +1,4 @@
-//! Requests that somebody else than the runtime completes.
+//! Generalised requests: those that the program completes (MPI-4.1 §13.2).
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub struct Completion<T> {
 }
 
 /// A request that its [`Completion`] completes (`MPI_Grequest_start`, MPI-4.1 §13.2). `operation` names it in errors.
-pub fn promised<T: Send + 'static>(
+pub fn generalised_request<T: Send + 'static>(
     comm: &Communicator,
     operation: &'static str,
 ) -> (Completion<T>, Request<T>) {
@@ -24,10 +24,10 @@ pub fn promised<T: Send + 'static>(
 }
 
 impl<T> Completion<T> {
-    /// The result is there (`MPI_Grequest_complete`): whoever waits for it goes on. The first one counts.
+    /// Completes the request (`MPI_Grequest_complete`). The first result counts.
     pub fn complete(&self, result: T) {
-        self.promise.keep(&self.engine, Ok(result));
+        self.promise.complete(&self.engine, Ok(result));
         self.engine.wake();
-        self.engine.rouse();
+        self.engine.wake_sleepers();
     }
 }

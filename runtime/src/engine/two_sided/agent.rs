@@ -1,37 +1,37 @@
-//! What the agent does with the parts of messages. It trusts no number in them.
+//! The agent's part of two-sided messages. It validates every number in what it receives.
 
-use super::{Answer, Arrived, Body};
+use super::{Answer, Body, Incoming};
 use crate::engine::Engine;
 use crate::protocol::messages::Envelope;
 use crate::protocol::wire::{self, Header, Kind};
 
-/// Longest key of a region: more is nonsense.
+/// Longest key of a region that is accepted.
 const MAX_KEY: usize = 256;
 
-/// Carries out one part. `None` if it makes no sense.
+/// Handles one message. `None` if it is malformed.
 pub(in crate::engine) fn handle(engine: &Engine, header: &Header, kind: Kind, payload: &[u8]) -> Option<()> {
     let peer = header.origin as usize;
     match kind {
         Kind::Eager => {
             let number = (header.op == 1).then_some(header.value);
-            arrived(engine, header, Body::Here(payload.to_vec()), number)
+            arrived(engine, header, Body::Eager(payload.to_vec()), number)
         }
-        Kind::Announce => {
+        Kind::RequestToSend => {
             let bytes = usize::try_from(header.count).ok()?;
             let key = payload.get(..payload.len().min(MAX_KEY + 1))?.to_vec();
             if key.len() > MAX_KEY || isize::try_from(bytes).is_err() {
                 return None;
             }
-            arrived(engine, header, Body::There { bytes, key }, Some(header.value))
+            arrived(engine, header, Body::Rendezvous { bytes, key }, Some(header.value))
         }
-        Kind::Clear => {
-            let then = engine.mail.end_send(peer, header.value)?;
-            then(engine, Answer::Clear(header.compare));
+        Kind::ClearToSend => {
+            let then = engine.two_sided.end_send(peer, header.value)?;
+            then(engine, Answer::ClearToSend(header.compare));
             Some(())
         }
-        Kind::Piece => super::pieces::fill(engine, peer, header.value, header.offset, payload),
+        Kind::Segment => super::segments::store_segment(engine, peer, header.value, header.offset, payload),
         Kind::Done => {
-            let then = engine.mail.end_send(peer, header.value)?;
+            let then = engine.two_sided.end_send(peer, header.value)?;
             then(engine, Answer::Done(header.status == wire::OK));
             Some(())
         }
@@ -42,7 +42,7 @@ pub(in crate::engine) fn handle(engine: &Engine, header: &Header, kind: Kind, pa
 fn arrived(engine: &Engine, header: &Header, body: Body, number: Option<u64>) -> Option<()> {
     let tag = i32::try_from(header.offset.cast_signed()).ok()?;
     let envelope = Envelope { context: header.context(), source: header.origin as usize, tag };
-    engine.mail_arrived(Arrived { envelope, body, number });
+    engine.message_arrived(Incoming { envelope, body, number });
     Some(())
 }
 
@@ -65,23 +65,25 @@ mod tests {
             let handle = |kind, count, value, payload: &[u8]| {
                 handle(engine, &header(engine, kind, count, value), kind, payload)
             };
-            assert!(handle(Kind::Announce, u64::MAX, 1, b"key").is_none());
-            assert!(handle(Kind::Announce, 1, 1, &[0; MAX_KEY + 1]).is_none());
-            for kind in [Kind::Clear, Kind::Piece, Kind::Done, Kind::Put] {
+            assert!(handle(Kind::RequestToSend, u64::MAX, 1, b"key").is_none());
+            assert!(handle(Kind::RequestToSend, 1, 1, &[0; MAX_KEY + 1]).is_none());
+            for kind in [Kind::ClearToSend, Kind::Segment, Kind::Done, Kind::Put] {
                 assert!(handle(kind, 1, 77, b"").is_none());
             }
-            let own = engine.mail.await_answer(0, Box::new(|_, _| panic!("another rank answered")));
-            assert!(handle(Kind::Done, 0, own, b"").is_none() && handle(Kind::Clear, 0, own, b"").is_none());
-            assert!(engine.mail.end_send(0, own).is_some());
+            let own = engine.two_sided.await_answer(0, Box::new(|_, _| panic!("another rank answered")));
+            assert!(
+                handle(Kind::Done, 0, own, b"").is_none() && handle(Kind::ClearToSend, 0, own, b"").is_none()
+            );
+            assert!(engine.two_sided.end_send(0, own).is_some());
             for number in 0..3 {
-                assert!(handle(Kind::Announce, 1 << 61, number, b"no key").is_some());
+                assert!(handle(Kind::RequestToSend, 1 << 61, number, b"no key").is_some());
             }
             let class = |result: crate::Result<_>| result.map(drop).unwrap_err().class();
             assert_eq!(job.probe(1, 0)?.bytes, 1 << 61);
             assert_eq!(class(job.recv_into(1, 0, &mut [0u8; 9]).map(drop)), Class::Truncate);
             assert_eq!(class(job.recv::<u64>(1, ANY_TAG).map(drop)), Class::NoMemory);
             assert_eq!(class(job.irecv::<u8>(1, 0, usize::MAX).wait().map(drop)), Class::NoMemory);
-            assert!(handle(Kind::Announce, 8, 9, b"no key").is_some());
+            assert!(handle(Kind::RequestToSend, 8, 9, b"no key").is_some());
             assert_eq!(class(job.recv::<u64>(1, ANY_TAG).map(drop)), Class::Peer);
             job.barrier()
         };
@@ -89,26 +91,26 @@ mod tests {
     }
 
     #[test]
-    fn pieces_stay_inside_their_message() {
+    fn segments_stay_inside_their_message() {
         let program = |job: crate::Job| {
             if job.rank() == 1 {
                 return job.barrier();
             }
             let engine = &job.member().engine;
             let received = job.irecv::<u8>(1, 0, 8);
-            let announce = header(engine, Kind::Announce, 8, 5);
-            assert!(handle(engine, &announce, Kind::Announce, b"").is_some());
-            let piece = |origin, offset, bytes: &[u8]| {
+            let announce = header(engine, Kind::RequestToSend, 8, 5);
+            assert!(handle(engine, &announce, Kind::RequestToSend, b"").is_some());
+            let segment = |origin, offset, bytes: &[u8]| {
                 // The first number that this rank gives.
-                let piece = Header { offset, origin, ..header(engine, Kind::Piece, 0, 0) };
-                handle(engine, &piece, Kind::Piece, bytes)
+                let segment = Header { offset, origin, ..header(engine, Kind::Segment, 0, 0) };
+                handle(engine, &segment, Kind::Segment, bytes)
             };
-            assert!(piece(1, 8, b"a").is_none() && piece(1, 4, b"abcde").is_none());
-            assert!(piece(1, u64::MAX, b"a").is_none() && piece(0, 0, b"a").is_none());
-            assert!(piece(1, 4, b"efgh").is_some() && piece(1, 0, b"abcde").is_none());
-            assert!(!received.is_done() && piece(1, 0, b"abcd").is_some());
+            assert!(segment(1, 8, b"a").is_none() && segment(1, 4, b"abcde").is_none());
+            assert!(segment(1, u64::MAX, b"a").is_none() && segment(0, 0, b"a").is_none());
+            assert!(segment(1, 4, b"efgh").is_some() && segment(1, 0, b"abcde").is_none());
+            assert!(!received.is_done() && segment(1, 0, b"abcd").is_some());
             assert_eq!(received.wait()?.0, b"abcdefgh");
-            assert!(piece(1, 0, b"a").is_none(), "it is complete");
+            assert!(segment(1, 0, b"a").is_none(), "it is complete");
             job.barrier()
         };
         crate::local(2, program).unwrap();

@@ -8,7 +8,7 @@ use shuttle::thread;
 
 use super::*;
 
-/// A word with a futex's guarantee: between the look at the word and the sleep no wake-up goes by.
+/// A word with a futex's guarantee: between the check of the word and the sleep no wake-up is lost.
 #[derive(Default)]
 struct Futex {
     word: AtomicU32,
@@ -75,25 +75,25 @@ enum Message {
 #[derive(Default)]
 struct Model {
     words: [Futex; 5],
-    held: Mutex<Vec<Represented<usize>>>,
+    held: Mutex<Vec<AgentTicket<usize>>>,
     replies: [(Mutex<Option<Ticket>>, Condvar); 3],
     readers: AtomicUsize,
     writers: AtomicUsize,
 }
 
 impl Model {
-    fn turns(&self) -> Turns<'_, Futex> {
-        let [next, read, write, sleepers, represented] = &self.words;
-        Turns { lock: TicketLock { next, read, write }, sleepers, represented }
+    fn queue(&self) -> LockQueue<'_, Futex> {
+        let [next, read, write, sleepers, agent_tickets] = &self.words;
+        LockQueue { lock: TicketLock { next, read, write }, sleepers, agent_tickets }
     }
 
-    fn held(&self) -> MutexGuard<'_, Vec<Represented<usize>>> {
+    fn held(&self) -> MutexGuard<'_, Vec<AgentTicket<usize>>> {
         self.held.lock().unwrap()
     }
 
-    /// What the agent does whenever it is told of a change.
+    /// What the agent does at a change of the lock.
     fn recheck(&self) {
-        self.turns().let_in(
+        self.queue().grant(
             || self.held(),
             |ticket, rank| {
                 *self.replies[rank].0.lock().unwrap() = Some(ticket);
@@ -103,17 +103,17 @@ impl Model {
     }
 
     fn agent(&self, messages: &Receiver<Message>) {
-        let turns = self.turns();
+        let queue = self.queue();
         loop {
             match messages.recv().unwrap() {
                 Message::Lock(rank, kind) => {
-                    turns.represent(&mut self.held(), turns.lock.draw(kind), Some(rank));
+                    queue.enqueue_for(&mut self.held(), queue.lock.draw(kind), Some(rank));
                 }
                 Message::Unlock(ticket) => {
-                    turns.lock.release(ticket);
-                    turns.changed();
+                    queue.lock.release(ticket);
+                    queue.changed();
                 }
-                Message::Abandon(ticket) => turns.represent(&mut self.held(), ticket, None),
+                Message::Abandon(ticket) => queue.enqueue_for(&mut self.held(), ticket, None),
                 Message::Wake => {}
                 Message::End => return,
             }
@@ -122,7 +122,7 @@ impl Model {
     }
 
     fn changed(&self, role: Role, agent: &Sender<Message>) {
-        if self.turns().changed() {
+        if self.queue().changed() {
             match role {
                 Target => self.recheck(),
                 _ => agent.send(Message::Wake).unwrap(),
@@ -142,10 +142,10 @@ impl Model {
                 }
             }
         }
-        let turns = self.turns();
-        let ticket = turns.lock.draw(kind);
+        let queue = self.queue();
+        let ticket = queue.lock.draw(kind);
         let give_up = || if role == GivesUp { Err(()) } else { Ok(()) };
-        if !turns.lock.try_enter(ticket) && turns.sleep_until(ticket, give_up).is_err() {
+        if !queue.lock.try_enter(ticket) && queue.sleep_until(ticket, give_up).is_err() {
             agent.send(Message::Abandon(ticket)).unwrap();
             return None;
         }
@@ -169,7 +169,7 @@ impl Model {
         if role == Far {
             agent.send(Message::Unlock(ticket)).unwrap();
         } else {
-            self.turns().lock.release(ticket);
+            self.queue().lock.release(ticket);
             self.changed(role, agent);
         }
     }
@@ -194,7 +194,7 @@ fn model(participants: [(Role, LockKind); 3]) {
         ranks.into_iter().for_each(|rank| rank.join().unwrap());
         send.send(Message::End).unwrap();
         agent.join().unwrap();
-        // Everybody's turn has passed: the next would enter.
+        // All tickets have been served: the next would enter.
         assert!(model.held().is_empty());
         assert_eq!(model.words.each_ref().map(Futex::read), [3, 3, 3, 0, 0]);
     };

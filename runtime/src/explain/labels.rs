@@ -1,7 +1,7 @@
-//! The words of an explanation: kinds of operations, paths, reasons.
+//! The labels of an explanation: kinds of operations, paths, reasons.
 
 /// An enum whose variants have a name, and all of which are listed.
-macro_rules! words {
+macro_rules! labels {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $text:literal,)* }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,7 +30,7 @@ macro_rules! words {
     };
 }
 
-words! {
+labels! {
     /// What was called.
     Kind {
         /// Put, with a request or without.
@@ -65,7 +65,7 @@ impl Kind {
     }
 }
 
-words! {
+labels! {
     /// The way that an operation went. A path that no transport here takes is never counted.
     Path {
         /// Put and get: loads and stores of the calling thread, in mapped memory.
@@ -101,7 +101,7 @@ words! {
     }
 }
 
-words! {
+labels! {
     /// Why an operation went that way.
     Reason {
         /// The target's memory is mapped here.
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_numbered_in_the_order_of_their_list() {
+    fn labels_are_numbered_in_the_order_of_their_list() {
         assert!(Kind::ALL.iter().enumerate().all(|(i, kind)| *kind as usize == i));
         assert!(Path::ALL.iter().enumerate().all(|(i, path)| *path as usize == i));
         assert!(Reason::ALL.iter().enumerate().all(|(i, reason)| *reason as usize == i));

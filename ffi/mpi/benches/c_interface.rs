@@ -1,9 +1,9 @@
 //! What a call costs more through the C interface than in Rust: both on memory at hand, in turns, in one process.
 //!
-//! `cargo build --release && cargo bench -p transom-mpi`. Each line is of an operation of 8 bytes in an epoch of lock_all: the
-//! median over samples of nanoseconds a call in Rust, in scopes and by calls, and by functions of libmpi_abi.so that are found as a
-//! C program finds them; and the median of what C took more than Rust in the sample beside it. With `--bench door -- --multiple` C
-//! starts with `MPI_THREAD_MULTIPLE`, and the calls in Rust are those that threads share.
+//! `cargo build --release && cargo bench -p transom-mpi`. Each line is of an operation of 8 bytes in an epoch of lock_all:
+//! the median over samples of nanoseconds a call in Rust, in scopes and by calls, and by functions of libmpi_abi.so that
+//! are found as a C program finds them; and the median of what C took more than Rust in the sample beside it. With `--bench
+//! c_interface -- --multiple` C starts with `MPI_THREAD_MULTIPLE`, and the calls in Rust are those that threads share.
 
 use std::error::Error;
 use std::ffi::{CString, c_int, c_void};

@@ -1,4 +1,5 @@
-//! Words that one rank raises at another, and who sleeps until they are raised, in memory that both map.
+//! Signals in memory that two ranks of a node map: a cache line of counters and flags for each direction, and the threads
+//! that sleep until one changes.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence};
 
@@ -7,18 +8,17 @@ use transom_transport::{Span, TransportResult, barrier, memory};
 use crate::protocol::pscw::Call;
 use crate::protocol::signals::{Asleep, Sleepers as _};
 
-/// The words that one rank raises at another, for one window: a cache line, so that the reader gets all that the writer has
-/// raised at once.
+/// What one rank signals to another, for one window: a cache line, so that the reader gets all counters and flags at once.
 #[derive(Debug, Clone)]
-pub(crate) struct Line(Span);
+pub(crate) struct SignalLine(Span);
 
-/// Offsets in a line: whose it is, posts, completes, and the two flags of fences.
+/// Offsets in a line: its owner, posts, completes, and the two flags of fences.
 const OWNER: usize = 0;
 const POSTS: usize = 8;
 const COMPLETES: usize = 16;
 const FLAGS: usize = 24;
 
-impl Line {
+impl SignalLine {
     pub const BYTES: usize = 64;
 
     /// The line at `offset` of a control block.
@@ -28,16 +28,16 @@ impl Line {
         Ok(line)
     }
 
-    /// Takes the line for rank `rank` of the window, if it is free or has been taken for it.
-    pub fn take(&self, rank: usize) -> TransportResult<bool> {
+    /// Claims the line for rank `rank` of the window, unless another rank owns it.
+    pub fn claim(&self, rank: usize) -> TransportResult<bool> {
         let (own, owner) = (rank as u64 + 1, self.0.word64(OWNER)?);
         let taken = owner.compare_exchange(0, own, Ordering::AcqRel, Ordering::Acquire);
         Ok(taken.is_ok() || taken == Err(own))
     }
 
-    /// Whether rank `rank` of the window has taken it.
+    /// Whether rank `rank` of the window owns it.
     #[inline]
-    pub fn is_of(&self, rank: usize) -> TransportResult<bool> {
+    pub fn is_owned_by(&self, rank: usize) -> TransportResult<bool> {
         Ok(self.0.word64(OWNER)?.load(Ordering::Acquire) == rank as u64 + 1)
     }
 
@@ -57,15 +57,15 @@ impl Line {
     }
 }
 
-/// Threads of this rank that sleep until a peer raises a word.
+/// Threads of this rank that sleep until a peer signals.
 #[derive(Debug)]
 pub(crate) struct Sleepers {
     words: Span,
-    /// Whether a sleeper can order the accesses of those who might wake it.
+    /// Whether a sleeper executes the memory barrier of the threads that may wake it (membarrier).
     barriers: bool,
 }
 
-/// Offsets: how many sleep, and whether they order the accesses of all processes of the node that have joined.
+/// Offsets: how many sleep, and whether they execute the barrier for all processes of the node that have joined.
 const COUNT: usize = 0;
 const BARRIERS: usize = 4;
 
@@ -80,8 +80,8 @@ impl Sleepers {
         Ok(Self { words, barriers })
     }
 
-    /// This thread is about to sleep. To be followed by a last look. `None`: nobody can be relied on to ring.
-    pub fn fall_asleep(&self) -> Option<Asleep<'_, AtomicU32>> {
+    /// This thread is about to sleep. To be followed by a last check. `None`: no wake-up can be relied on.
+    pub fn announce_sleep(&self) -> Option<Asleep<'_, AtomicU32>> {
         let asleep = Asleep::new(self.words.word32(COUNT).ok()?);
         if self.barriers {
             return barrier::everywhere().then_some(asleep);
@@ -90,17 +90,17 @@ impl Sleepers {
         Some(asleep)
     }
 
-    /// Whether peers' accesses are ordered by theirs when they sleep.
+    /// Whether these threads execute the barrier for their peers.
     pub fn has_barriers(&self) -> bool {
         self.barriers
     }
 }
 
-/// Threads of a peer that sleep until this rank raises a word.
+/// Threads of a peer that sleep until this rank signals.
 #[derive(Debug)]
 pub(crate) struct PeerSleepers {
     words: Span,
-    /// Whether they order this rank's accesses.
+    /// Whether they execute the barrier for this rank.
     barriers: bool,
 }
 
@@ -112,9 +112,9 @@ impl PeerSleepers {
         Ok(Self { words, barriers })
     }
 
-    /// Whether one of them must be woken: for a thread that has raised a word.
+    /// Whether one of them must be woken, after a signal.
     #[inline]
-    pub fn must_ring(&self) -> TransportResult<bool> {
+    pub fn must_wake(&self) -> TransportResult<bool> {
         if self.barriers {
             compiler_fence(Ordering::SeqCst);
         } else {

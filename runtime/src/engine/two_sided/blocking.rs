@@ -1,36 +1,36 @@
-//! Long messages received by a caller who waits: straight into its own buffer.
+//! Blocking receives of long messages, straight into the caller's buffer; and blocking sends in segments.
 
 use std::sync::Arc;
 
 use transom_transport::{Posted, Remote};
 
-use super::landing::{PIECE, failed, has_region, source};
-use super::{Arrived, Body};
+use super::delivery::{MAX_GET, failed, has_region, source};
+use super::{Body, Incoming};
 use crate::Result;
 use crate::engine::{Countdown, Engine, Pending, TargetState, waiting};
 use crate::memory::{self, ResultBuffer};
 use crate::protocol::wire::{HEADER_BYTES, Kind};
 
-impl Arrived {
-    /// Whether [`fetch_now`] can get it.
+impl Incoming {
+    /// Whether [`fetch_blocking`] can get it.
     pub fn can_be_fetched(&self, engine: &Engine) -> bool {
-        matches!(&self.body, Body::There { key, .. } if has_region(engine, self.envelope.source, key))
+        matches!(&self.body, Body::Rendezvous { key, .. } if has_region(engine, self.envelope.source, key))
     }
 }
 
-/// Gets an announced message into `buffer`, which is of its length, and tells the sender.
-pub(crate) fn fetch_now(
+/// Fetches an announced message into `buffer`, which is of its length, and acknowledges it.
+pub(crate) fn fetch_blocking(
     engine: &Engine,
     operation: &'static str,
-    arrived: Arrived,
+    arrived: Incoming,
     buffer: &mut [u8],
 ) -> Result<()> {
     let from = arrived.envelope.source;
-    let Body::There { bytes, key } = arrived.body else { return Ok(()) };
+    let Body::Rendezvous { bytes, key } = arrived.body else { return Ok(()) };
     let fetched = source(engine, from, key, bytes)
         .map_err(|error| failed(engine, operation, &error))
-        .and_then(|remote| get(engine, operation, &remote, &ResultBuffer::of_scope(buffer)));
-    engine.release_mail(from, arrived.number, fetched.is_ok());
+        .and_then(|remote| get(engine, operation, &remote, &ResultBuffer::borrowed(buffer)));
+    engine.acknowledge(from, arrived.number, fetched.is_ok());
     fetched
 }
 
@@ -41,7 +41,7 @@ fn get(engine: &Engine, operation: &'static str, remote: &Remote, result: &Resul
     // The whole has no more parts than were posted.
     let _ = count.count_down(None);
     let what = || format!("the bytes of a message from rank {} of the job", remote.peer);
-    let awaited = engine.wait_until(operation, &what, None, || count.is_over().then_some(Ok(())));
+    let awaited = engine.wait_until(operation, &what, None, || count.is_finished().then_some(Ok(())));
     if awaited.is_err() {
         // The buffer goes now.
         tracing::error!(rank = engine.rank, "a receive is abandoned: this rank's transports stop");
@@ -59,13 +59,13 @@ fn post(
     (target, count): (&Arc<TargetState>, &Arc<Countdown>),
 ) -> Result<()> {
     let transport = engine.routes.to(remote.peer);
-    let most = PIECE.min(transport.capabilities().max_transfer);
+    let most = MAX_GET.min(transport.capabilities().max_transfer);
     let mut at = 0;
     while at < result.len() {
         let len = most.min(result.len() - at);
         count.add(1);
         let (target, done) = (target.clone(), Some(count.clone()));
-        let pending = Pending { target, buffer: result.keep(), done, pull: None, value: None };
+        let pending = Pending { target, buffer: result.owner(), done, pull: None, value: None };
         let context = engine.pendings.begin(pending);
         let attempt = || match memory::get(transport, remote, at, result, at, len, context) {
             Ok(Posted::Again) => None,
@@ -75,7 +75,7 @@ fn post(
         let what = || format!("room in the queue to rank {} of the job", remote.peer);
         let posted = match attempt() {
             Some(posted) => posted,
-            None => engine.wait_until(operation, &what, Some(waiting::SHORT_NAP), attempt),
+            None => engine.wait_until(operation, &what, Some(waiting::SHORT_SLEEP), attempt),
         };
         if !matches!(posted, Ok(Posted::Pending)) {
             engine.pendings.cancel(context);
@@ -88,19 +88,19 @@ fn post(
     Ok(())
 }
 
-/// Sends a message as pieces for the receiver's number of it.
-pub(crate) fn push_now(
+/// Sends a message in segments, for the receiver's number of it.
+pub(crate) fn send_segments(
     engine: &Engine,
     operation: &'static str,
     (peer, number): (usize, u64),
     bytes: &[u8],
 ) -> Result<()> {
     let room = engine.routes.route(peer).capabilities.max_message - HEADER_BYTES;
-    let mut header = engine.header(Kind::Piece);
+    let mut header = engine.header(Kind::Segment);
     header.value = number;
-    for (i, piece) in bytes.chunks(room).enumerate() {
+    for (i, segment) in bytes.chunks(room).enumerate() {
         header.offset = (i * room) as u64;
-        engine.send(operation, peer, &header, piece)?;
+        engine.send(operation, peer, &header, segment)?;
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! Many small elements at once: a word of the CPU takes several, each of which is still updated as a whole. An atomic
-//! instruction for each would take most of the time.
+//! Elements smaller than a word, many at once: one atomic instruction updates all that a word holds, each of them as a
+//! whole. An atomic instruction for each would take most of the time.
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
@@ -7,9 +7,9 @@ use super::Stripes;
 use crate::elements::cell::element;
 use crate::{Basic, ReduceOp, TransportResult};
 
-/// Up to so many bytes are replaced or read under the lock of their place, so that nobody sees a part of them: more than the
-/// standard's atomicity, which is of single elements (MPI-4.1 §12.7.2), but programs send small structures as bytes.
-const TOGETHER: usize = 64;
+/// Up to so many bytes are replaced or read under the lock of their place, so that no thread sees a part of them: more than
+/// the standard's atomicity, which is of single elements (MPI-4.1 §12.7.2), but programs send small structures as bytes.
+const WHOLE: usize = 64;
 /// Bytes of the widest word.
 const WORD: usize = size_of::<u64>();
 
@@ -23,8 +23,8 @@ pub(super) fn in_words<T: Basic>(at: *const u8, bytes: usize) -> bool {
 /// Applies `op` to the elements from `at` on, as many as `origin` has, in words; `fetched`, as long, receives what was there.
 ///
 /// # Safety
-/// `at` is valid for reads and writes of so many bytes, and everybody else who writes there meanwhile does so by CPU atomics
-/// or raw copies. [`in_words`] says yes.
+/// `at` is valid for reads and writes of so many bytes, and all others that write there meanwhile do so by CPU atomics or
+/// raw copies. [`in_words`] says yes.
 pub(super) unsafe fn update<T: Basic>(
     locks: Option<(&Stripes, u64)>,
     op: ReduceOp,
@@ -34,7 +34,7 @@ pub(super) unsafe fn update<T: Basic>(
 ) -> TransportResult<()> {
     let moves = matches!(op, ReduceOp::Replace | ReduceOp::NoOp);
     let _held = match locks {
-        Some((stripes, place)) if moves && origin.len() <= TOGETHER => Some(stripes.lock(place)?),
+        Some((stripes, place)) if moves && origin.len() <= WHOLE => Some(stripes.lock(place)?),
         _ => None,
     };
     let head = ((at as usize).next_multiple_of(WORD) - at as usize).min(origin.len());
@@ -87,7 +87,7 @@ unsafe fn whole<T: Basic>(op: ReduceOp, at: *mut u8, origin: &[u8], fetched: Opt
     // An operation known to the compiler makes one vector instruction for all the elements of a word.
     macro_rules! with_op {
         ($($op:ident)*) => { match op {
-            // Nobody asks what was there: a store is as much of a whole, and keeps nobody else waiting.
+            // Nothing is fetched: a store is as atomic, and lock-free.
             ReduceOp::Replace if fetched.is_none() => each(at, origin, None, |cell, operands| {
                 cell.store(u64::from_ne_bytes(operands), Ordering::Release);
                 0

@@ -7,17 +7,17 @@ use transom::{Job, Result, Window};
 /// Places of the two words, on lines of their own.
 const PING: usize = 16;
 const PONG: usize = 32;
-/// Polls before the core is offered to somebody else, who may be the other rank.
+/// Polls before the core is yielded, maybe to the other rank.
 const POLLS: u32 = 1000;
 
 /// Two words in mapped memory of rank 1.
 #[derive(Debug)]
-pub struct Line {
+pub struct CacheLine {
     words: Window<u64>,
     round: u64,
 }
 
-impl Line {
+impl CacheLine {
     /// Collective.
     pub fn new(job: &Job) -> Result<Self> {
         Ok(Self { words: job.allocate(64)?, round: 0 })

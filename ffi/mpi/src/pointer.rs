@@ -1,25 +1,25 @@
-//! Pointers of C callers. Whoever calls an MPI function promises that its arguments are what the standard says (MPI-4.1
-//! §2.5); the promise is made once, where the exported functions make these values, so that everything behind them is safe.
+//! Pointer arguments. The caller of an MPI function promises that its arguments are what the standard says (MPI-4.1 §2.5);
+//! the promise is made once, where the exported functions make these values, so that everything behind them is safe.
 
 use std::ffi::{CStr, c_char, c_int};
 
 use crate::abi::{Aint, ERR_ARG, UNDEFINED};
 use crate::failure::{Result, fail};
 
-/// Where one `T` is, or several.
+/// A pointer to one `T`, or several.
 #[derive(Debug)]
-pub struct Place<T>(*mut T);
+pub struct Pointer<T>(*mut T);
 
-impl<T> Clone for Place<T> {
+impl<T> Clone for Pointer<T> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for Place<T> {}
+impl<T> Copy for Pointer<T> {}
 
-impl<T: Copy> Place<T> {
-    /// The place that a caller names.
+impl<T: Copy> Pointer<T> {
+    /// The pointer that a caller passes.
     ///
     /// # Safety
     /// Null, a constant with a meaning of its own, or valid for what the call does with it.
@@ -27,7 +27,7 @@ impl<T: Copy> Place<T> {
         Self(place)
     }
 
-    /// Whether there is none.
+    /// Whether it is null.
     pub fn is_null(self) -> bool {
         self.0.is_null()
     }
@@ -37,7 +37,7 @@ impl<T: Copy> Place<T> {
         self.0.addr() == constant
     }
 
-    /// That there is one: for calls that could not be undone after they have found none.
+    /// An error if it is null: for calls that could not be undone later.
     pub fn check(self) -> Result<()> {
         if self.0.is_null() { fail(ERR_ARG, "an argument is a null pointer") } else { Ok(()) }
     }
@@ -93,15 +93,15 @@ impl<T: Copy> Place<T> {
 #[derive(Debug, Clone, Copy)]
 pub enum Counts {
     /// `int`.
-    Int(Place<c_int>),
+    Int(Pointer<c_int>),
     /// `MPI_Count` or `MPI_Aint`.
-    Long(Place<i64>),
+    Long(Pointer<i64>),
 }
 
-impl From<Place<Aint>> for Counts {
-    fn from(place: Place<Aint>) -> Self {
+impl From<Pointer<Aint>> for Counts {
+    fn from(place: Pointer<Aint>) -> Self {
         // Of one size on the platforms of this library.
-        Self::Long(Place(place.0.cast()))
+        Self::Long(Pointer(place.0.cast()))
     }
 }
 
@@ -133,15 +133,15 @@ impl Counts {
     }
 }
 
-/// A string of the caller's, or room for one.
+/// A string of the caller's, or a buffer for one.
 #[derive(Debug, Clone, Copy)]
 pub struct Text(*mut c_char);
 
 impl Text {
-    /// The string or room that a caller names.
+    /// The string or buffer that a caller passes.
     ///
     /// # Safety
-    /// Null, or a string, or room for as much as the call writes.
+    /// Null, or a string, or a buffer for as much as the call writes.
     pub unsafe fn new(place: *mut c_char) -> Self {
         Self(place)
     }
@@ -155,16 +155,16 @@ impl Text {
         Ok(unsafe { CStr::from_ptr(self.0) }.to_string_lossy().into_owned())
     }
 
-    /// Writes a string, cut to `room` bytes with the null character behind it. Returns its length without that.
-    pub fn set(self, text: &str, room: usize) -> Result<usize> {
+    /// Writes a string, cut to `capacity` bytes with the null character behind it. Returns its length without that.
+    pub fn set(self, text: &str, capacity: usize) -> Result<usize> {
         if self.0.is_null() {
             return fail(ERR_ARG, "room for a string is a null pointer");
         }
-        let mut len = text.len().min(room.saturating_sub(1));
+        let mut len = text.len().min(capacity.saturating_sub(1));
         while !text.is_char_boundary(len) {
             len -= 1;
         }
-        // SAFETY: room for `room` bytes, by the promise at `new`; the caller's strings do not overlap ours.
+        // SAFETY: room for `capacity` bytes, by the promise at `new`; the caller's strings do not overlap ours.
         unsafe {
             std::ptr::copy_nonoverlapping(text.as_ptr(), self.0.cast(), len);
             self.0.add(len).write(0);
@@ -173,7 +173,7 @@ impl Text {
     }
 
     /// Writes a string of the standard's length, and its length to `len`.
-    pub fn set_with_length(self, text: &str, most: c_int, len: Place<c_int>) -> Result<()> {
+    pub fn set_with_length(self, text: &str, most: c_int, len: Pointer<c_int>) -> Result<()> {
         let written = self.set(text, usize::try_from(most).unwrap_or(0))?;
         len.set(c_int::try_from(written).unwrap_or(0))
     }

@@ -1,24 +1,25 @@
-//! A message that has met its receive: how its bytes come to a vector, without anybody waiting.
+//! Delivery of a matched message to a vector, without blocking: an eager message is copied, an announced one is fetched by
+//! a get (rendezvous), or requested in segments.
 
 use std::sync::Arc;
 
 use transom_transport::{Posted, RegionKey, Remote, TransportError, TransportResult};
 use zerocopy::IntoBytes;
 
-use super::pieces;
-use super::{Arrived, Body, Errand, Turn};
+use super::segments;
+use super::{Advance, Body, Incoming, Transfer};
 use crate::engine::{Countdown, Engine, Pending};
 use crate::memory::{self, ExposedVec};
 use crate::{Class, Element, Error, Result};
 
 /// What is done with a received message.
-pub(crate) type OnLanded<T> = Box<dyn FnOnce(&Engine, Result<Vec<T>>) + Send>;
+pub(crate) type OnDelivered<T> = Box<dyn FnOnce(&Engine, Result<Vec<T>>) + Send>;
 
 /// Most bytes of one get: a transport may copy them in the call, and the agent has other work, too.
-pub(super) const PIECE: usize = 1 << 20;
+pub(super) const MAX_GET: usize = 1 << 20;
 
-/// How many elements a message of `bytes` bytes has, if there is room for them.
-pub(crate) fn check_room<T>(
+/// How many elements a message of `bytes` bytes has, if that is no more than `most`.
+pub(crate) fn check_capacity<T>(
     engine: &Engine,
     operation: &'static str,
     bytes: usize,
@@ -58,46 +59,46 @@ pub(super) fn source(engine: &Engine, peer: usize, key: Vec<u8>, bytes: usize) -
     Ok(remote)
 }
 
-/// The bytes could not be had.
+/// The error of a transfer that failed.
 pub(super) fn failed(engine: &Engine, operation: &'static str, error: &TransportError) -> Error {
     Error::transport(operation, error).at_rank(engine.rank)
 }
 
-/// Brings a message of at most `most` elements to a vector.
-pub(crate) fn land<T: Element>(
+/// Delivers a message of at most `most` elements to a vector.
+pub(crate) fn deliver<T: Element>(
     engine: &Engine,
     operation: &'static str,
-    arrived: Arrived,
+    arrived: Incoming,
     most: usize,
-    then: OnLanded<T>,
+    then: OnDelivered<T>,
 ) {
     let (from, number) = (arrived.envelope.source, arrived.number);
-    let room = check_room::<T>(engine, operation, arrived.bytes(), most)
+    let room = check_capacity::<T>(engine, operation, arrived.bytes(), most)
         .and_then(|count| zeroed::<T>(engine, operation, count));
     match (room, arrived.body) {
-        (Ok(mut vec), Body::Here(data)) => {
+        (Ok(mut vec), Body::Eager(data)) => {
             vec.as_mut_bytes().copy_from_slice(&data);
-            engine.release_mail(from, number, true);
+            engine.acknowledge(from, number, true);
             then(engine, Ok(vec));
         }
-        (Ok(vec), Body::There { key, bytes }) if has_region(engine, from, &key) => {
+        (Ok(vec), Body::Rendezvous { key, bytes }) if has_region(engine, from, &key) => {
             match source(engine, from, key, bytes) {
-                Ok(remote) => engine.run_errand(fetch(operation, remote, vec, number, then)),
+                Ok(remote) => engine.start_transfer(fetch(operation, remote, vec, number, then)),
                 Err(error) => {
-                    engine.release_mail(from, number, false);
+                    engine.acknowledge(from, number, false);
                     then(engine, Err(failed(engine, operation, &error)));
                 }
             }
         }
-        (Ok(vec), Body::There { .. }) => pieces::ask(engine, from, number, vec, then),
+        (Ok(vec), Body::Rendezvous { .. }) => segments::request_segments(engine, from, number, vec, then),
         (Err(error), _) => {
-            engine.release_mail(from, number, true);
+            engine.acknowledge(from, number, true);
             then(engine, Err(error));
         }
     }
 }
 
-/// Whether an announced message can be got by the transport.
+/// Whether an announced message can be fetched by the transport's get.
 pub(super) fn has_region(engine: &Engine, from: usize, key: &[u8]) -> bool {
     !key.is_empty() && engine.routes.route(from).capabilities.rma
 }
@@ -116,13 +117,13 @@ fn fetch<T: Element>(
     remote: Remote,
     vec: Vec<T>,
     number: Option<u64>,
-    then: OnLanded<T>,
+    then: OnDelivered<T>,
 ) -> Box<Fetch<T>> {
     let (peer, bytes) = (remote.peer, size_of_val(&vec[..]));
     let vec = Arc::new(ExposedVec::new(vec).0);
     let filled = vec.clone();
-    let landed = move |engine: &Engine, error: Option<TransportError>| {
-        engine.release_mail(peer, number, error.is_none());
+    let delivered = move |engine: &Engine, error: Option<TransportError>| {
+        engine.acknowledge(peer, number, error.is_none());
         let result = match (error, Arc::try_unwrap(filled)) {
             (None, Ok(vec)) => Ok(vec.take()),
             (Some(error), _) => Err(failed(engine, operation, &error)),
@@ -130,39 +131,39 @@ fn fetch<T: Element>(
         };
         then(engine, result);
     };
-    Box::new(Fetch { remote, vec, bytes, at: 0, count: Countdown::new(1, Some(Box::new(landed))) })
+    Box::new(Fetch { remote, vec, bytes, at: 0, count: Countdown::new(1, Some(Box::new(delivered))) })
 }
 
-impl<T: Element> Errand for Fetch<T> {
-    fn go(mut self: Box<Self>, engine: &Engine) -> Turn {
+impl<T: Element> Transfer for Fetch<T> {
+    fn advance(mut self: Box<Self>, engine: &Engine) -> Advance {
         let mut error = None;
         while self.at < self.bytes && error.is_none() {
-            match self.piece(engine) {
+            match self.post_get(engine) {
                 Ok(Posted::Pending) => {}
-                Ok(Posted::Complete) if self.at < self.bytes => return Turn::Moved(self),
+                Ok(Posted::Complete) if self.at < self.bytes => return Advance::Progressed(self),
                 Ok(Posted::Complete) => {}
-                Ok(Posted::Again) => return Turn::Stuck(self),
+                Ok(Posted::Again) => return Advance::Blocked(self),
                 Err(refused) => error = Some(refused),
             }
         }
-        // The vector is then with the operations under way, and with what is done in the end.
+        // From here on the pending operations and the callback own the vector.
         let Self { count, vec, .. } = *self;
         drop(vec);
-        if let Some(landed) = count.count_down(error) {
-            landed.act(engine);
+        if let Some(delivered) = count.count_down(error) {
+            delivered.run(engine);
         }
-        Turn::Over
+        Advance::Done
     }
 }
 
 impl<T: Element> Fetch<T> {
     /// Posts one get.
-    fn piece(&mut self, engine: &Engine) -> TransportResult<Posted> {
+    fn post_get(&mut self, engine: &Engine) -> TransportResult<Posted> {
         let transport = engine.routes.to(self.remote.peer);
-        let len = PIECE.min(transport.capabilities().max_transfer).min(self.bytes - self.at);
+        let len = MAX_GET.min(transport.capabilities().max_transfer).min(self.bytes - self.at);
         let result = self.vec.result();
         self.count.add(1);
-        let (buffer, done) = (result.keep(), Some(self.count.clone()));
+        let (buffer, done) = (result.owner(), Some(self.count.clone()));
         let context =
             engine.pendings.begin(Pending { target: Arc::default(), buffer, done, pull: None, value: None });
         let posted = memory::get(transport, &self.remote, self.at, &result, self.at, len, context);

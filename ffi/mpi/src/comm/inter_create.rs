@@ -13,10 +13,10 @@ use crate::abi::{
 use crate::failure::{Result, fail};
 use crate::group;
 use crate::handlers::Handler;
-use crate::place::{Place, Text};
+use crate::pointer::{Pointer, Text};
 use crate::world::comm as get;
 
-/// What the leader says, at everybody on its side.
+/// What the leader says, at every rank of its group.
 fn spread(local: &Communicator, leader: usize, mut said: Vec<u64>) -> Result<Vec<u64>> {
     let mut len = [said.len() as u64];
     local.broadcast(leader, &mut len)?;
@@ -63,7 +63,7 @@ pub fn intercomm_create(
     bridge: Comm,
     remote_leader: c_int,
     tag: c_int,
-    new: Place<Comm>,
+    new: Pointer<Comm>,
 ) -> Result<()> {
     let local = get(local)?;
     local.check_intra()?;
@@ -92,7 +92,7 @@ pub fn intercomm_create_from_groups(
     tag: Text,
     info: Info,
     handler: Errhandler,
-    new: Place<Comm>,
+    new: Pointer<Comm>,
 ) -> Result<()> {
     let make = |handler: &Handler| from_groups(local, local_leader, remote, &tag.get()?, handler);
     of_groups(info, handler, new, make)
@@ -149,7 +149,7 @@ pub fn split_shared(comm: &CommObject, wanted: bool, key: c_int) -> Result<Comm>
 }
 
 /// `MPI_Intercomm_merge`.
-pub fn intercomm_merge(comm: Comm, high: c_int, new: Place<Comm>) -> Result<()> {
+pub fn intercomm_merge(comm: Comm, high: c_int, new: Pointer<Comm>) -> Result<()> {
     let object = get(comm)?;
     let inter = other_side(&object)?;
     // Each side says the same; if both do, the first side comes first.

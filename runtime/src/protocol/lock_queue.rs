@@ -1,8 +1,8 @@
-//! Who waits for a lock, and how they learn that it has changed.
+//! The queue of a window's lock: its waiters, and their wake-up.
 //!
-//! Ranks of the target's node sleep on the lock's words, ranks of other nodes are represented by the target's agent. Each
-//! waiter first counts itself, then looks at the lock; whoever changes the lock first changes it, then looks at the
-//! counts: so one of the two sees the other, and no wake-up is lost.
+//! Ranks of the target's node sleep on the lock's words (futex); for ranks of other nodes the target's agent holds the
+//! tickets. A waiter first counts itself, then checks the lock; a rank that changes the lock does that first, then checks
+//! the counts: so one of the two sees the other, and no wake-up is lost.
 
 use std::ops::DerefMut;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,8 +12,8 @@ use transom_transport::futex;
 
 use super::lock::{LockKind, Ticket, TicketLock, Word};
 
-/// Longest sleep without a look at the deadline and at failures.
-const NAP: Duration = Duration::from_millis(50);
+/// Longest sleep without a check of the deadline and of failures.
+const LONGEST_SLEEP: Duration = Duration::from_millis(50);
 
 /// A word that threads of several processes sleep on.
 pub trait Sleep: Word {
@@ -21,7 +21,7 @@ pub trait Sleep: Word {
     fn take_one(&self);
     /// Sleeps while the word is `seen`, until a wake-up. May return for no reason.
     fn sleep_on(&self, seen: u32);
-    /// Wakes all who sleep on it.
+    /// Wakes all threads that sleep on it.
     fn wake_all(&self);
 }
 
@@ -31,7 +31,7 @@ impl Sleep for AtomicU32 {
     }
 
     fn sleep_on(&self, seen: u32) {
-        futex::sleep_on(self, seen, NAP);
+        futex::sleep_on(self, seen, LONGEST_SLEEP);
     }
 
     fn wake_all(&self) {
@@ -39,40 +39,40 @@ impl Sleep for AtomicU32 {
     }
 }
 
-/// A ticket that the target's agent holds: for a waiter elsewhere, or for nobody any more.
+/// A ticket that the target's agent holds: for a rank of another node, or for one that has given up.
 #[derive(Debug)]
-pub struct Represented<R> {
+pub struct AgentTicket<R> {
     /// The place in the queue.
     pub ticket: Ticket,
-    /// Who is to be told; nobody if the ticket's rank has given up.
+    /// To whom the lock is granted; none if the ticket's rank has given up.
     pub waiter: Option<R>,
 }
 
 /// A lock and its waiters.
 #[derive(Debug)]
-pub struct Turns<'a, W> {
+pub struct LockQueue<'a, W> {
     /// The lock.
     pub lock: TicketLock<'a, W>,
     /// Processes that sleep on the lock's words.
     pub sleepers: &'a W,
     /// Tickets that the target's agent holds.
-    pub represented: &'a W,
+    pub agent_tickets: &'a W,
 }
 
-impl<W: Sleep> Turns<'_, W> {
-    /// The lock has changed: wakes sleepers. Returns whether the target's agent must look, too.
+impl<W: Sleep> LockQueue<'_, W> {
+    /// The lock has changed: wakes sleepers. Returns whether the target's agent must check, too.
     #[inline(always)]
     pub fn changed(&self) -> bool {
         if self.sleepers.read() > 0 {
             self.wake();
         }
-        self.represented.read() > 0
+        self.agent_tickets.read() > 0
     }
 
-    /// Whether somebody may have to be told of a change that was made: then [`Turns::changed`] tells.
+    /// Whether somebody may have to be told of a change that was made: then [`LockQueue::changed`] tells.
     #[inline(always)]
     pub fn somebody_waits(&self) -> bool {
-        self.sleepers.read() > 0 || self.represented.read() > 0
+        self.sleepers.read() > 0 || self.agent_tickets.read() > 0
     }
 
     #[inline(never)]
@@ -81,8 +81,8 @@ impl<W: Sleep> Turns<'_, W> {
         self.lock.write.wake_all();
     }
 
-    /// Sleeps until it is the ticket's turn, and enters; or until `give_up` says why not to wait any longer. Then the ticket
-    /// is still in the queue, and somebody must represent it.
+    /// Sleeps until the ticket is next, and enters; or until `give_up` says why not to wait any longer. Then the ticket is
+    /// still in the queue, and the target's agent must take it over.
     pub fn sleep_until<E>(&self, ticket: Ticket, give_up: impl Fn() -> Result<(), E>) -> Result<(), E> {
         self.sleepers.add_one();
         let word = self.lock.watched(ticket);
@@ -100,28 +100,29 @@ impl<W: Sleep> Turns<'_, W> {
         result
     }
 
-    /// Holds a ticket for a waiter who does not see the lock, or for nobody. To be followed by [`Turns::let_in`].
-    pub fn represent<R>(&self, held: &mut Vec<Represented<R>>, ticket: Ticket, waiter: Option<R>) {
-        held.push(Represented { ticket, waiter });
-        self.represented.add_one();
+    /// Has the agent hold a ticket for a rank of another node, or for one that has given up. To be followed by
+    /// [`LockQueue::grant`].
+    pub fn enqueue_for<R>(&self, held: &mut Vec<AgentTicket<R>>, ticket: Ticket, waiter: Option<R>) {
+        held.push(AgentTicket { ticket, waiter });
+        self.agent_tickets.add_one();
     }
 
-    /// Enters for those represented whose turn it is, and tells them; passes the turns of those who gave up on. `held` locks
-    /// the list of the represented.
-    pub fn let_in<R, G>(&self, held: impl Fn() -> G, mut tell: impl FnMut(Ticket, R))
+    /// Takes the lock for the agent's tickets that are next, and calls `tell` for each; releases it at once for ranks that
+    /// have given up. `held` locks the list of these tickets.
+    pub fn grant<R, G>(&self, held: impl Fn() -> G, mut tell: impl FnMut(Ticket, R))
     where
-        G: DerefMut<Target = Vec<Represented<R>>>,
+        G: DerefMut<Target = Vec<AgentTicket<R>>>,
     {
         loop {
             let mut waiting = held();
             let Some(position) = waiting.iter().position(|w| self.lock.try_enter(w.ticket)) else { return };
-            let Represented { ticket, waiter } = waiting.remove(position);
-            self.represented.take_one();
+            let AgentTicket { ticket, waiter } = waiting.remove(position);
+            self.agent_tickets.take_one();
             drop(waiting);
             if waiter.is_none() {
                 self.lock.release(ticket);
             }
-            // The next round looks at the represented.
+            // The next round looks at the agent's tickets.
             self.changed();
             if let Some(waiter) = waiter {
                 tell(ticket, waiter);
@@ -144,5 +145,5 @@ impl Ticket {
 }
 
 #[cfg(test)]
-#[path = "turns_tests.rs"]
+#[path = "lock_queue_tests.rs"]
 mod tests;

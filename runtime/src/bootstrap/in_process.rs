@@ -1,4 +1,4 @@
-//! Cards on a board in memory: for jobs whose ranks are threads of one process.
+//! A key-value space in memory, for jobs whose ranks are threads of one process.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -8,28 +8,28 @@ use parking_lot::{Condvar, Mutex};
 
 use super::Bootstrap;
 use crate::Result;
-use crate::engine::House;
+use crate::engine::JobStatus;
 
-/// How often a waiting rank looks whether another has failed.
-const LOOK: Duration = Duration::from_millis(20);
+/// How often a waiting rank checks whether another has failed.
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The board of one job.
+/// The key-value space of one job.
 #[derive(Debug)]
-pub(crate) struct Board {
+pub(crate) struct KeyValueSpace {
     size: usize,
     rounds: Mutex<Vec<Vec<Option<Vec<u8>>>>>,
     changed: Condvar,
-    /// What the ranks share later.
-    pub house: House,
+    /// The state of the job, which the ranks share later.
+    pub status: JobStatus,
 }
 
-impl Board {
+impl KeyValueSpace {
     pub fn new(size: usize) -> Arc<Self> {
         Arc::new(Self {
             size,
             rounds: Mutex::default(),
             changed: Condvar::new(),
-            house: House {
+            status: JobStatus {
                 failure: Arc::default(),
                 left: (0..size).map(|_| AtomicBool::new(false)).collect(),
             },
@@ -37,38 +37,38 @@ impl Board {
     }
 }
 
-/// One rank's place at the board.
+/// One rank's bootstrap.
 #[derive(Debug)]
-pub(crate) struct OnBoard {
-    pub board: Arc<Board>,
+pub(crate) struct InProcess {
+    pub space: Arc<KeyValueSpace>,
     pub rank: usize,
 }
 
-impl Bootstrap for OnBoard {
+impl Bootstrap for InProcess {
     fn rank(&self) -> usize {
         self.rank
     }
 
     fn size(&self) -> usize {
-        self.board.size
+        self.space.size
     }
 
     fn exchange(&mut self, round: u32, card: &[u8]) -> Result<Vec<Vec<u8>>> {
         let round = round as usize;
-        let mut rounds = self.board.rounds.lock();
+        let mut rounds = self.space.rounds.lock();
         if rounds.len() <= round {
-            rounds.resize(round + 1, vec![None; self.board.size]);
+            rounds.resize(round + 1, vec![None; self.space.size]);
         }
         rounds[round][self.rank] = Some(card.to_vec());
-        self.board.changed.notify_all();
+        self.space.changed.notify_all();
         loop {
             if let Some(cards) = rounds[round].iter().cloned().collect() {
                 return Ok(cards);
             }
-            if let Some(error) = self.board.house.failure.get() {
+            if let Some(error) = self.space.status.failure.get() {
                 return Err(error.clone());
             }
-            self.board.changed.wait_for(&mut rounds, LOOK);
+            self.space.changed.wait_for(&mut rounds, CHECK_INTERVAL);
         }
     }
 
