@@ -156,8 +156,6 @@ pub struct Capabilities {
     pub registration_is_free: bool,
     /// How puts and gets move, if the transport decides that itself.
     pub moves: Option<Moves>,
-    /// Most bytes of a [`Transport::put_copy`]; 0 if there is none.
-    pub copied_put: usize,
     /// What [`Transport::atomic`] excludes.
     pub atomics: AtomicScope,
     /// The provider and version below, for people.
@@ -226,19 +224,6 @@ pub trait Transport: Send + Sync + fmt::Debug {
         len: usize,
         context: u64,
     ) -> TransportResult<Posted>;
-
-    /// As [`Transport::put`], of at most [`Capabilities::copied_put`] bytes, which have been copied when it returns: the caller
-    /// may change them at once.
-    fn put_copy(
-        &self,
-        _remote: &Remote,
-        _offset: usize,
-        _bytes: &[u8],
-        _context: u64,
-    ) -> TransportResult<Posted> {
-        let reason = "it copies no puts".into();
-        Err(TransportError::Unavailable { transport: self.name(), reason })
-    }
 
     /// Reads `len` bytes of the peer's region to `local`.
     ///

@@ -10,10 +10,10 @@ use crate::operation::{Completion, Layout};
 use crate::{Element, Operation, Result};
 
 impl<T: Element> Explicit<'_, T> {
-    /// `MPI_Put`: as [`Epoch::put_as`].
+    /// `MPI_Put`: as [`crate::Epoch::put_as`].
     ///
     /// # Errors
-    /// As [`Epoch::put_as`]; no epoch.
+    /// As [`crate::Epoch::put_as`]; no epoch.
     pub fn put_as<E: Element>(
         &self,
         target: usize,
@@ -25,7 +25,7 @@ impl<T: Element> Explicit<'_, T> {
         self.access.put_as(target, displacement, OriginBuffer::owned(data.as_bytes()), (from, to))
     }
 
-    /// `MPI_Get`: as [`Epoch::get_as`], complete when the call returns.
+    /// `MPI_Get`: as [`crate::Epoch::get_as`], complete when the call returns.
     ///
     /// # Errors
     /// As [`Explicit::put_as`].
@@ -41,15 +41,15 @@ impl<T: Element> Explicit<'_, T> {
     }
 
     method! {
-        /// `MPI_Accumulate`: as [`Epoch::accumulate_as`].
+        /// `MPI_Accumulate`: as [`crate::Epoch::accumulate_as`].
         ///
         /// # Errors
-        /// As [`Epoch::accumulate_as`]; no epoch.
+        /// As [`crate::Epoch::accumulate_as`]; no epoch.
         accumulate_as
     }
 
     method! {
-        /// `MPI_Get_accumulate`: as [`Epoch::get_accumulate_as`].
+        /// `MPI_Get_accumulate`: as [`crate::Epoch::get_accumulate_as`].
         ///
         /// # Errors
         /// As [`Explicit::accumulate_as`].
@@ -57,18 +57,18 @@ impl<T: Element> Explicit<'_, T> {
     }
 
     method! {
-        /// `MPI_Fetch_and_op`: as [`Epoch::fetch_op_of`].
+        /// `MPI_Fetch_and_op`: as [`crate::Epoch::fetch_op_of`].
         ///
         /// # Errors
-        /// As [`Epoch::fetch_op`]; no epoch.
+        /// As [`crate::Epoch::fetch_op`]; no epoch.
         fetch_op_of
     }
 
     method! {
-        /// `MPI_Compare_and_swap`: as [`Epoch::compare_and_swap_of`].
+        /// `MPI_Compare_and_swap`: as [`crate::Epoch::compare_and_swap_of`].
         ///
         /// # Errors
-        /// As [`Epoch::compare_and_swap`]; no epoch.
+        /// As [`crate::Epoch::compare_and_swap`]; no epoch.
         compare_and_swap_of
     }
 }

@@ -16,7 +16,7 @@ pub use door::{NotYet, Transfer, Update};
 /// Epochs of a window that are opened and closed by calls (MPI-4.1 §12.5). Closed at the latest when this value goes.
 ///
 /// Origin buffers are copied by the call, gets are complete when the call returns: no buffer is borrowed. Errors are as
-/// those of [`crate::Epoch`], and [`Class::RmaSync`] for a call in a wrong order: an operation without an epoch that covers
+/// those of [`crate::Epoch`], and [`crate::Class::RmaSync`] for a call in a wrong order: an operation without an epoch that covers
 /// it, an epoch that does not go with another, an end of what was not begun.
 ///
 /// ```

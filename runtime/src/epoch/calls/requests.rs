@@ -8,15 +8,15 @@ use crate::{Element, Operation, Request, Result};
 
 impl<T: Element> Explicit<'_, T> {
     method! {
-        /// `MPI_Rput`: as [`Epoch::rput`].
+        /// `MPI_Rput`: as [`crate::Epoch::rput`].
         ///
         /// # Errors
-        /// As [`Epoch::rput`]; no epoch.
+        /// As [`crate::Epoch::rput`]; no epoch.
         rput
     }
 
     method! {
-        /// `MPI_Rget`: as [`Epoch::rget`].
+        /// `MPI_Rget`: as [`crate::Epoch::rget`].
         ///
         /// # Errors
         /// As [`Explicit::rput`].
@@ -26,7 +26,7 @@ impl<T: Element> Explicit<'_, T> {
 
 impl<T: Element + Basic> Explicit<'_, T> {
     method! {
-        /// `MPI_Raccumulate`: as [`Epoch::raccumulate`].
+        /// `MPI_Raccumulate`: as [`crate::Epoch::raccumulate`].
         ///
         /// # Errors
         /// As [`Explicit::rput`].
@@ -34,7 +34,7 @@ impl<T: Element + Basic> Explicit<'_, T> {
     }
 
     method! {
-        /// `MPI_Rget_accumulate`: as [`Epoch::rget_accumulate`].
+        /// `MPI_Rget_accumulate`: as [`crate::Epoch::rget_accumulate`].
         ///
         /// # Errors
         /// As [`Explicit::rput`].
