@@ -11,11 +11,11 @@ cd "$(dirname "$0")/.."
 # One turn of the loop in benches/examples/turns.rs, and at most how many instructions.
 limits=(
     "put 2450"
-    "get 1770"
-    "fetch_and_op 1780"
-    "compare_and_swap 1750"
+    "get 1900"
+    "fetch_and_op 1850"
+    "compare_and_swap 1850"
     "put_borrowed 1870"
-    "get_borrowed 1980"
+    "get_borrowed 2000"
 )
 short=1000 long=3000
 
