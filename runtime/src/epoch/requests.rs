@@ -120,7 +120,7 @@ impl Access<'_> {
 
     /// `MPI_Rput` and `MPI_Rget` of memory that the program keeps until the request, a flush or the end of the epoch has completed
     /// the operation.
-    pub fn transfer_foreign(self, description: Description<'_>, memory: RawBuffer) -> Result<Requested> {
+    pub fn transfer_raw(self, description: Description<'_>, memory: RawBuffer) -> Result<Requested> {
         if self.ends_at_once(description.name, description.target)? {
             return self.perform(description, Completion::Flush).map(|()| None);
         }

@@ -141,7 +141,7 @@ pub(crate) fn get_now(core: &Core, place: &Place<'_>, result: &ResultBuffer<'_>)
         posted => get_otherwise(core, place, result, ended.context, posted)?,
     }
     let what = || format!("a get from rank {}", place.target);
-    match engine.wait_briefly(place.operation, route.transport, &what, || ended.outcome()) {
+    match engine.wait_briefly(place.operation, &what, || ended.outcome()) {
         Ok(Ok(_)) => Ok(()),
         Ok(Err(error)) => Err(core.failed(place.operation, place.target, &error)),
         Err(error) => {

@@ -292,12 +292,6 @@ pub trait Transport: Send + Sync + fmt::Debug {
     /// every method but this one.
     fn progress(&self, sink: &mut dyn FnMut(Event<'_>)) -> TransportResult<usize>;
 
-    /// Polls, and takes the end of one operation that has succeeded, if that is all that has come: its context, and what an
-    /// atomic found. Else the rest is [`Transport::progress`]'s: a short way for who waits for one operation.
-    fn progress_one(&self) -> TransportResult<Option<(u64, u64)>> {
-        Ok(None)
-    }
-
     /// Ends every operation under way without its completion: after this no local buffer is touched any more, and
     /// later calls fail. For a caller that cannot keep its buffers any longer.
     fn abandon(&self);

@@ -128,7 +128,7 @@ impl<T: Element> Explicit<'_, T> {
         };
         if requested {
             let name = if puts { "rput" } else { "rget" };
-            return self.access.transfer_foreign(description.named(name), memory);
+            return self.access.transfer_raw(description.named(name), memory);
         }
         self.access.perform(description, Completion::Flush).map(|()| None)
     }
