@@ -195,12 +195,13 @@ fn one_word_loses_nothing() {
     }
 }
 
-/// With CPUs and devices on one word, against the rule of domains, updates are lost: the tests above can fail.
+/// With CPUs and devices on one word, against the rule of domains, updates are lost: the tests above can fail. A job loses few,
+/// since both must be at the word within some instructions, and now and then a job loses none.
 #[test]
 fn one_word_loses_updates_if_cpus_and_devices_mix() {
-    if let Some(lost) = lost(&[("TRANSOM_FAULT", "atomics:mixed")]) {
-        assert!(lost > 0);
-    }
+    const JOBS: usize = 20;
+    let job = || lost(&[("TRANSOM_FAULT", "atomics:mixed")]);
+    assert!((0..JOBS).any(|_| job().is_none_or(|lost| lost > 0)));
 }
 
 #[test]

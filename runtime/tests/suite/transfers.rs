@@ -47,6 +47,20 @@ pub fn sizes_and_offsets(job: &Job) -> Result<()> {
     Ok(())
 }
 
+/// Says which elements differ, since that tells who has lost them: parts of a page, packets or whole work requests.
+fn assert_same(what: &str, found: &[u64], expected: &[u64]) {
+    let differs = |i: &usize| found[*i] != expected[*i];
+    let Some(first) = (0..expected.len()).find(differs) else { return };
+    let last = (0..expected.len()).rfind(differs).unwrap_or(first);
+    let count = (first..=last).filter(differs).count();
+    panic!(
+        "{what}: {count} elements differ, from {first} to {last} of {}; the first is {}, not {}",
+        expected.len(),
+        found[first],
+        expected[first],
+    );
+}
+
 pub fn large_transfers(job: &Job) -> Result<()> {
     const LEN: usize = 3 << 20;
     let (left, right) = neighbours(job);
@@ -54,10 +68,11 @@ pub fn large_transfers(job: &Job) -> Result<()> {
         let data: Vec<u64> = (0..LEN).map(|i| (i * (job.rank() + 3)) as u64).collect();
         window.fence(|epoch| epoch.put(right, 0, &data))?;
         let here = window.local().to_vec()?;
-        assert!(here.iter().enumerate().all(|(i, x)| *x == (i * (left + 3)) as u64));
+        let sent: Vec<u64> = (0..LEN).map(|i| (i * (left + 3)) as u64).collect();
+        assert_same("put", &here, &sent);
         let mut back = vec![0; LEN];
         window.lock_all(|epoch| epoch.get(right, 0, &mut back))?;
-        assert!(back == data);
+        assert_same("get", &back, &data);
         window.free()?;
     }
     Ok(())
