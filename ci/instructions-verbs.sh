@@ -10,12 +10,12 @@ cd "$(dirname "$0")/.."
 
 # One turn of the loop in benches/examples/turns.rs, and at most how many instructions.
 limits=(
-    "put 2450"
-    "get 1900"
-    "fetch_and_op 1850"
-    "compare_and_swap 1850"
-    "put_borrowed 1870"
-    "get_borrowed 2000"
+    "put 880"
+    "get 920"
+    "fetch_and_op 920"
+    "compare_and_swap 900"
+    "put_borrowed 930"
+    "get_borrowed 990"
 )
 short=1000 long=3000
 

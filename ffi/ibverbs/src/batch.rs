@@ -2,6 +2,7 @@
 
 use std::ffi::c_int;
 use std::fmt;
+use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
 use ibverbs_sys as sys;
@@ -142,10 +143,8 @@ impl Batch {
             ([part], [place]) => *place = *part,
             (parts, space) => space.copy_from_slice(parts),
         }
-        slot.wr_id = request.id;
-        slot.num_sge = count as c_int;
-        slot.send_flags = flags(request);
-        (slot.opcode, slot.wr) = operation(&request.operation);
+        // SAFETY: an exclusive borrow.
+        unsafe { fill(slot, request) };
         self.end += 1;
         self.end_part += count;
         Ok(())
@@ -210,37 +209,73 @@ impl Batch {
     }
 }
 
-#[inline]
+/// A request alone, with its parts where they are. What its opcode does not use stays as it was.
+#[inline(always)]
+pub(crate) fn write(raw: &mut MaybeUninit<sys::ibv_send_wr>, request: &Request<'_>) -> *mut sys::ibv_send_wr {
+    let raw = raw.as_mut_ptr();
+    // SAFETY: fields of an exclusive borrow, which are written without being read.
+    unsafe {
+        (&raw mut (*raw).next).write(null_mut());
+        (&raw mut (*raw).sg_list).write(request.parts.as_ptr().cast_mut().cast());
+        fill(raw, request);
+    }
+    raw
+}
+
+/// Writes all of a request but its links to other memory.
+///
+/// # Safety
+/// `raw` is valid for writes.
+#[inline(always)]
+unsafe fn fill(raw: *mut sys::ibv_send_wr, request: &Request<'_>) {
+    // SAFETY: fields of what the caller vouches for, written without being read.
+    unsafe {
+        (&raw mut (*raw).wr_id).write(request.id);
+        (&raw mut (*raw).num_sge).write(request.parts.len() as c_int);
+        (&raw mut (*raw).send_flags).write(flags(request));
+        let (opcode, target) = (&raw mut (*raw).opcode, &raw mut (*raw).wr);
+        let rdma = |address, key| {
+            (&raw mut (*target).rdma.remote_addr).write(address);
+            (&raw mut (*target).rdma.rkey).write(key);
+        };
+        let atomic = |address, key, compare_add, swap| {
+            let atomic = sys::ibv_send_wr_atomic { remote_addr: address, compare_add, swap, rkey: key };
+            (&raw mut (*target).atomic).write(atomic);
+        };
+        match request.operation {
+            Operation::Write { address, key } => {
+                opcode.write(sys::IBV_WR_RDMA_WRITE);
+                rdma(address, key);
+            }
+            Operation::Read { address, key } => {
+                opcode.write(sys::IBV_WR_RDMA_READ);
+                rdma(address, key);
+            }
+            Operation::FetchAdd { address, key, add } => {
+                opcode.write(sys::IBV_WR_ATOMIC_FETCH_AND_ADD);
+                atomic(address, key, add, 0);
+            }
+            Operation::CompareSwap { address, key, compare, swap } => {
+                opcode.write(sys::IBV_WR_ATOMIC_CMP_AND_SWP);
+                atomic(address, key, compare, swap);
+            }
+            Operation::Send => opcode.write(sys::IBV_WR_SEND),
+            Operation::SendTo { handle, number, qkey } => {
+                opcode.write(sys::IBV_WR_SEND);
+                let ud = sys::ibv_send_wr_ud { ah: handle.as_ptr(), remote_qpn: number, remote_qkey: qkey };
+                (&raw mut (*target).ud).write(ud);
+            }
+        }
+    }
+}
+
+#[inline(always)]
 fn flags(request: &Request<'_>) -> u32 {
     let flag = |set: bool, flag: sys::ibv_send_flags| if set { flag } else { 0 };
     flag(request.signalled, sys::IBV_SEND_SIGNALED)
         | flag(request.inline, sys::IBV_SEND_INLINE)
         | flag(request.fence, sys::IBV_SEND_FENCE)
         | flag(request.solicited, sys::IBV_SEND_SOLICITED)
-}
-
-#[inline]
-fn operation(operation: &Operation<'_>) -> (sys::ibv_wr_opcode, sys::ibv_send_wr_target) {
-    let rdma =
-        |remote_addr, rkey| sys::ibv_send_wr_target { rdma: sys::ibv_send_wr_rdma { remote_addr, rkey } };
-    let atomic = |remote_addr, rkey, compare_add, swap| sys::ibv_send_wr_target {
-        atomic: sys::ibv_send_wr_atomic { remote_addr, compare_add, swap, rkey },
-    };
-    match *operation {
-        Operation::Write { address, key } => (sys::IBV_WR_RDMA_WRITE, rdma(address, key)),
-        Operation::Read { address, key } => (sys::IBV_WR_RDMA_READ, rdma(address, key)),
-        Operation::FetchAdd { address, key, add } => {
-            (sys::IBV_WR_ATOMIC_FETCH_AND_ADD, atomic(address, key, add, 0))
-        }
-        Operation::CompareSwap { address, key, compare, swap } => {
-            (sys::IBV_WR_ATOMIC_CMP_AND_SWP, atomic(address, key, compare, swap))
-        }
-        Operation::Send => (sys::IBV_WR_SEND, rdma(0, 0)),
-        Operation::SendTo { handle, number, qkey } => {
-            let ud = sys::ibv_send_wr_ud { ah: handle.as_ptr(), remote_qpn: number, remote_qkey: qkey };
-            (sys::IBV_WR_SEND, sys::ibv_send_wr_target { ud })
-        }
-    }
 }
 
 impl Default for Batch {

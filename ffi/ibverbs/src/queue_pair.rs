@@ -1,5 +1,6 @@
 //! The queue pair: where requests are posted.
 
+use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 use std::sync::Arc;
 
@@ -9,7 +10,10 @@ use nix::errno::Errno;
 use crate::error::check;
 use crate::handle::Handle;
 use crate::shared_receive_queue::post_one;
-use crate::{Batch, CompletionQueue, Local, PostError, ProtectionDomain, SharedReceiveQueue, VerbsError};
+use crate::{
+    Batch, CompletionQueue, Local, MAX_PARTS, PostError, ProtectionDomain, Request, SharedReceiveQueue,
+    VerbsError,
+};
 
 /// What a queue pair is made of (ibv_create_qp(3)).
 #[derive(Debug, Clone, Copy)]
@@ -139,6 +143,28 @@ impl QueuePair {
         Err(refused(batch, bad, returned))
     }
 
+    /// Posts one request: what a batch of it does, without a batch.
+    ///
+    /// # Errors
+    /// As [`QueuePair::post`]; more than [`MAX_PARTS`] parts.
+    ///
+    /// # Safety
+    /// As [`QueuePair::post`], for this request.
+    #[inline(always)]
+    pub unsafe fn post_one(&self, request: &Request<'_>) -> Result<(), VerbsError> {
+        if request.parts.len() > MAX_PARTS {
+            return Err(VerbsError::refused("ibv_post_send", "a request has too many parts"));
+        }
+        let mut raw = MaybeUninit::uninit();
+        let first = crate::batch::write(&mut raw, request);
+        let mut bad = null_mut();
+        // SAFETY: ibv_post_send(3): a live queue pair, and a chain of one request, all of whose fields are there that the call
+        // reads for its opcode; it only reads the parts, which have the layout of its list (`Local`). The caller vouches
+        // for what they name.
+        let returned = unsafe { sys::ibv_post_send(self.as_ptr(), first, &mut bad) };
+        if returned == 0 { Ok(()) } else { Err(refusal(returned)) }
+    }
+
     /// Posts a receive: a message will be written there. Not for a queue pair with a shared receive queue.
     ///
     /// # Errors
@@ -199,11 +225,15 @@ fn create(
 
 #[cold]
 fn refused(batch: &mut Batch, bad: *mut sys::ibv_send_wr, returned: i32) -> PostError {
-    let error = match check("ibv_post_send", returned) {
-        Err(error) => error,
-        Ok(()) => VerbsError::new("ibv_post_send", Errno::UnknownErrno),
-    };
     let taken = batch.position(bad);
     batch.skip(taken);
-    PostError { taken, error }
+    PostError { taken, error: refusal(returned) }
+}
+
+#[cold]
+fn refusal(returned: i32) -> VerbsError {
+    match check("ibv_post_send", returned) {
+        Err(error) => error,
+        Ok(()) => VerbsError::new("ibv_post_send", Errno::UnknownErrno),
+    }
 }

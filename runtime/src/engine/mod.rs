@@ -57,6 +57,9 @@ use progress::Progress;
 use pull::Pulls;
 use tasks::Tasks;
 
+/// Polls for one operation of one transport between two that look at all transports.
+const POLLS_FOR_ONE: u64 = 16;
+
 /// The state of a job, as the ranks of one process share it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct JobStatus {
@@ -202,6 +205,32 @@ impl Engine {
         drop(polling);
         self.wake();
         Ok(found)
+    }
+
+    /// [`Engine::poll`] for who waits for an operation of `transport`: if its end is all that has come there, no more is looked
+    /// at, but now and then.
+    #[inline(always)]
+    fn poll_one(&self, transport: &dyn Transport) -> Result<()> {
+        let others =
+            self.routes.transports().len() > 1 && self.progress.events().is_multiple_of(POLLS_FOR_ONE);
+        if !others
+            && !self.has_waiting()
+            && let Some(polling) = self.polling.try_lock()
+        {
+            match transport.progress_one() {
+                Ok(Some((context, value))) => {
+                    self.succeed(context, value);
+                    self.drive(1);
+                    self.progress.announce();
+                    drop(polling);
+                    self.wake();
+                    return Ok(());
+                }
+                Ok(None) => {}
+                Err(error) => return Err(self.broken(transport, &error)),
+            }
+        }
+        self.poll().map(drop)
     }
 
     /// Something that a transport has found.

@@ -4,6 +4,8 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
+use transom_transport::Transport;
+
 use super::Engine;
 use super::backoff::{Idle, Step};
 use crate::{Class, Error, Result};
@@ -38,16 +40,17 @@ impl Engine {
         self.wait(operation, what, longest_sleep.unwrap_or(LONG_SLEEP), None, |_| ready())
     }
 
-    /// [`Engine::wait_until`] for operations that may have ended already: the first poll is made in place.
+    /// [`Engine::wait_until`] for operations of `transport`, which may have ended already: the first poll is made in place.
     #[inline]
     pub fn wait_briefly<R>(
         &self,
         operation: &'static str,
+        transport: &dyn Transport,
         what: &dyn Fn() -> String,
         mut ready: impl FnMut() -> Option<R>,
     ) -> Result<R> {
         let inside = self.progress.enter();
-        self.poll()?;
+        self.poll_one(transport)?;
         drop(inside);
         match ready() {
             Some(result) => Ok(result),

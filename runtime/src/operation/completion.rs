@@ -89,8 +89,9 @@ pub(crate) fn complete(
 #[inline(never)]
 fn await_idle(core: &Core, operation: &'static str, target: usize, peer: &Peer) -> Result<()> {
     let engine = &core.member.engine;
+    let transport = engine.routes.to(peer.world);
     let what = || format!("operations to rank {target} to complete");
-    engine.wait_briefly(operation, &what, || peer.state.is_idle().then_some(()))
+    engine.wait_briefly(operation, transport, &what, || peer.state.is_idle().then_some(()))
 }
 
 #[inline(never)]

@@ -217,7 +217,7 @@ impl Words<'_> {
         };
         self.issue(core, place, self.offset, atomic, awaited.context)?;
         let what = || format!("atomics at rank {}", place.target);
-        let found = engine.wait_briefly(place.operation, &what, || awaited.outcome())?;
+        let found = engine.wait_briefly(place.operation, self.device, &what, || awaited.outcome())?;
         found.map_err(|error| core.failed(place.operation, place.target, &error))
     }
 

@@ -60,16 +60,27 @@ pub(crate) fn put(
     deferred: Option<&Deferred>,
 ) -> Result<()> {
     let bytes = origin.bytes().len();
-    if !matches!(origin, OriginBuffer::Scope(_)) || deferred.is_some() {
-        return put_piece(core, place, origin, (0, 0, bytes), deferred);
-    }
-    let Some((route, remote)) = way(core, place, bytes) else {
+    let copies = match origin {
+        OriginBuffer::Scope(_) => false,
+        OriginBuffer::Copied(_) => true,
+        OriginBuffer::Owned(_) | OriginBuffer::Vector(_) => {
+            return put_piece(core, place, origin, (0, 0, bytes), deferred);
+        }
+    };
+    let Some((route, remote)) = way(core, place, bytes)
+        .filter(|(route, _)| deferred.is_none() && (!copies || bytes <= route.capabilities.copied_put))
+    else {
         return put_piece(core, place, origin, (0, 0, bytes), deferred);
     };
     let context = core.member.engine.pendings.begin_plain(&place.peer.state);
-    match memory::put(route.transport, remote, place.offset, origin, 0, bytes, context) {
+    let posted = if copies {
+        route.transport.put_copy(remote, place.offset, origin.bytes(), context)
+    } else {
+        memory::put(route.transport, remote, place.offset, origin, 0, bytes, context)
+    };
+    match posted {
         Ok(Posted::Pending) => Ok(()),
-        posted => put_otherwise(core, place, origin, context, posted),
+        posted => put_otherwise(core, place, (origin, copies), context, posted),
     }
 }
 
@@ -78,12 +89,15 @@ pub(crate) fn put(
 fn put_otherwise(
     core: &Core,
     place: &Place<'_>,
-    origin: &OriginBuffer<'_>,
+    (origin, copies): (&OriginBuffer<'_>, bool),
     context: u64,
     posted: TransportResult<Posted>,
 ) -> Result<()> {
     let route = core.member.engine.routes.route(place.peer.world);
     posted_otherwise(core, (place.operation, place.target), (context, None), posted, &|context| {
+        if copies {
+            return route.transport.put_copy(&place.remote, place.offset, origin.bytes(), context);
+        }
         memory::put(route.transport, &place.remote, place.offset, origin, 0, origin.bytes().len(), context)
     })
 }
@@ -141,7 +155,7 @@ pub(crate) fn get_now(core: &Core, place: &Place<'_>, result: &ResultBuffer<'_>)
         posted => get_otherwise(core, place, result, ended.context, posted)?,
     }
     let what = || format!("a get from rank {}", place.target);
-    match engine.wait_briefly(place.operation, &what, || ended.outcome()) {
+    match engine.wait_briefly(place.operation, route.transport, &what, || ended.outcome()) {
         Ok(Ok(_)) => Ok(()),
         Ok(Err(error)) => Err(core.failed(place.operation, place.target, &error)),
         Err(error) => {

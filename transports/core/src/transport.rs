@@ -156,6 +156,8 @@ pub struct Capabilities {
     pub registration_is_free: bool,
     /// How puts and gets move, if the transport decides that itself.
     pub moves: Option<Moves>,
+    /// Most bytes of a [`Transport::put_copy`]; 0 if there is none.
+    pub copied_put: usize,
     /// What [`Transport::atomic`] excludes.
     pub atomics: AtomicScope,
     /// The provider and version below, for people.
@@ -225,6 +227,19 @@ pub trait Transport: Send + Sync + fmt::Debug {
         context: u64,
     ) -> TransportResult<Posted>;
 
+    /// As [`Transport::put`], of at most [`Capabilities::copied_put`] bytes, which have been copied when it returns: the caller
+    /// may change them at once.
+    fn put_copy(
+        &self,
+        _remote: &Remote,
+        _offset: usize,
+        _bytes: &[u8],
+        _context: u64,
+    ) -> TransportResult<Posted> {
+        let reason = "it copies no puts".into();
+        Err(TransportError::Unavailable { transport: self.name(), reason })
+    }
+
     /// Reads `len` bytes of the peer's region to `local`.
     ///
     /// # Safety
@@ -291,6 +306,12 @@ pub trait Transport: Send + Sync + fmt::Debug {
     /// Polls for completions and messages, hands each to `sink`, and returns how many there were. The sink may call
     /// every method but this one.
     fn progress(&self, sink: &mut dyn FnMut(Event<'_>)) -> TransportResult<usize>;
+
+    /// Polls, and takes the end of one operation that has succeeded, if that is all that has come: its context, and what an
+    /// atomic found. Else the rest is [`Transport::progress`]'s: a short way for who waits for one operation.
+    fn progress_one(&self) -> TransportResult<Option<(u64, u64)>> {
+        Ok(None)
+    }
 
     /// Ends every operation under way without its completion: after this no local buffer is touched any more, and
     /// later calls fail. For a caller that cannot keep its buffers any longer.

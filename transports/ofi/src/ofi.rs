@@ -60,6 +60,7 @@ impl Ofi {
                 immediate: false,
                 registration_is_free: provider::registration_is_free(&info.provider()),
                 moves: None,
+                copied_put: 0,
                 atomics: AtomicScope::None,
                 provider: format!("{}, {}", info.provider(), provider::version(info.library())),
             },

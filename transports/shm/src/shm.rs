@@ -73,6 +73,7 @@ impl Shm {
                 immediate: true,
                 registration_is_free: true,
                 moves: None,
+                copied_put: 0,
                 atomics: AtomicScope::None,
                 provider: "memory files, cross-memory attach".into(),
             },

@@ -9,7 +9,6 @@
 //! the request for a connection and the moment when it makes the socket the queue pair's (`siw_accept` and
 //! `siw_cm_llp_data_ready` in Linux' siw_cm.c), not before more arrives. So the read is repeated until one comes back.
 
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -19,6 +18,7 @@ use crate::pool::Pool;
 use crate::port::Port;
 use crate::wire::Grant;
 use crate::work::{Then, Verb, Work};
+use crate::works::Works;
 
 /// Such reads under way at a peer at once.
 pub(crate) const READS: usize = 4;
@@ -94,8 +94,7 @@ impl Confirm {
             local: self.sinks[sink],
             inline: false,
             slot: None,
-            _region: None,
-            list: None,
+            hold: None,
         })
     }
 
@@ -112,14 +111,14 @@ impl Confirm {
 
     /// How many of the works behind `posted` may be posted now, of `most` for which there is room. A read that confirms them
     /// is put behind them if they need one, and counted.
-    pub fn batch(&mut self, works: &mut VecDeque<Work>, posted: usize, most: usize) -> usize {
+    pub fn batch(&mut self, works: &mut Works, posted: usize, most: usize) -> usize {
         if !self.tried {
             return self.try_first(works, posted, most);
         }
         // One is left for the read.
         let most = most.min(BATCH).saturating_sub(1);
         let (mut count, mut messages, mut needed) = (0, 0, false);
-        for work in works.range(posted..).take(most) {
+        for work in works.from(posted).take(most) {
             let is_message = work.verb == Verb::Send;
             if is_message && messages == self.room {
                 break;
@@ -142,7 +141,7 @@ impl Confirm {
     }
 
     /// [`Confirm::batch`] before a read has come back.
-    fn try_first(&mut self, works: &mut VecDeque<Work>, posted: usize, most: usize) -> usize {
+    fn try_first(&mut self, works: &mut Works, posted: usize, most: usize) -> usize {
         if most == 0 || !self.is_time() {
             return 0;
         }
@@ -181,25 +180,19 @@ mod tests {
         }
     }
 
-    fn works(verbs: &[Verb]) -> VecDeque<Work> {
+    fn works(verbs: &[Verb]) -> Works {
         let local = Local { address: 0, len: 8, key: 0 };
-        let work = |verb| Work {
-            verb,
-            then: Then::Nothing,
-            local,
-            inline: true,
-            slot: None,
-            _region: None,
-            list: None,
-        };
-        verbs.iter().copied().map(work).collect()
+        let work = |verb| Work { verb, then: Then::Nothing, local, inline: true, slot: None, hold: None };
+        let mut works = Works::default();
+        verbs.iter().copied().map(work).for_each(|work| works.push(work));
+        works
     }
 
     const WRITE: Verb = Verb::Write { address: 0, key: 1 };
     const READ: Verb = Verb::Read { address: 0, key: 1 };
     const CONFIRM: Verb = Verb::Read { address: 64, key: 9 };
 
-    fn verbs(works: &VecDeque<Work>) -> Vec<Verb> {
+    fn verbs(works: &Works) -> Vec<Verb> {
         works.iter().map(|work| work.verb).collect()
     }
 
@@ -237,7 +230,7 @@ mod tests {
         assert_eq!(confirm.batch(&mut works, 1, 16), 1);
         assert_eq!(verbs(&works), [CONFIRM, CONFIRM, Verb::Send]);
         assert!(!confirm.is_in_vain());
-        works.pop_front();
+        works.pop();
         confirm.confirmed(0);
         assert_eq!(confirm.batch(&mut works, 1, 16), 2);
         assert_eq!(verbs(&works), [CONFIRM, Verb::Send, CONFIRM]);
@@ -260,7 +253,7 @@ mod tests {
         let (mut confirm, mut works) = (confirm(0), works(&[Verb::Send]));
         assert_eq!(confirm.batch(&mut works, 0, 2), 1);
         assert_eq!(verbs(&works), [CONFIRM, Verb::Send]);
-        works.pop_front();
+        works.pop();
         assert_eq!(confirm.batch(&mut works, 0, 2), 0, "too early");
         std::thread::sleep(PAUSE);
         assert_eq!(confirm.batch(&mut works, 0, 2), 1);

@@ -5,7 +5,7 @@
 //!   [`Limits::queue_pairs`]: any number of peers is reached with a bounded number of them.
 //! - All queue pairs share one completion queue, and one receive queue for messages.
 //! - Work requests wait for a moment while others to the same peer are under way, and are then posted together: one
-//!   doorbell, one completion (`link`).
+//!   doorbell, one completion (`link`). One that is alone at its peer goes a short way (`alone`).
 //! - Small puts are written into the work request; up to 16 KiB bytes are copied through registered buffers; longer ones
 //!   are registered for as long as they are under way (`local`): nothing is remembered, so nothing can be stale.
 //! - A work request that the target refuses breaks its queue pair. What was behind it is posted again on a new one.
@@ -14,6 +14,7 @@
 //!
 //! All of a rank's verbs objects are behind one lock. `unsafe` is what posts or registers memory.
 
+mod alone;
 mod confirm;
 mod connect;
 mod datagrams;
@@ -38,6 +39,7 @@ mod verbs;
 mod wait;
 mod wire;
 mod work;
+mod works;
 
 pub use connect::Connect;
 pub use device::devices;

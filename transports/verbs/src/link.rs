@@ -4,14 +4,15 @@
 //! somebody looks (`progress`), and are posted together with one doorbell, only the last with a completion of its own:
 //! it stands for all before it, since a queue pair works in order.
 
-use std::collections::VecDeque;
 use std::time::Instant;
 
 use ibverbs::{BATCH, Batch, QueuePair};
+use slab::Slab;
 
 use crate::confirm::Confirm;
 use crate::wire::Address;
-use crate::work::{Identity, Work};
+use crate::work::{Hold, Identity, Work};
+use crate::works::Works;
 
 /// Work requests, or their bytes, that wait no longer for company.
 const TOGETHER: usize = 16;
@@ -48,7 +49,7 @@ pub(crate) struct Attempt {
 pub(crate) struct Link {
     pub address: Address,
     pub state: State,
-    pub works: VecDeque<Work>,
+    pub works: Works,
     /// How many of `works`, from the front, the device has.
     pub posted: usize,
     /// Bytes in those that it has not.
@@ -70,7 +71,7 @@ impl Link {
         Self {
             address,
             state: State::Unconnected,
-            works: VecDeque::new(),
+            works: Works::default(),
             posted: 0,
             staged_bytes: 0,
             first: 0,
@@ -98,7 +99,7 @@ impl Link {
 
     pub fn push(&mut self, work: Work) {
         self.staged_bytes += work.staged_bytes();
-        self.works.push_back(work);
+        self.works.push(work);
     }
 
     /// Whether those that wait are to be posted now.
@@ -111,6 +112,7 @@ impl Link {
         &mut self,
         peer: usize,
         batch: &mut Batch,
+        holds: &Slab<Hold>,
         depth: usize,
         credits: &mut usize,
     ) -> Result<(), String> {
@@ -131,7 +133,7 @@ impl Link {
             for i in 0..room {
                 let Some(work) = self.works.get(self.posted + i) else { break };
                 let id = Identity::Work { peer: peer as u32, sequence }.number();
-                batch.push(&work.request(id, i + 1 == room)).map_err(|e| e.to_string())?;
+                batch.push(&work.request(id, i + 1 == room, work.parts(holds))).map_err(|e| e.to_string())?;
                 sequence = sequence.wrapping_add(1);
                 bytes += work.staged_bytes();
             }
@@ -141,7 +143,7 @@ impl Link {
             let mut taken = room;
             if let Err(refused) = &posted {
                 taken = refused.taken;
-                bytes = self.works.range(self.posted..self.posted + taken).map(Work::staged_bytes).sum();
+                bytes = self.works.from(self.posted).take(taken).map(Work::staged_bytes).sum();
             }
             self.staged_bytes -= bytes;
             self.posted += taken;
@@ -154,14 +156,16 @@ impl Link {
     }
 
     /// Whether the device has the work request of this sequence number, and how many before it.
+    #[inline]
     pub fn position(&self, sequence: u32) -> Option<usize> {
         let position = sequence.wrapping_sub(self.first) as usize;
         (position < self.posted).then_some(position)
     }
 
     /// Takes the first, which the device has done with.
+    #[inline(always)]
     pub fn pop(&mut self) -> Option<Work> {
-        let work = self.works.pop_front()?;
+        let work = self.works.pop()?;
         self.first = self.first.wrapping_add(1);
         self.posted -= 1;
         Some(work)
@@ -176,14 +180,16 @@ impl Link {
     /// Forgets what was posted, with a connection on which nothing but reads was. How many.
     pub fn take_back(&mut self) -> usize {
         let posted = self.posted;
-        (0..posted).for_each(|_| drop(self.pop()));
+        for _ in 0..posted {
+            self.pop();
+        }
         posted
     }
 
     /// The device has given everything back: what it did not do waits to be posted again.
-    pub fn give_back(&mut self, undone: VecDeque<Work>) {
+    pub fn give_back(&mut self, undone: Vec<Work>) {
         self.staged_bytes += undone.iter().map(Work::staged_bytes).sum::<usize>();
-        let waiting = std::mem::replace(&mut self.works, undone);
-        self.works.extend(waiting);
+        let waiting = self.works.take();
+        undone.into_iter().chain(waiting).for_each(|work| self.works.push(work));
     }
 }

@@ -9,7 +9,7 @@ use transom_transport::{Lists, Part, Posted, Remote, TransportError, TransportRe
 
 use crate::port::Port;
 use crate::posting::{COPIED, in_range, key_of, transfer};
-use crate::work::{List, Then, Verb, Work};
+use crate::work::{Hold, Then, Verb, Work};
 
 /// Bytes of all parts that the device is named.
 const LISTED: usize = 1 << 20;
@@ -81,6 +81,7 @@ impl Port {
         // SAFETY: the caller's promise; the work keeps the registrations until it has ended.
         let list = unsafe { self.registered(access, bytes)? };
         let local = Local { address: 0, len: bytes as u32, key: 0 };
+        let hold = self.hold(list);
         self.submit(
             access.remote.peer,
             Work {
@@ -89,8 +90,7 @@ impl Port {
                 local,
                 inline: false,
                 slot: None,
-                _region: None,
-                list: Some(Box::new(list)),
+                hold,
             },
             false,
         )?;
@@ -103,7 +103,7 @@ impl Port {
         let inline = access.write && bytes <= self.bounds.inline as usize;
         let pool = self.pool(slot);
         let local = pool.local(slot.index, bytes);
-        let (then, list) = if access.write {
+        let (then, hold) = if access.write {
             let mut to = pool.at(slot.index);
             for part in access.parts {
                 // SAFETY: the caller's bytes are valid and unchanged (`Transport::put_list`); the buffer is free, so nobody is
@@ -116,11 +116,11 @@ impl Port {
             }
             (Then::Report(access.context), None)
         } else {
-            let list = List { parts: access.locals(|_| 0), _regions: Vec::new() };
-            (Then::Scatter(access.context), Some(Box::new(list)))
+            let hold = Hold { parts: access.locals(|_| 0), _regions: Vec::new() };
+            (Then::Scatter(access.context), self.hold(hold))
         };
         let verb = access.verb(key);
-        let work = Work { verb, then, local, inline, slot: Some(slot), _region: None, list };
+        let work = Work { verb, then, local, inline, slot: Some(slot), hold };
         self.submit(access.remote.peer, work, false)?;
         Ok(Posted::Pending)
     }
@@ -129,7 +129,7 @@ impl Port {
     ///
     /// # Safety
     /// As [`Port::list`], while the result lives.
-    unsafe fn registered(&mut self, access: &ListAccess<'_>, bytes: usize) -> TransportResult<List> {
+    unsafe fn registered(&mut self, access: &ListAccess<'_>, bytes: usize) -> TransportResult<Hold> {
         let start = access.parts.iter().map(|part| part.offset).min().unwrap_or(0);
         let end = Part::measure(access.parts).1;
         let mut cover = |range: Range<usize>| -> TransportResult<Arc<MemoryRegion>> {
@@ -147,6 +147,6 @@ impl Port {
             }
         };
         let parts = access.locals(|i| regions.get(i).unwrap_or(&regions[0]).local_key());
-        Ok(List { parts, _regions: regions })
+        Ok(Hold { parts, _regions: regions })
     }
 }

@@ -1,16 +1,16 @@
 //! Reads the completion queue and says what it means.
 
-use std::collections::VecDeque;
 use std::time::Instant;
 
 use ibverbs::{Status, VerbsError, WorkCompletion};
 use transom_transport::{TransportError, TransportResult};
 
+use crate::connect::Connector;
 use crate::link::State;
 use crate::manager::BROKEN;
 use crate::pool::Pool;
 use crate::port::{BATCH, Port};
-use crate::work::{Identity, Then, Work};
+use crate::work::{Hold, Identity, Then, Work};
 
 /// What the caller is to be told.
 #[derive(Debug)]
@@ -27,13 +27,36 @@ impl Port {
     /// Posts what waits, reads what has completed, and adds to `found` what the caller is to be told. When to look again
     /// even if nothing comes.
     pub fn poll(&mut self) -> TransportResult<Option<Instant>> {
+        let count = self.look()?;
+        self.take_completions(count)
+    }
+
+    /// Posts what waits, and reads what has completed: how many, up to [`BATCH`]. To be followed by
+    /// [`Port::take_completions`].
+    #[inline(always)]
+    pub fn look(&mut self) -> TransportResult<usize> {
         self.check_open()?;
         self.ring_all();
-        self.watch(false);
-        let mut count = self.take_completions()?;
+        if let Some(Connector::Manager(_)) = &self.connector {
+            self.watch(false);
+        }
+        self.read()
+    }
+
+    #[inline(always)]
+    fn read(&mut self) -> TransportResult<usize> {
+        self.queue.poll(&mut self.entries[..]).map_err(|e| unreadable(&e))
+    }
+
+    /// Adds to `found` what the caller is to be told of so many completions that were read, and of what is behind them. When
+    /// to look again even if nothing comes.
+    #[inline(never)]
+    pub fn take_completions(&mut self, mut count: usize) -> TransportResult<Option<Instant>> {
+        self.take_some(count)?;
         while count == BATCH {
             // Whoever sleeps now is not woken by what is in the queue already.
-            count = self.take_completions()?;
+            count = self.read()?;
+            self.take_some(count)?;
         }
         if count == 0 {
             // Whatever arrived on them has been taken.
@@ -52,24 +75,32 @@ impl Port {
         Ok(self.ask_again().into_iter().chain(self.receives_again()).min())
     }
 
-    fn take_completions(&mut self) -> TransportResult<usize> {
-        let count = self
-            .queue
-            .poll(&mut self.entries[..])
-            .map_err(|e| TransportError::System { operation: "ibv_poll_cq", reason: e.to_string() })?;
+    fn take_some(&mut self, count: usize) -> TransportResult<()> {
         for index in 0..count {
-            let entry = self.entries[index];
+            let entry = &self.entries[index];
             match Identity::of(entry.id()) {
-                Identity::Work { peer, sequence } => self.worked(peer as usize, sequence, &entry),
-                Identity::Message(buffer) => self.arrived(buffer, &entry)?,
-                Identity::DatagramIn(buffer) if entry.is_success() => {
-                    self.heard(buffer, entry.len() as usize)
+                Identity::Work { peer, sequence } if entry.is_success() => {
+                    self.succeeded(peer as usize, sequence);
                 }
-                Identity::DatagramIn(buffer) => self.listen(buffer),
-                Identity::DatagramOut(buffer) => self.told(buffer),
+                identity => {
+                    let entry = *entry;
+                    self.take_other(identity, &entry)?;
+                }
             }
         }
-        Ok(count)
+        Ok(())
+    }
+
+    /// What is not the success of a work request.
+    fn take_other(&mut self, identity: Identity, entry: &WorkCompletion) -> TransportResult<()> {
+        match identity {
+            Identity::Work { peer, sequence } => self.ended(peer as usize, sequence, entry.status()),
+            Identity::Message(buffer) => self.arrived(buffer, entry)?,
+            Identity::DatagramIn(buffer) if entry.is_success() => self.heard(buffer, entry.len() as usize),
+            Identity::DatagramIn(buffer) => self.listen(buffer),
+            Identity::DatagramOut(buffer) => self.told(buffer),
+        }
+        Ok(())
     }
 
     fn arrived(&mut self, buffer: u32, entry: &WorkCompletion) -> TransportResult<()> {
@@ -77,8 +108,7 @@ impl Port {
             peer_receives.arrived(buffer, entry.is_success());
         }
         if entry.is_success() {
-            self.found
-                .push_back(Found::Message { buffer, len: (entry.len() as usize).min(self.inbox.size()) });
+            self.found.push(Found::Message { buffer, len: (entry.len() as usize).min(self.inbox.size()) });
             return Ok(());
         }
         // Too long, so no message of ours, or its queue pair is gone.
@@ -103,35 +133,42 @@ impl Port {
         unsafe { receives.post(Identity::Message(buffer).number(), local) }.map_err(failed)
     }
 
-    /// The device reports a work request: those before it are done, and it has succeeded, failed or was given back.
-    fn worked(&mut self, peer: usize, sequence: u32, entry: &WorkCompletion) {
+    /// The device has done this work request, and all before it.
+    #[inline(always)]
+    fn succeeded(&mut self, peer: usize, sequence: u32) {
         let Some(Some(link)) = self.links.get_mut(peer) else { return };
         // Not ours any more: the peer is lost.
         let Some(position) = link.position(sequence) else { return };
-        match (entry.status(), &link.state) {
-            (Status::Success, _) => {
-                link.failures = 0;
-                self.done(peer, position + 1);
-                self.ring_some(peer);
-            }
-            (status, State::Ready(_)) if !status.is_flushed() => {
+        link.failures = 0;
+        self.done(peer, position + 1);
+        self.ring_some(peer);
+    }
+
+    /// The device reports a work request that has failed or was given back: those before it are done.
+    fn ended(&mut self, peer: usize, sequence: u32, status: Status) {
+        let Some(Some(link)) = self.links.get_mut(peer) else { return };
+        let Some(position) = link.position(sequence) else { return };
+        match &link.state {
+            State::Ready(_) if !status.is_flushed() => {
                 self.done(peer, position);
                 self.failed(peer, status);
             }
-            (_, State::Breaking(_)) => self.flushed(peer, position),
-            (status, _) if status.is_flushed() && self.peer_receives.is_some() => self.lose(peer, BROKEN),
-            (status, _) => self.lose(peer, &format!("the device ended its queue pair: {status}")),
+            State::Breaking(_) => self.flushed(peer, position),
+            _ if status.is_flushed() && self.peer_receives.is_some() => self.lose(peer, BROKEN),
+            _ => self.lose(peer, &format!("the device ended its queue pair: {status}")),
         }
     }
 
     /// The first so many work requests to a peer have succeeded.
+    #[inline]
     fn done(&mut self, peer: usize, count: usize) {
-        let Self { links, credits, found, small, large, .. } = self;
+        let Self { links, credits, found, small, large, holds, .. } = self;
         let Some(Some(link)) = links.get_mut(peer) else { return };
         for _ in 0..count {
-            let Some(work) = link.works.front() else { return };
+            let Some(work) = link.pop() else { return };
+            *credits += 1;
             match (work.then, work.slot) {
-                (Then::Report(context), None) => found.push_back(Found::Complete { context, value: 0 }),
+                (Then::Report(context), None) => found.push(Found::Complete { context, value: 0 }),
                 (Then::Confirm(sink), _) => {
                     if let Some(confirm) = &mut link.confirm {
                         confirm.confirmed(sink);
@@ -139,15 +176,17 @@ impl Port {
                 }
                 (_, Some(slot)) => {
                     let pool = if slot.large { &mut *large } else { &mut *small };
-                    if let Some(event) = succeeded(work, pool, slot.index) {
-                        found.push_back(event);
+                    let hold = work.hold.and_then(|hold| holds.get(hold as usize));
+                    if let Some((context, value)) = outcome(&work, pool, slot.index, hold) {
+                        found.push(Found::Complete { context, value });
                     }
                     pool.give(slot.index);
                 }
                 (_, None) => {}
             }
-            drop(link.pop());
-            *credits += 1;
+            if let Some(hold) = work.hold {
+                holds.try_remove(hold as usize);
+            }
         }
     }
 
@@ -165,10 +204,13 @@ impl Port {
         let left = link.posted;
         if let Some(context) = work.context() {
             // The rest of the same operation has nothing to report.
-            link.works
-                .iter_mut()
-                .take_while(|work| work.context() == Some(context))
-                .for_each(|w| w.then = Then::Nothing);
+            let mut next = 0;
+            while let Some(work) = link.works.get_mut(next)
+                && work.context() == Some(context)
+            {
+                work.then = Then::Nothing;
+                next += 1;
+            }
         }
         self.credits += 1;
         self.report(work.context(), TransportError::Peer { peer, reason: status.to_string() });
@@ -188,7 +230,7 @@ impl Port {
         if position + 1 < link.posted {
             return;
         }
-        let mut undone = VecDeque::new();
+        let mut undone = Vec::new();
         let mut dropped = Vec::new();
         self.credits += link.posted;
         while link.posted > 0 {
@@ -197,7 +239,7 @@ impl Port {
             if work.context().is_none() && !is_message {
                 dropped.push(work);
             } else {
-                undone.push_back(work);
+                undone.push(work);
             }
         }
         link.give_back(undone);
@@ -208,38 +250,44 @@ impl Port {
     /// Tells that an operation has failed, if it is one of the caller's.
     pub fn report(&mut self, context: Option<u64>, error: TransportError) {
         if let Some(context) = context {
-            self.found.push_back(Found::Failed { context, error: Box::new(error) });
+            self.found.push(Found::Failed { context, error: Box::new(error) });
         }
     }
 }
 
-/// What the caller is to be told of a work request that has succeeded, whose buffer is this one.
-#[inline]
-fn succeeded(work: &Work, pool: &Pool, index: u32) -> Option<Found> {
+/// The completion queue is broken.
+#[cold]
+pub(crate) fn unreadable(error: &VerbsError) -> TransportError {
+    TransportError::System { operation: "ibv_poll_cq", reason: error.to_string() }
+}
+
+/// What the caller is to be told of a work request that has succeeded, whose buffer is this one: the context of its operation,
+/// and what an atomic found.
+#[inline(always)]
+pub(crate) fn outcome(work: &Work, pool: &Pool, index: u32, hold: Option<&Hold>) -> Option<(u64, u64)> {
     match work.then {
-        Then::Report(context) => Some(Found::Complete { context, value: 0 }),
+        Then::Report(context) => Some((context, 0)),
         Then::Value(context) => {
             // SAFETY: the device has given the buffer back.
-            let bytes = unsafe { pool.bytes(index, 8) };
-            Some(Found::Complete { context, value: bytes.try_into().map_or(0, u64::from_ne_bytes) })
+            Some((context, unsafe { pool.word(index) }))
         }
         Then::Copy { context, to } => {
             let len = work.local.len as usize;
             // SAFETY: the device has given the buffer back; the caller's memory is valid for `len` bytes and not accessed
             // until the completion (`Transport::get`), which is reported then.
             unsafe { std::ptr::copy_nonoverlapping(pool.at(index), to as *mut u8, len) };
-            Some(Found::Complete { context, value: 0 })
+            Some((context, 0))
         }
         Then::Scatter(context) => {
             let mut from = pool.at(index).cast_const();
-            for part in work.list.iter().flat_map(|list| &list.parts) {
+            for part in hold.iter().flat_map(|hold| &hold.parts) {
                 // SAFETY: as above; the parts are as long together as what arrived, which the buffer holds (`Port::copied_list`).
                 unsafe {
                     std::ptr::copy_nonoverlapping(from, part.address as *mut u8, part.len as usize);
                     from = from.add(part.len as usize);
                 }
             }
-            Some(Found::Complete { context, value: 0 })
+            Some((context, 0))
         }
         Then::Continue(_) | Then::Confirm(_) | Then::Nothing => None,
     }

@@ -20,7 +20,7 @@ use crate::peer_receives::PeerReceives;
 use crate::poll::Found;
 use crate::pool::Pool;
 use crate::wait::Wait;
-use crate::work::{Slot, Work};
+use crate::work::{Hold, Slot, Work};
 
 /// Completions read at once.
 pub(crate) const BATCH: usize = 32;
@@ -34,6 +34,8 @@ pub(crate) struct Bounds {
     pub inline: u32,
     /// Longest message of one work request.
     pub piece: usize,
+    /// Puts and gets of up to so many bytes are copied, unless they are inline, whatever they are of.
+    pub copied: usize,
     /// Parts of this process's memory in one put, and in one get.
     pub put_parts: usize,
     pub get_parts: usize,
@@ -48,6 +50,8 @@ pub(crate) struct Bounds {
 #[derive(Debug)]
 pub(crate) struct Port {
     pub closed: bool,
+    /// Whether it is open, and all that comes does so through the completion queue: no rdma_cm, no counted receives.
+    pub simple: bool,
     pub rank: usize,
     /// Who knows it may connect.
     pub secret: u64,
@@ -77,11 +81,13 @@ pub(crate) struct Port {
     /// What peers may access.
     pub regions: Slab<Arc<MemoryRegion>>,
     pub registrations: Registrations,
+    /// What work requests need until they have ended, beside a buffer.
+    pub holds: Slab<Hold>,
     /// Room in the completion queue for ends of work requests.
     pub credits: usize,
     pub batch: Batch,
     pub entries: Box<[WorkCompletion; BATCH]>,
-    pub found: VecDeque<Found>,
+    pub found: Vec<Found>,
     pub bounds: Bounds,
     /// What regions allow beside reads and writes.
     pub atomic_access: Access,
@@ -92,12 +98,9 @@ pub(crate) struct Port {
 }
 
 impl Port {
+    #[inline]
     pub fn check_open(&self) -> TransportResult<()> {
-        if self.closed {
-            let reason = "its operations were abandoned".into();
-            return Err(TransportError::Unavailable { transport: NAME, reason });
-        }
-        Ok(())
+        if self.closed { Err(abandoned()) } else { Ok(()) }
     }
 
     /// The link to a peer that was connected.
@@ -107,7 +110,7 @@ impl Port {
     }
 
     /// Takes a work request for a peer, and posts it if it is due.
-    #[inline]
+    #[inline(never)]
     pub fn submit(&mut self, peer: usize, work: Work, now: bool) -> TransportResult<()> {
         let link = self.link(peer)?;
         let begun = link.works.is_empty();
@@ -116,15 +119,14 @@ impl Port {
     }
 
     /// Takes work requests for a peer, and posts them if they are due.
-    pub fn submit_all(&mut self, peer: usize, works: impl Iterator<Item = Work>) -> TransportResult<()> {
+    pub fn submit_all(&mut self, peer: usize, works: &[Work]) -> TransportResult<()> {
         let link = self.link(peer)?;
         let begun = link.works.is_empty();
-        works.for_each(|work| link.push(work));
+        works.iter().for_each(|work| link.push(*work));
         self.submitted(peer, begun, false)
     }
 
     /// The link to a peer was given work; had it none before?
-    #[inline]
     fn submitted(&mut self, peer: usize, begun: bool, now: bool) -> TransportResult<()> {
         self.uses += 1;
         let uses = self.uses;
@@ -143,9 +145,10 @@ impl Port {
     /// Posts what waits for a peer.
     pub fn ring(&mut self, peer: usize) {
         let Some(Some(link)) = self.links.get_mut(peer) else { return };
-        if let Err(reason) = link.ring(peer, &mut self.batch, self.bounds.depth, &mut self.credits) {
-            tracing::debug!(peer, reason, "a work request was refused");
-            self.lose(peer, &format!("a work request was refused: {reason}"));
+        if let Err(reason) =
+            link.ring(peer, &mut self.batch, &self.holds, self.bounds.depth, &mut self.credits)
+        {
+            self.refused(peer, &reason);
         } else if link.is_in_vain() {
             tracing::debug!(peer, "nothing comes back on a new connection");
             self.credits += link.take_back();
@@ -157,6 +160,13 @@ impl Port {
         }
     }
 
+    /// The device has refused a work request to a peer.
+    #[cold]
+    pub fn refused(&mut self, peer: usize, reason: &str) {
+        tracing::debug!(peer, reason, "a work request was refused");
+        self.lose(peer, &format!("a work request was refused: {reason}"));
+    }
+
     /// Posts what waits for a peer, if anything does.
     #[inline]
     pub fn ring_some(&mut self, peer: usize) {
@@ -166,11 +176,17 @@ impl Port {
     }
 
     /// Posts what waits for anybody.
+    #[inline(always)]
     pub fn ring_all(&mut self) {
         if !self.dirty.is_empty() {
-            for peer in std::mem::take(&mut self.dirty) {
-                self.ring(peer);
-            }
+            self.ring_dirty();
+        }
+    }
+
+    #[inline(never)]
+    fn ring_dirty(&mut self) {
+        for peer in std::mem::take(&mut self.dirty) {
+            self.ring(peer);
         }
     }
 
@@ -187,7 +203,7 @@ impl Port {
         link.state = State::Lost(reason.to_owned());
         self.credits += link.posted;
         link.posted = 0;
-        let works = std::mem::take(&mut link.works);
+        let works = link.works.take();
         self.part(peer);
         self.dirty.remove(&peer);
         self.connecting.remove(&peer);
@@ -205,18 +221,28 @@ impl Port {
         self.admit();
     }
 
+    /// Keeps something for a work request.
+    pub fn hold(&mut self, hold: Hold) -> Option<u32> {
+        Some(self.holds.insert(hold) as u32)
+    }
+
     /// Gives back what a work request used.
     pub fn release(&mut self, work: &Work) {
         if let Some(slot) = work.slot {
             self.pool(slot).give(slot.index);
         }
+        if let Some(hold) = work.hold {
+            self.holds.try_remove(hold as usize);
+        }
     }
 
+    #[inline]
     pub fn pool(&mut self, slot: Slot) -> &mut Pool {
         if slot.large { &mut self.large } else { &mut self.small }
     }
 
     /// A buffer for so many bytes, if one is free.
+    #[inline]
     pub fn take_slot(&mut self, len: usize) -> Option<Slot> {
         let large = len > self.small.size();
         let index = if large { self.large.take() } else { self.small.take() }?;
@@ -226,6 +252,7 @@ impl Port {
     /// Ends all use of the caller's memory, and of peers.
     pub fn close(&mut self) {
         self.closed = true;
+        self.simple = false;
         self.links.iter_mut().for_each(|link| *link = None);
         self.inbound.clear();
         self.retired.clear();
@@ -233,7 +260,13 @@ impl Port {
         self.receives = None;
         self.peer_receives = None;
         self.regions.clear();
+        self.holds.clear();
     }
+}
+
+#[cold]
+fn abandoned() -> TransportError {
+    TransportError::Unavailable { transport: NAME, reason: "its operations were abandoned".into() }
 }
 
 impl Drop for Port {

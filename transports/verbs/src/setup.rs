@@ -20,6 +20,7 @@ use crate::manager::Manager;
 use crate::peer_receives::PeerReceives;
 use crate::pool::Pool;
 use crate::port::{BATCH, Bounds, Port};
+use crate::posting::COPIED;
 use crate::wait::Wait;
 use crate::wire::Hello;
 
@@ -93,11 +94,13 @@ pub(crate) fn open(options: &Options, device: Device) -> TransportResult<Port> {
     if let Connector::Manager(manager) = &connector {
         wait.add(manager.fd())?;
     }
+    let piece = device.max_message.min(1 << 30);
     let bounds = Bounds {
         queue_pairs: limits.queue_pairs.max(1),
         depth: limits.depth.min(attributes.max_qp_wr as usize).max(if iwarp { confirm::READS } else { 2 }),
         inline: INLINE,
-        piece: device.max_message.min(1 << 30),
+        piece,
+        copied: if device.is_soft_iwarp() { 0 } else { COPIED.min(piece) },
         put_parts: (attributes.max_sge as usize).clamp(1, MAX_PARTS),
         get_parts: (attributes.max_sge_rd.min(attributes.max_sge) as usize).clamp(1, MAX_PARTS),
         short_reads_stay: device.is_soft_iwarp(),
@@ -108,6 +111,7 @@ pub(crate) fn open(options: &Options, device: Device) -> TransportResult<Port> {
         if attributes.atomics == Atomics::None { Access::NONE } else { Access::REMOTE_ATOMIC };
     let mut port = Port {
         closed: false,
+        simple: matches!(connector, Connector::Datagrams(_)) && peer_receives.is_none(),
         rank: options.rank,
         secret: random()?,
         links: (0..options.ranks).map(|_| None).collect(),
@@ -126,10 +130,11 @@ pub(crate) fn open(options: &Options, device: Device) -> TransportResult<Port> {
         inbox,
         regions: Slab::new(),
         registrations: Registrations::new(sink),
+        holds: Slab::new(),
         credits: completions - reserved,
         batch: Batch::new(),
         entries: Box::new([WorkCompletion::EMPTY; BATCH]),
-        found: VecDeque::new(),
+        found: Vec::new(),
         bounds,
         atomic_access,
         wait,

@@ -1,6 +1,5 @@
 //! The seam's methods.
 
-use arrayvec::ArrayVec;
 use transom_transport::{
     Armed, Capabilities, Completion, Event, NativeAtomic, Part, Posted, Region, RegionKey, Remote, Span,
     Transport, TransportError, TransportResult, WaitFd,
@@ -9,8 +8,8 @@ use zerocopy::FromBytes;
 
 use crate::link::Link;
 use crate::list::ListAccess;
-use crate::poll::Found;
-use crate::port::BATCH;
+use crate::poll::{Found, unreadable};
+use crate::port::Port;
 use crate::posting::Access;
 use crate::region::VerbsRegion;
 use crate::wire::{Address, Key};
@@ -75,7 +74,19 @@ impl Transport for Verbs {
     ) -> TransportResult<Posted> {
         let access = Access { write: true, remote, offset, local: local.cast_mut(), len, context };
         // SAFETY: the promise of this method's caller is that of `access`.
-        unsafe { self.shared.port.lock().access(&access) }
+        unsafe { self.shared.port.lock().access(access) }
+    }
+
+    fn put_copy(
+        &self,
+        remote: &Remote,
+        offset: usize,
+        bytes: &[u8],
+        context: u64,
+    ) -> TransportResult<Posted> {
+        let (local, len) = (bytes.as_ptr().cast_mut(), bytes.len());
+        let access = Access { write: true, remote, offset, local, len, context };
+        self.shared.port.lock().copy_access(access)
     }
 
     unsafe fn get(
@@ -88,7 +99,7 @@ impl Transport for Verbs {
     ) -> TransportResult<Posted> {
         let access = Access { write: false, remote, offset, local, len, context };
         // SAFETY: as in `put`.
-        unsafe { self.shared.port.lock().access(&access) }
+        unsafe { self.shared.port.lock().access(access) }
     }
 
     unsafe fn put_list(
@@ -134,32 +145,43 @@ impl Transport for Verbs {
     fn progress(&self, sink: &mut dyn FnMut(Event<'_>)) -> TransportResult<usize> {
         // Another thread is at it.
         let Some(mut taken) = self.taken.try_lock() else { return Ok(0) };
-        self.poll(&mut taken)?;
-        let mut buffers = ArrayVec::<u32, BATCH>::new();
-        let count = taken.len();
-        while let Some(event) = taken.pop_front() {
-            match event {
-                Found::Message { buffer, len } => {
-                    // SAFETY: the device gave the buffer back, and gets it again in `give_back` only.
-                    sink(Event::Message(unsafe { self.shared.inbox.bytes(buffer, len) }));
-                    buffers.push(buffer);
-                    if buffers.is_full() {
-                        self.give_back(&buffers)?;
-                        buffers.clear();
-                    }
-                }
-                Found::Complete { context, value } => {
-                    sink(Event::Complete(Completion { context, value, result: Ok(()) }));
-                }
-                Found::Failed { context, error } => {
-                    sink(Event::Complete(Completion { context, value: 0, result: Err(*error) }));
-                }
-            }
+        let mut port = self.shared.port.lock();
+        let calm = port.is_calm();
+        let count = port.look()?;
+        if count == 1
+            && calm
+            && let Some((context, value)) = port.take_alone()
+        {
+            drop(port);
+            sink(Event::Complete(Completion { context, value, result: Ok(()) }));
+            return Ok(1);
         }
-        if !buffers.is_empty() {
-            self.give_back(&buffers)?;
+        port.take_completions(count)?;
+        if port.found.is_empty() {
+            return Ok(0);
         }
-        Ok(count)
+        std::mem::swap(&mut *taken, &mut port.found);
+        drop(port);
+        self.hand_out(&mut taken, sink)
+    }
+
+    fn progress_one(&self) -> TransportResult<Option<(u64, u64)>> {
+        let mut port = self.shared.port.lock();
+        if !port.is_calm() {
+            return Ok(None);
+        }
+        let Port { queue, entries, .. } = &mut *port;
+        let count = match queue.poll(&mut entries[..]) {
+            Ok(0) => return Ok(None),
+            Ok(count) => count,
+            Err(error) => return Err(unreadable(&error)),
+        };
+        if count == 1
+            && let Some(ended) = port.take_alone()
+        {
+            return Ok(Some(ended));
+        }
+        port.take_completions(count).map(|_| None)
     }
 
     fn abandon(&self) {

@@ -1,12 +1,12 @@
 //! One rank's use of verbs: what is behind the lock, and what is not.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use arrayvec::ArrayVec;
 use parking_lot::Mutex;
-use transom_transport::{Capabilities, Moves, TransportResult, WaitFd};
+use transom_transport::{Capabilities, Completion, Event, Moves, TransportResult, WaitFd};
 use zerocopy::IntoBytes;
 
 use crate::Options;
@@ -14,7 +14,7 @@ use crate::connect::Connector;
 use crate::device::Device;
 use crate::poll::Found;
 use crate::pool::Pool;
-use crate::port::Port;
+use crate::port::{BATCH, Port};
 use crate::posting::COPIED;
 use crate::setup::{self, MAX_MESSAGE};
 use crate::wire::Address;
@@ -30,7 +30,7 @@ pub struct Verbs {
     pub(crate) capabilities: Capabilities,
     pub(crate) wait_fd: WaitFd,
     /// What progress hands out, of one thread at a time.
-    pub(crate) taken: Mutex<VecDeque<Found>>,
+    pub(crate) taken: Mutex<Vec<Found>>,
 }
 
 /// What regions refer to as well.
@@ -83,6 +83,7 @@ impl Verbs {
                     copied: COPIED,
                     lists: port.lists(),
                 }),
+                copied_put: port.bounds.copied,
                 atomics,
                 provider,
             },
@@ -97,17 +98,43 @@ impl Verbs {
         self.address.as_bytes().to_vec()
     }
 
-    /// Reads the completion queue, and takes what that brought for the caller.
-    #[inline]
-    pub(crate) fn poll(&self, found: &mut VecDeque<Found>) -> TransportResult<()> {
-        let mut port = self.shared.port.lock();
-        port.poll()?;
-        std::mem::swap(found, &mut port.found);
-        Ok(())
+    /// Hands out what was found; returns how much it was.
+    #[inline(never)]
+    pub(crate) fn hand_out(
+        &self,
+        taken: &mut Vec<Found>,
+        sink: &mut dyn FnMut(Event<'_>),
+    ) -> TransportResult<usize> {
+        let count = taken.len();
+        let mut buffers = ArrayVec::<u32, BATCH>::new();
+        let mut given = Ok(());
+        for event in taken.drain(..) {
+            match event {
+                Found::Complete { context, value } => {
+                    sink(Event::Complete(Completion { context, value, result: Ok(()) }));
+                }
+                Found::Message { buffer, len } => {
+                    // SAFETY: the device gave the buffer back, and gets it again in `give_back` only.
+                    sink(Event::Message(unsafe { self.shared.inbox.bytes(buffer, len) }));
+                    buffers.push(buffer);
+                    if buffers.is_full() {
+                        given = given.and(self.give_back(&buffers));
+                        buffers.clear();
+                    }
+                }
+                Found::Failed { context, error } => {
+                    sink(Event::Complete(Completion { context, value: 0, result: Err(*error) }));
+                }
+            }
+        }
+        if !buffers.is_empty() {
+            given = given.and(self.give_back(&buffers));
+        }
+        given.map(|()| count)
     }
 
     /// Gives back the buffers of messages that were handed out.
-    pub(crate) fn give_back(&self, buffers: &[u32]) -> TransportResult<()> {
+    fn give_back(&self, buffers: &[u32]) -> TransportResult<()> {
         let mut port = self.shared.port.lock();
         buffers.iter().try_for_each(|buffer| port.receive_into(*buffer))
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use ibverbs::{Local, MemoryRegion, Operation, Request};
+use slab::Slab;
 
 /// A registered buffer that a work request uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +42,7 @@ pub(crate) enum Then {
 }
 
 /// A work request, posted or to be posted.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Work {
     pub verb: Verb,
     pub then: Then,
@@ -50,21 +51,30 @@ pub(crate) struct Work {
     pub inline: bool,
     /// The buffer that `local` is in, if it is one of ours.
     pub slot: Option<Slot>,
-    /// Keeps `local` registered, if it is the caller's memory.
-    pub _region: Option<Arc<MemoryRegion>>,
-    /// In place of `local`, of which only the length counts: parts of the caller's memory. With [`Then::Scatter`] those that
-    /// get the bytes that arrive in `local`.
-    pub list: Option<Box<List>>,
+    /// What the port holds for it, by number.
+    pub hold: Option<u32>,
 }
 
-/// Parts of the caller's memory, and what keeps them registered.
-#[derive(Debug, Clone)]
-pub(crate) struct List {
+/// What only some work requests have: parts of the caller's memory, and what keeps it registered.
+#[derive(Debug)]
+pub(crate) struct Hold {
+    /// In place of [`Work::local`], of which only the length counts then. With [`Then::Scatter`] those that get the bytes that
+    /// arrive in `local`. None: the memory is `local`.
     pub parts: Box<[Local]>,
     pub _regions: Vec<Arc<MemoryRegion>>,
 }
 
 impl Work {
+    /// In a place that none has.
+    pub const NOTHING: Self = Self {
+        verb: Verb::Send,
+        then: Then::Nothing,
+        local: Local { address: 0, len: 0, key: 0 },
+        inline: false,
+        slot: None,
+        hold: None,
+    };
+
     /// The context of the caller's operation that it belongs to.
     pub fn context(&self) -> Option<u64> {
         match self.then {
@@ -83,7 +93,28 @@ impl Work {
         }
     }
 
-    pub fn request<'a>(&'a self, id: u64, signalled: bool) -> Request<'a> {
+    /// The context of the caller's operation, if its end is all that is to be reported.
+    #[inline(always)]
+    pub fn reports(&self) -> Option<u64> {
+        match self.then {
+            Then::Report(context) => Some(context),
+            _ => None,
+        }
+    }
+
+    /// The memory of this process: `local`, or parts of the caller's in place of it.
+    pub fn parts<'a>(&'a self, holds: &'a Slab<Hold>) -> &'a [Local] {
+        match self.hold.and_then(|hold| holds.get(hold as usize)) {
+            Some(Hold { parts, .. }) if !parts.is_empty() && !matches!(self.then, Then::Scatter(_)) => parts,
+            // A part of length zero means another one to some devices (ibv_post_send(3)).
+            _ if self.local.len == 0 => &[],
+            _ => std::slice::from_ref(&self.local),
+        }
+    }
+
+    /// What is posted for it, with [`Work::parts`].
+    #[inline(always)]
+    pub fn request<'a>(&self, id: u64, signalled: bool, parts: &'a [Local]) -> Request<'a> {
         let operation = match self.verb {
             Verb::Write { address, key } => Operation::Write { address, key },
             Verb::Read { address, key } => Operation::Read { address, key },
@@ -92,11 +123,6 @@ impl Work {
                 Operation::CompareSwap { address, key, compare, swap }
             }
             Verb::Send => Operation::Send,
-        };
-        let parts = match &self.list {
-            Some(list) if !matches!(self.then, Then::Scatter(_)) => &list.parts[..],
-            _ if self.local.len == 0 => &[],
-            _ => std::slice::from_ref(&self.local),
         };
         Request {
             id,

@@ -93,6 +93,7 @@ pub fn pair(defect: Defect, atomics: AtomicScope) -> Pair {
         immediate: false,
         registration_is_free: true,
         moves: None,
+        copied_put: 0,
         atomics,
         provider: "fake".into(),
     };
