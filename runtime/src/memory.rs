@@ -9,7 +9,9 @@ use std::any::Any;
 use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::Arc;
 
-use transom_transport::{Memory, Part, Posted, Remote, Span, Transport, TransportResult};
+use transom_transport::{
+    ListTransfer, Memory, Part, Posted, Remote, Span, Transfer, Transport, TransportResult,
+};
 use zerocopy::{FromBytes, IntoBytes};
 
 use crate::engine::Routes;
@@ -221,71 +223,97 @@ impl Drop for Staging {
     }
 }
 
-/// Puts from memory that outlives the operation: the epoch's scope does not end before the completion is reported.
-#[inline(always)]
-pub(crate) fn put(
-    transport: &dyn Transport,
-    remote: &Remote,
-    offset: usize,
-    origin: &OriginBuffer<'_>,
-    start: usize,
-    len: usize,
-    context: u64,
-) -> TransportResult<Posted> {
-    assert!(!origin.is_copied(), "bytes that the call copies do not outlive it");
-    let origin = &origin.bytes()[start..start + len];
-    // SAFETY: any other OriginBuffer is either owned by the pending operation, or borrowed for longer than the epoch's scope,
-    // which waits for completions before it ends; either way valid and unchanged until the completion.
-    unsafe { transport.put(remote, offset, origin.as_ptr(), len, context) }
+/// The side of a put or a get that is here.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum LocalBuffer<'a> {
+    /// A put reads it.
+    Origin(&'a OriginBuffer<'a>),
+    /// A get fills it.
+    Result(&'a ResultBuffer<'a>),
 }
 
-/// Gets into memory that outlives the operation and is not accessed before its completion.
-#[inline(always)]
-pub(crate) fn get(
-    transport: &dyn Transport,
-    remote: &Remote,
-    offset: usize,
-    result: &ResultBuffer<'_>,
-    start: usize,
-    len: usize,
-    context: u64,
-) -> TransportResult<Posted> {
-    assert!(start <= result.len && len <= result.len - start, "a get outside its own buffer");
-    // SAFETY: in bounds as just checked; the buffer is exclusively borrowed for longer than the epoch's scope, which
-    // waits for completions before it ends, and ResultBuffer gives no other access.
-    unsafe { transport.get(remote, offset, result.start.add(start), len, context) }
+impl<'a> From<&'a OriginBuffer<'_>> for LocalBuffer<'a> {
+    #[inline(always)]
+    fn from(origin: &'a OriginBuffer<'_>) -> Self {
+        Self::Origin(origin)
+    }
 }
 
-/// As [`put`], from parts of the origin, one after the other.
-pub(crate) fn put_list(
-    transport: &dyn Transport,
-    remote: &Remote,
-    offset: usize,
-    origin: &OriginBuffer<'_>,
-    parts: &[Part],
-    context: u64,
-) -> TransportResult<Posted> {
-    let bytes = origin.bytes();
-    assert!(
-        Part::measure(parts).1 <= bytes.len() && !origin.is_copied(),
-        "a put from outside its own buffer"
-    );
-    // SAFETY: in bounds as just checked; otherwise as in `put`.
-    unsafe { transport.put_list(remote, offset, bytes.as_ptr(), parts, context) }
+impl<'a> From<&'a ResultBuffer<'_>> for LocalBuffer<'a> {
+    #[inline(always)]
+    fn from(result: &'a ResultBuffer<'_>) -> Self {
+        Self::Result(result)
+    }
 }
 
-/// As [`get`], to parts of the result, one after the other.
-pub(crate) fn get_list(
-    transport: &dyn Transport,
-    remote: &Remote,
-    offset: usize,
-    result: &ResultBuffer<'_>,
-    parts: &[Part],
-    context: u64,
-) -> TransportResult<Posted> {
-    assert!(Part::measure(parts).1 <= result.len, "a get outside its own buffer");
-    // SAFETY: in bounds as just checked; otherwise as in `get`.
-    unsafe { transport.get_list(remote, offset, result.start, parts, context) }
+impl LocalBuffer<'_> {
+    /// What the operation must keep until it is complete.
+    #[inline]
+    pub fn owner(self) -> Option<BufferOwner> {
+        match self {
+            Self::Origin(origin) => origin.owner(),
+            Self::Result(result) => result.owner(),
+        }
+    }
+
+    /// The first byte, if there are so many and they outlive the call.
+    #[inline(always)]
+    fn first(self, bytes: usize) -> *mut u8 {
+        let (start, len, stays) = match self {
+            Self::Origin(origin) => {
+                let bytes = origin.bytes();
+                (bytes.as_ptr().cast_mut(), bytes.len(), !origin.is_copied())
+            }
+            Self::Result(result) => (result.start, result.len, true),
+        };
+        assert!(
+            bytes <= len && stays,
+            "a transfer outside its own buffer, or of bytes that do not outlive the call"
+        );
+        start
+    }
+
+    /// Starts a put or a get of `len` bytes from `start` on. The memory outlives the operation: the epoch's scope does not
+    /// end before the completion is reported.
+    #[inline(always)]
+    pub fn transfer(
+        self,
+        transport: &dyn Transport,
+        remote: (&Remote, usize),
+        (start, len): (usize, usize),
+        context: u64,
+    ) -> TransportResult<Posted> {
+        let local = self.first(start.saturating_add(len)).wrapping_add(start);
+        let transfer = Transfer { remote: remote.0, offset: remote.1, local, len, context };
+        // SAFETY: in bounds as just checked. An OriginBuffer that is not copied is either owned by the pending operation, or
+        // borrowed for longer than the epoch's scope, which waits for completions before it ends; either way valid and unchanged
+        // until the completion. A ResultBuffer is exclusively borrowed for as long, and gives no other access.
+        unsafe {
+            match self {
+                Self::Origin(_) => transport.put(&transfer),
+                Self::Result(_) => transport.get(&transfer),
+            }
+        }
+    }
+
+    /// As [`LocalBuffer::transfer`], of parts of the buffer, one after the other.
+    pub fn transfer_list(
+        self,
+        transport: &dyn Transport,
+        remote: (&Remote, usize),
+        parts: &[Part],
+        context: u64,
+    ) -> TransportResult<Posted> {
+        let local = self.first(Part::measure(parts).1);
+        let transfer = ListTransfer { remote: remote.0, offset: remote.1, local, parts, context };
+        // SAFETY: in bounds as just checked; otherwise as in `transfer`.
+        unsafe {
+            match self {
+                Self::Origin(_) => transport.put_list(&transfer),
+                Self::Result(_) => transport.get_list(&transfer),
+            }
+        }
+    }
 }
 
 /// A buffer that an operation owns until it is complete.

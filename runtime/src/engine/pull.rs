@@ -12,7 +12,7 @@ use transom_transport::{DataType, Posted, ReduceOp, Remote};
 
 use super::agent::{Answer, reply};
 use super::{Engine, Exposure, Pending};
-use crate::memory::{self, Staging};
+use crate::memory::{LocalBuffer, Staging};
 use crate::protocol::wire::Header;
 
 /// One such accumulate at its target.
@@ -46,7 +46,8 @@ impl Pull {
         let pending =
             Pending { target: Arc::default(), buffer: None, done: None, pull: Some(self), value: None };
         let context = engine.pendings.begin(pending);
-        let posted = memory::get(transport, &remote, start, &result, 0, result.len(), context);
+        let posted =
+            LocalBuffer::Result(&result).transfer(transport, (&remote, start), (0, result.len()), context);
         if matches!(posted, Ok(Posted::Pending)) {
             return;
         }

@@ -232,14 +232,11 @@ impl Access<'_> {
         operand: T,
     ) -> Result<T> {
         let mut old = T::new_zeroed();
-        let atomic = device::fetching(op, T::TYPE, operand.as_bytes());
-        let at = (target, displacement);
-        if let Some(done) = self.by_device("fetch_and_op", at, T::TYPE, atomic, old.as_mut_bytes()) {
-            return done.map(|()| old);
-        }
         let what = Accumulate { op, ty: T::TYPE, operands: operand.as_bytes() };
-        let description = Description::fetch_op(target, displacement, what, old.as_mut_bytes());
-        self.perform(description, Completion::Flush)?;
+        let atomic = device::fetching(op, T::TYPE, what.operands);
+        self.fetch_one("fetch_and_op", (target, displacement), atomic, &mut old, |old| {
+            Description::fetch_op(target, displacement, what, old)
+        })?;
         Ok(old)
     }
 
@@ -268,12 +265,26 @@ impl Access<'_> {
     ) -> Result<T> {
         let mut old = T::new_zeroed();
         let bytes = (compare.as_bytes(), value.as_bytes());
-        let (at, atomic) = ((target, displacement), Some(device::swapping(bytes.0, bytes.1)));
-        if let Some(done) = self.by_device("compare_and_swap", at, T::TYPE, atomic, old.as_mut_bytes()) {
-            return done.map(|()| old);
-        }
-        let description = Description::compare_swap(target, displacement, T::TYPE, bytes, old.as_mut_bytes());
-        self.perform(description, Completion::Flush)?;
+        let atomic = Some(device::swapping(bytes.0, bytes.1));
+        self.fetch_one("compare_and_swap", (target, displacement), atomic, &mut old, |old| {
+            Description::compare_swap(target, displacement, T::TYPE, bytes, old)
+        })?;
         Ok(old)
+    }
+
+    /// Fetches an element to `old` by an atomic of the device, if it can be done by one, else as `described`.
+    #[inline(always)]
+    fn fetch_one<'a, T: Basic>(
+        self,
+        name: &'static str,
+        at: (usize, usize),
+        atomic: Option<NativeAtomic>,
+        old: &'a mut T,
+        described: impl FnOnce(&'a mut [u8]) -> Description<'a>,
+    ) -> Result<()> {
+        match self.by_device(name, at, T::TYPE, atomic, old.as_mut_bytes()) {
+            Some(done) => done,
+            None => self.perform(described(old.as_mut_bytes()), Completion::Flush),
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::place::Place;
-use super::transfer::get_piece;
+use super::transfer::piece;
 use crate::Result;
 use crate::engine::Request;
 use crate::memory::ExposedVec;
@@ -54,7 +54,7 @@ fn start_arrival(core: &Core, operation: &'static str, target: usize, peer: &Pee
             let place =
                 Place { operation, target, peer, remote: TargetMemory::Fixed(remote), offset: 0, low: 0 };
             let buffer = Arc::new(ExposedVec::new(vec![0u8; bytes]).0);
-            get_piece(core, &place, &buffer.result(), (0, 0, bytes), None)?;
+            piece(core, &place, (&buffer.result()).into(), (0, 0, bytes), None)?;
             Ok(peer.state.unconfirmed())
         }
         _ => {

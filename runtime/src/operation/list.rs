@@ -6,10 +6,10 @@ use super::Layout;
 use super::mapped::Layouts;
 use super::place::Place;
 use super::request::Deferred;
-use super::transfer::{get_piece, list, put_piece};
+use super::transfer::{list, piece};
 use crate::Result;
 use crate::datatype::{Datatype, zip_runs};
-use crate::memory::{self, OriginBuffer, ResultBuffer};
+use crate::memory::LocalBuffer;
 use crate::window::Core;
 
 /// So many transfers are cheaper than a message that the target's agent must take apart.
@@ -90,38 +90,24 @@ fn runs(
     if run.parts.is_empty() { Ok(()) } else { each(&run) }
 }
 
-/// Starts a put from a layout of `origin`.
-pub(super) fn put(
+/// Starts a put or a get of a layout of a buffer.
+pub(super) fn transfer(
     core: &Core,
     place: &Place<'_>,
-    origin: &OriginBuffer<'_>,
+    local: LocalBuffer<'_>,
     layouts: Layouts<'_>,
-    limits: (Moves, Lists),
+    (moves, lists): (Moves, Lists),
     deferred: Option<&Deferred>,
 ) -> Result<()> {
-    runs(place, layouts, Run::new(limits, limits.1.put), |run| match run.parts[..] {
-        [Part { offset, len }] => put_piece(core, place, origin, (offset, run.ahead, len), deferred),
-        _ => list(core, place, (origin.owner(), deferred), |route, context| {
-            let offset = place.offset + run.ahead;
-            memory::put_list(route.transport, &place.remote, offset, origin, &run.parts, context)
-        }),
-    })
-}
-
-/// Starts a get to a layout of `result`.
-pub(super) fn get(
-    core: &Core,
-    place: &Place<'_>,
-    result: &ResultBuffer<'_>,
-    layouts: Layouts<'_>,
-    limits: (Moves, Lists),
-    deferred: Option<&Deferred>,
-) -> Result<()> {
-    runs(place, layouts, Run::new(limits, limits.1.get), |run| match run.parts[..] {
-        [Part { offset, len }] => get_piece(core, place, result, (offset, run.ahead, len), deferred),
-        _ => list(core, place, (result.owner(), deferred), |route, context| {
-            let offset = place.offset + run.ahead;
-            memory::get_list(route.transport, &place.remote, offset, result, &run.parts, context)
+    let most = match local {
+        LocalBuffer::Origin(_) => lists.put,
+        LocalBuffer::Result(_) => lists.get,
+    };
+    runs(place, layouts, Run::new((moves, lists), most), |run| match run.parts[..] {
+        [Part { offset, len }] => piece(core, place, local, (offset, run.ahead, len), deferred),
+        _ => list(core, place, (local.owner(), deferred), |route, context| {
+            let remote = (&*place.remote, place.offset + run.ahead);
+            local.transfer_list(route.transport, remote, &run.parts, context)
         }),
     })
 }

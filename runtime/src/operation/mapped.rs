@@ -30,14 +30,9 @@ pub(super) fn put_layout(
     place: &Place<'_>,
     memory: &Span,
     data: &[u8],
-    (here, there): Layouts<'_>,
+    layouts: Layouts<'_>,
 ) -> Result<()> {
-    for (at, to, bytes) in zip_runs(here.count, here.datatype, there.count, there.datatype)? {
-        let run = data.get(range(at, bytes)).ok_or_else(|| leaves(core, place))?;
-        let copied = memory.copy_in(place.offset + place.ahead(to), run);
-        copied.map_err(|e| core.failed(place.operation, place.target, &e))?;
-    }
-    Ok(())
+    each_run(core, place, layouts, |offset, here| Some(memory.copy_in(offset, data.get(here)?)))
 }
 
 /// Loads, run by run.
@@ -46,12 +41,23 @@ pub(super) fn get_layout(
     place: &Place<'_>,
     memory: &Span,
     data: &mut [u8],
-    (here, there): Layouts<'_>,
+    layouts: Layouts<'_>,
 ) -> Result<()> {
-    for (at, from, bytes) in zip_runs(here.count, here.datatype, there.count, there.datatype)? {
-        let run = data.get_mut(range(at, bytes)).ok_or_else(|| leaves(core, place))?;
-        let copied = memory.copy_out(place.offset + place.ahead(from), run);
-        copied.map_err(|e| core.failed(place.operation, place.target, &e))?;
+    each_run(core, place, layouts, |offset, here| Some(memory.copy_out(offset, data.get_mut(here)?)))
+}
+
+/// Calls `copy` with each run: where in the target's memory, and where in the local buffer. `None`: there is no such part.
+fn each_run(
+    core: &Core,
+    place: &Place<'_>,
+    (here, there): Layouts<'_>,
+    mut copy: impl FnMut(usize, std::ops::Range<usize>) -> Option<TransportResult<()>>,
+) -> Result<()> {
+    for (at, to, bytes) in zip_runs(here.count, here.datatype, there.count, there.datatype)? {
+        let copied = copy(place.offset + place.ahead(to), range(at, bytes));
+        copied
+            .ok_or_else(|| leaves(core, place))?
+            .map_err(|e| core.failed(place.operation, place.target, &e))?;
     }
     Ok(())
 }

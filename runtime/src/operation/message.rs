@@ -2,7 +2,7 @@
 
 use super::completion::{complete, start_complete};
 use super::place::Place;
-use super::transfer::{pieces, put_piece};
+use super::transfer::{piece, pieces};
 use crate::engine::Engine;
 use crate::memory::OriginBuffer;
 use crate::protocol::wire::{HEADER_BYTES, Header, Kind};
@@ -70,7 +70,8 @@ pub(super) fn notify(core: &Core, place: &Place<'_>, bytes: &[u8], number: u64) 
         place.peer.state.sent();
         return Ok(());
     }
-    put_piece(core, place, &OriginBuffer::borrowed(bytes), (0, 0, bytes.len()), None)?;
+    let origin = OriginBuffer::borrowed(bytes);
+    piece(core, place, (&origin).into(), (0, 0, bytes.len()), None)?;
     let confirmation = start_complete(core, place.operation, place.target, place.peer)?;
     complete(core, place.operation, place.target, place.peer, confirmation.as_ref())?;
     send_notification(core, place, &[], number)

@@ -92,9 +92,11 @@ fn issue(
                     mapped::put_layout(core, place, memory, origin.bytes(), layouts)
                 }
                 (Way::List(limits), Some(layouts)) => {
-                    list::put(core, place, origin, layouts, limits, deferred)
+                    list::transfer(core, place, (&*origin).into(), layouts, limits, deferred)
                 }
-                (Way::Pieces, Some(layouts)) => transfer::put_pieces(core, place, origin, layouts, deferred),
+                (Way::Pieces, Some(layouts)) => {
+                    transfer::each_piece(core, place, (&*origin).into(), layouts, deferred)
+                }
                 (Way::Packed, Some(layouts)) => packed::put(core, place, origin.bytes(), layouts),
                 (Way::Message, None) => message::put(core, place, origin.bytes()),
                 _ => single::put(core, place, origin, deferred),
@@ -108,9 +110,11 @@ fn issue(
                     mapped::get_layout(core, place, memory, result.bytes_mut(), layouts)
                 }
                 (Way::List(limits), Some(layouts)) => {
-                    list::get(core, place, result, layouts, limits, deferred)
+                    list::transfer(core, place, (&*result).into(), layouts, limits, deferred)
                 }
-                (Way::Pieces, Some(layouts)) => transfer::get_pieces(core, place, result, layouts, deferred),
+                (Way::Pieces, Some(layouts)) => {
+                    transfer::each_piece(core, place, (&*result).into(), layouts, deferred)
+                }
                 (Way::Packed, Some(layouts)) => packed::get(core, place, result, layouts, deferred),
                 (Way::Message, None) => message::get(core, place, result.bytes_mut()),
                 _ => single::get(core, place, result, deferred),

@@ -4,11 +4,11 @@ use transom_transport::{Posted, Remote, TransportResult};
 
 use super::place::Place;
 use super::request::Deferred;
-use super::transfer::{awaited, get_piece, posted_otherwise, put_piece};
+use super::transfer::{awaited, piece, posted_otherwise};
 use crate::Result;
 use crate::engine::Route;
 use crate::epoch::Coverage;
-use crate::memory::{self, OriginBuffer, ResultBuffer};
+use crate::memory::{LocalBuffer, OriginBuffer, ResultBuffer};
 use crate::window::{Core, TargetMemory};
 
 /// The way of such a transfer, if it is one.
@@ -64,19 +64,19 @@ pub(crate) fn put(
         OriginBuffer::Scope(_) => false,
         OriginBuffer::Copied(_) => true,
         OriginBuffer::Owned(_) | OriginBuffer::Vector(_) => {
-            return put_piece(core, place, origin, (0, 0, bytes), deferred);
+            return piece(core, place, origin.into(), (0, 0, bytes), deferred);
         }
     };
     let Some((route, remote)) = way(core, place, bytes)
         .filter(|(route, _)| deferred.is_none() && (!copies || bytes <= route.capabilities.copied_put))
     else {
-        return put_piece(core, place, origin, (0, 0, bytes), deferred);
+        return piece(core, place, origin.into(), (0, 0, bytes), deferred);
     };
     let context = core.member.engine.pendings.begin_plain(&place.peer.state);
     let posted = if copies {
         route.transport.put_copy(remote, place.offset, origin.bytes(), context)
     } else {
-        memory::put(route.transport, remote, place.offset, origin, 0, bytes, context)
+        LocalBuffer::Origin(origin).transfer(route.transport, (remote, place.offset), (0, bytes), context)
     };
     match posted {
         Ok(Posted::Pending) => Ok(()),
@@ -98,7 +98,12 @@ fn put_otherwise(
         if copies {
             return route.transport.put_copy(&place.remote, place.offset, origin.bytes(), context);
         }
-        memory::put(route.transport, &place.remote, place.offset, origin, 0, origin.bytes().len(), context)
+        LocalBuffer::Origin(origin).transfer(
+            route.transport,
+            (&*place.remote, place.offset),
+            (0, origin.bytes().len()),
+            context,
+        )
     })
 }
 
@@ -112,13 +117,13 @@ pub(crate) fn get(
 ) -> Result<()> {
     let bytes = result.len();
     if result.is_owned() || deferred.is_some() {
-        return get_piece(core, place, result, (0, 0, bytes), deferred);
+        return piece(core, place, result.into(), (0, 0, bytes), deferred);
     }
     let Some((route, remote)) = way(core, place, bytes) else {
-        return get_piece(core, place, result, (0, 0, bytes), deferred);
+        return piece(core, place, result.into(), (0, 0, bytes), deferred);
     };
     let context = core.member.engine.pendings.begin_plain(&place.peer.state);
-    match memory::get(route.transport, remote, place.offset, result, 0, bytes, context) {
+    match LocalBuffer::Result(result).transfer(route.transport, (remote, place.offset), (0, bytes), context) {
         Ok(Posted::Pending) => Ok(()),
         posted => get_otherwise(core, place, result, context, posted),
     }
@@ -135,7 +140,12 @@ fn get_otherwise(
 ) -> Result<()> {
     let route = core.member.engine.routes.route(place.peer.world);
     posted_otherwise(core, (place.operation, place.target), (context, None), posted, &|context| {
-        memory::get(route.transport, &place.remote, place.offset, result, 0, result.len(), context)
+        LocalBuffer::Result(result).transfer(
+            route.transport,
+            (&*place.remote, place.offset),
+            (0, result.len()),
+            context,
+        )
     })
 }
 
@@ -147,10 +157,15 @@ pub(crate) fn get_now(core: &Core, place: &Place<'_>, result: &ResultBuffer<'_>)
     let Some(((route, remote), ended)) = single.and_then(|way| Some((way, engine.pendings.begin_awaited()?)))
     else {
         return awaited(core, place, |deferred| {
-            get_piece(core, place, result, (0, 0, result.len()), Some(deferred))
+            piece(core, place, result.into(), (0, 0, result.len()), Some(deferred))
         });
     };
-    match memory::get(route.transport, remote, place.offset, result, 0, result.len(), ended.context) {
+    match LocalBuffer::Result(result).transfer(
+        route.transport,
+        (remote, place.offset),
+        (0, result.len()),
+        ended.context,
+    ) {
         Ok(Posted::Pending) => {}
         posted => get_otherwise(core, place, result, ended.context, posted)?,
     }

@@ -12,50 +12,32 @@ use super::place::Place;
 use super::request::Deferred;
 use crate::datatype::zip_runs;
 use crate::engine::{Countdown, Engine, Pending, Route};
-use crate::memory::{self, BufferOwner, OriginBuffer, ResultBuffer};
+use crate::memory::{BufferOwner, LocalBuffer, OriginBuffer};
 use crate::window::{Core, TargetMemory};
 use crate::{Class, Error, Result};
 
-/// Starts a put of some bytes of `origin`: from where, to how far behind the place, how many.
+/// Starts a put or a get of some bytes of a buffer: from where in it, to how far behind the place, how many.
 #[inline]
-pub(super) fn put_piece(
+pub(super) fn piece(
     core: &Core,
     place: &Place<'_>,
-    origin: &OriginBuffer<'_>,
+    local: LocalBuffer<'_>,
     (start, ahead, bytes): (usize, usize, usize),
     deferred: Option<&Deferred>,
 ) -> Result<()> {
     let copied;
-    let origin = match origin {
-        OriginBuffer::Copied(bytes) => {
+    let local = match local {
+        LocalBuffer::Origin(OriginBuffer::Copied(bytes)) => {
             copied = OriginBuffer::owned(bytes);
-            &copied
+            LocalBuffer::Origin(&copied)
         }
         kept => kept,
     };
     let route = core.member.engine.routes.route(place.peer.world);
     pieces(route.capabilities.max_transfer, bytes, |from, len| {
-        post(core, place, route, (origin.owner(), deferred), |context| {
-            let offset = place.offset + ahead + from;
-            memory::put(route.transport, &place.remote, offset, origin, start + from, len, context)
-        })
-    })
-}
-
-/// Starts a get to some bytes of `result`: to where, from how far behind the place, how many.
-#[inline]
-pub(super) fn get_piece(
-    core: &Core,
-    place: &Place<'_>,
-    result: &ResultBuffer<'_>,
-    (start, ahead, bytes): (usize, usize, usize),
-    deferred: Option<&Deferred>,
-) -> Result<()> {
-    let route = core.member.engine.routes.route(place.peer.world);
-    pieces(route.capabilities.max_transfer, bytes, |from, len| {
-        post(core, place, route, (result.owner(), deferred), |context| {
-            let offset = place.offset + ahead + from;
-            memory::get(route.transport, &place.remote, offset, result, start + from, len, context)
+        post(core, place, route, (local.owner(), deferred), |context| {
+            let remote = (&*place.remote, place.offset + ahead + from);
+            local.transfer(route.transport, remote, (start + from, len), context)
         })
     })
 }
@@ -72,31 +54,17 @@ pub(super) fn are_large(here: &Layout<'_>, there: &Layout<'_>) -> bool {
     bytes >= count * LARGE_PIECE
 }
 
-/// Starts a put for each piece.
-pub(super) fn put_pieces(
+/// Starts a put or a get for each piece.
+pub(super) fn each_piece(
     core: &Core,
     place: &Place<'_>,
-    origin: &OriginBuffer<'_>,
+    local: LocalBuffer<'_>,
     (here, there): Layouts<'_>,
     deferred: Option<&Deferred>,
 ) -> Result<()> {
     let mut pieces = zip_runs(here.count, here.datatype, there.count, there.datatype)?;
     pieces.try_for_each(|(at, to, bytes)| {
-        put_piece(core, place, origin, (index(at), place.ahead(to), bytes), deferred)
-    })
-}
-
-/// Starts a get for each piece.
-pub(super) fn get_pieces(
-    core: &Core,
-    place: &Place<'_>,
-    result: &ResultBuffer<'_>,
-    (here, there): Layouts<'_>,
-    deferred: Option<&Deferred>,
-) -> Result<()> {
-    let mut pieces = zip_runs(here.count, here.datatype, there.count, there.datatype)?;
-    pieces.try_for_each(|(at, from, bytes)| {
-        get_piece(core, place, result, (index(at), place.ahead(from), bytes), deferred)
+        piece(core, place, local, (index(at), place.ahead(to), bytes), deferred)
     })
 }
 

@@ -1,9 +1,10 @@
 //! What stands ready for one target.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use transom_transport::{Mapped, Memory};
+use transom_transport::memory::store_load_fence;
+use transom_transport::{Mapped, Memory, thread};
 
 use crate::epoch::Coverage;
 use crate::window::Peer;
@@ -17,6 +18,11 @@ pub(super) const STORES_OF_THREADS: u32 = 2;
 /// To complete operations that a transport has under way, or that were sent as messages.
 pub(super) const OTHERS: u32 = 3;
 
+/// No thread's stores are known to be ordered.
+const NOBODY: usize = 0;
+/// Several threads flush: none says any more that its stores are ordered. No thread has this number.
+const SEVERAL: usize = 1;
+
 /// The line of one target: of those that lead to it the first that is mapped. Several threads may use it; those that open
 /// and close epochs write it.
 #[derive(Debug)]
@@ -24,15 +30,21 @@ pub(super) const OTHERS: u32 = 3;
 #[repr(C, align(128))]
 pub(crate) struct Line {
     pending: AtomicU32,
+    /// Where several threads share the epoch: the thread that has stored nothing since its last flush, [`NOBODY`] or
+    /// [`SEVERAL`]. A thread's number is written by itself alone, so what it reads here is never older than what it wrote.
+    ordered: AtomicUsize,
     memory: Mapped,
     /// The target.
     peer: OnceLock<Arc<Peer>>,
 }
 
+const _: () = assert!(size_of::<Line>() == 128);
+
 impl Line {
     /// The line of targets that leave `index` as a remainder, of which none is covered.
     pub(super) fn new(index: usize) -> Self {
-        Self { pending: AtomicU32::new(NOTHING), memory: Mapped::new(index), peer: OnceLock::new() }
+        let ordered = AtomicUsize::new(NOBODY);
+        Self { pending: AtomicU32::new(NOTHING), ordered, memory: Mapped::new(index), peer: OnceLock::new() }
     }
 
     /// The memory of a target that an epoch covers.
@@ -88,12 +100,58 @@ impl Line {
         self.pending.load(Ordering::Relaxed)
     }
 
-    /// A store is made. Written only if that is news: threads that share an epoch know it from the beginning.
+    /// A store is made. Written only if that is news.
     #[inline(always)]
     pub(super) fn stores(&self) {
-        if self.pending() == NOTHING {
-            self.set_pending(STORES);
+        match self.pending() {
+            NOTHING => self.set_pending(STORES),
+            STORES_OF_THREADS if self.ordered() == thread::current() => self.set_ordered(NOBODY),
+            _ => {}
         }
+    }
+
+    /// Orders this thread's stores, if that is all that a flush has to do.
+    #[inline(always)]
+    pub(super) fn flush(&self) -> bool {
+        match self.pending() {
+            NOTHING => true,
+            STORES => {
+                self.set_pending(NOTHING);
+                store_load_fence();
+                true
+            }
+            STORES_OF_THREADS => {
+                self.flush_of_thread();
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Orders this thread's stores, unless it has made none since it did so last.
+    #[inline(always)]
+    fn flush_of_thread(&self) {
+        let (ordered, thread) = (self.ordered(), thread::current());
+        if ordered == thread {
+            return;
+        }
+        store_load_fence();
+        match ordered {
+            NOBODY => self.set_ordered(thread),
+            // Threads that flush by turns would take the line from each other.
+            SEVERAL => {}
+            _ => self.set_ordered(SEVERAL),
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn ordered(&self) -> usize {
+        self.ordered.load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    fn set_ordered(&self, thread: usize) {
+        self.ordered.store(thread, Ordering::Relaxed);
     }
 
     #[inline(always)]
@@ -105,6 +163,9 @@ impl Line {
     #[inline(always)]
     pub(crate) fn cover(&self, target: usize, coverage: Coverage, pending: u32) {
         self.set_pending(pending);
+        if self.ordered() != NOBODY {
+            self.set_ordered(NOBODY);
+        }
         self.memory.cover(target, coverage == Coverage::Passive);
     }
 

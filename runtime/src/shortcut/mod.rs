@@ -15,14 +15,13 @@ mod tests;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use transom_transport::memory::store_load_fence;
 use transom_transport::{Basic, BitTable, DataType, Mapped, Memory, ReduceOp, Sections, Swappable};
 
 use crate::epoch::Coverage;
 use crate::memory::RawBuffer;
 use crate::window::Peer;
 pub(crate) use line::Line;
-use line::{NOTHING, OTHERS, STORES, STORES_OF_THREADS};
+use line::{NOTHING, OTHERS, STORES_OF_THREADS};
 
 /// Lines of a window, at the most: targets whose ranks differ by a multiple of it share one, which the first has for good.
 const LINES: usize = 128;
@@ -48,7 +47,7 @@ impl ShortCut {
         Self { lines, targets: targets.min(LINES), sections, pending: AtomicU32::new(NOTHING), plain_locks }
     }
 
-    /// Several threads will share epochs: then no line is written by operations.
+    /// Several threads will share epochs.
     pub(crate) fn share(&self) {
         self.pending.store(STORES_OF_THREADS, Ordering::Relaxed);
     }
@@ -175,14 +174,14 @@ impl ShortCut {
     #[inline(always)]
     pub fn flush(&self, target: usize) -> bool {
         let line = self.lines.at(target);
-        line.covers_passively(target) && flush(line)
+        line.covers_passively(target) && line.flush()
     }
 
     /// The same in an epoch of any kind.
     #[inline(always)]
     pub(crate) fn flush_any(&self, target: usize) -> bool {
         let line = self.lines.at(target);
-        line.covered(target).is_some() && flush(line)
+        line.covered(target).is_some() && line.flush()
     }
 
     /// The line of a target whose lock is taken by its words alone.
@@ -223,17 +222,4 @@ impl ShortCut {
             line.set_pending(OTHERS);
         }
     }
-}
-
-/// Orders stores, if that is all that a flush has to do.
-#[inline(always)]
-fn flush(line: &Line) -> bool {
-    match line.pending() {
-        STORES => line.set_pending(NOTHING),
-        NOTHING => return true,
-        STORES_OF_THREADS => {}
-        _ => return false,
-    }
-    store_load_fence();
-    true
 }

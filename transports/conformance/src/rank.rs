@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use parking_lot::Mutex;
-use transom_transport::{Armed, Event, Part, Posted, Region, Remote, Span, Transport, TransportResult};
+use transom_transport::{
+    Armed, Event, ListTransfer, Part, Posted, Region, Remote, Span, Transfer, Transport, TransportResult,
+};
 
 /// One rank.
 #[derive(Debug)]
@@ -99,8 +101,9 @@ impl Rank {
         if let Some(direct) = &remote.direct {
             return direct.copy_in(offset, data).map(|()| Some(None));
         }
+        let (local, len) = (data.as_ptr().cast_mut(), data.len());
         // SAFETY: the caller's promise.
-        self.post(|context| unsafe { self.transport.put(remote, offset, data.as_ptr(), data.len(), context) })
+        self.post(|context| unsafe { self.transport.put(&Transfer { remote, offset, local, len, context }) })
     }
 
     /// Begins a get.
@@ -111,10 +114,9 @@ impl Rank {
         if let Some(direct) = &remote.direct {
             return direct.copy_out(offset, data).map(|()| Some(None));
         }
+        let (local, len) = (data.as_mut_ptr(), data.len());
         // SAFETY: the caller's promise.
-        self.post(|context| unsafe {
-            self.transport.get(remote, offset, data.as_mut_ptr(), data.len(), context)
-        })
+        self.post(|context| unsafe { self.transport.get(&Transfer { remote, offset, local, len, context }) })
     }
 
     /// As [`Rank::try_put`], for parts of `data`.
@@ -128,7 +130,10 @@ impl Rank {
         parts: &[Part],
     ) -> TransportResult<Begun> {
         // SAFETY: the caller's promise; the callers here keep parts inside the data.
-        self.post(|context| unsafe { self.transport.put_list(remote, offset, data.as_ptr(), parts, context) })
+        self.post(|context| unsafe {
+            let local = data.as_ptr().cast_mut();
+            self.transport.put_list(&ListTransfer { remote, offset, local, parts, context })
+        })
     }
 
     /// As [`Rank::try_get`], for parts of `data`.
@@ -143,7 +148,8 @@ impl Rank {
     ) -> TransportResult<Begun> {
         // SAFETY: as above.
         self.post(|context| unsafe {
-            self.transport.get_list(remote, offset, data.as_mut_ptr(), parts, context)
+            let local = data.as_mut_ptr();
+            self.transport.get_list(&ListTransfer { remote, offset, local, parts, context })
         })
     }
 

@@ -24,6 +24,6 @@ pub use memory::{Mapped, Memory, Owner, Reduction, Sections, Span, Stripes, Upda
 pub use operation::{DataType, ReduceOp, reduce_valid, swap_valid};
 pub use table::BitTable;
 pub use transport::{
-    Armed, AtomicScope, Capabilities, Completion, Event, Lists, Moves, NativeAtomic, Part, Posted, Region,
-    RegionKey, Remote, Transport, WaitFd,
+    Armed, AtomicScope, Capabilities, Completion, Event, ListTransfer, Lists, Moves, NativeAtomic, Part,
+    Posted, Region, RegionKey, Remote, Transfer, Transport, WaitFd,
 };

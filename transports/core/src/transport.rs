@@ -76,6 +76,36 @@ impl Remote {
     }
 }
 
+/// A put or a get between memory here and a peer's region.
+#[derive(Debug, Clone, Copy)]
+pub struct Transfer<'a> {
+    /// The region.
+    pub remote: &'a Remote,
+    /// Where in the region it begins.
+    pub offset: usize,
+    /// The memory here, which a put only reads.
+    pub local: *mut u8,
+    /// Bytes.
+    pub len: usize,
+    /// What its completion has.
+    pub context: u64,
+}
+
+/// As [`Transfer`], with parts of a buffer here, one after the other in the region.
+#[derive(Debug, Clone, Copy)]
+pub struct ListTransfer<'a> {
+    /// The region.
+    pub remote: &'a Remote,
+    /// Where in the region it begins.
+    pub offset: usize,
+    /// The buffer here, which a put only reads.
+    pub local: *mut u8,
+    /// Its parts.
+    pub parts: &'a [Part],
+    /// What its completion has.
+    pub context: u64,
+}
+
 /// What the device's own atomics exclude.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AtomicScope {
@@ -213,19 +243,12 @@ pub trait Transport: Send + Sync + fmt::Debug {
         self.attach(peer, key)?.part(start, len)
     }
 
-    /// Writes `len` bytes at `local` to the peer's region.
+    /// Writes the bytes at [`Transfer::local`] to the peer's region.
     ///
     /// # Safety
-    /// If the result is [`Posted::Pending`], `local` must stay valid and unchanged until the completion with `context`
-    /// has been reported or the transport is dropped.
-    unsafe fn put(
-        &self,
-        remote: &Remote,
-        offset: usize,
-        local: *const u8,
-        len: usize,
-        context: u64,
-    ) -> TransportResult<Posted>;
+    /// If the result is [`Posted::Pending`], these bytes must stay valid and unchanged until the completion with the
+    /// transfer's context has been reported or the transport is dropped.
+    unsafe fn put(&self, transfer: &Transfer<'_>) -> TransportResult<Posted>;
 
     /// As [`Transport::put`], of at most [`Capabilities::copied_put`] bytes, which have been copied when it returns: the caller
     /// may change them at once.
@@ -240,49 +263,26 @@ pub trait Transport: Send + Sync + fmt::Debug {
         Err(TransportError::Unavailable { transport: self.name(), reason })
     }
 
-    /// Reads `len` bytes of the peer's region to `local`.
+    /// Reads bytes of the peer's region to [`Transfer::local`].
     ///
     /// # Safety
-    /// If the result is [`Posted::Pending`], `local` must stay valid for writes, and not be accessed, until the
-    /// completion with `context` has been reported or the transport is dropped.
-    unsafe fn get(
-        &self,
-        remote: &Remote,
-        offset: usize,
-        local: *mut u8,
-        len: usize,
-        context: u64,
-    ) -> TransportResult<Posted>;
+    /// If the result is [`Posted::Pending`], the memory there must stay valid for writes, and not be accessed, until the
+    /// completion with the transfer's context has been reported or the transport is dropped.
+    unsafe fn get(&self, transfer: &Transfer<'_>) -> TransportResult<Posted>;
 
-    /// Writes parts of the buffer at `local`, one after the other, to the peer's region; within the bounds of
-    /// [`Moves::lists`].
+    /// Writes parts of a buffer, one after the other, to the peer's region; within the bounds of [`Moves::lists`].
     ///
     /// # Safety
     /// As [`Transport::put`], for the parts.
-    unsafe fn put_list(
-        &self,
-        _remote: &Remote,
-        _offset: usize,
-        _local: *const u8,
-        _parts: &[Part],
-        _context: u64,
-    ) -> TransportResult<Posted> {
+    unsafe fn put_list(&self, _transfer: &ListTransfer<'_>) -> TransportResult<Posted> {
         Err(no_lists(self.name()))
     }
 
-    /// Reads bytes of the peer's region to parts of the buffer at `local`, one after the other; within the bounds of
-    /// [`Moves::lists`].
+    /// Reads bytes of the peer's region to parts of a buffer, one after the other; within the bounds of [`Moves::lists`].
     ///
     /// # Safety
     /// As [`Transport::get`], for the parts.
-    unsafe fn get_list(
-        &self,
-        _remote: &Remote,
-        _offset: usize,
-        _local: *mut u8,
-        _parts: &[Part],
-        _context: u64,
-    ) -> TransportResult<Posted> {
+    unsafe fn get_list(&self, _transfer: &ListTransfer<'_>) -> TransportResult<Posted> {
         Err(no_lists(self.name()))
     }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use thiserror::Error;
 use transom_transport::{
-    AtomicScope, Event, NativeAtomic, Posted, ReduceOp, Remote, Span, Transport, TransportError,
+    AtomicScope, Event, NativeAtomic, Posted, ReduceOp, Remote, Span, Transfer, Transport, TransportError,
 };
 
 use crate::Effort;
@@ -52,6 +52,9 @@ pub(crate) enum Started {
     Pending(u64),
 }
 
+/// What became of the beginning of an operation.
+pub(crate) type Start = Result<Started, Trouble>;
+
 impl Side {
     pub fn new(transport: Arc<dyn Transport>) -> Self {
         Self { transport, ledger: Mutex::default(), contexts: AtomicU64::new(1) }
@@ -83,34 +86,22 @@ impl Side {
     }
 
     /// Begins to put the first `len` bytes of `local`.
-    pub fn start_put(
-        &self,
-        remote: &Remote,
-        offset: usize,
-        local: &Span,
-        len: usize,
-    ) -> Result<Started, Trouble> {
+    pub fn start_put(&self, remote: &Remote, offset: usize, local: &Span, len: usize) -> Start {
         let from = local.part(0, len)?;
         if let Some(direct) = &remote.direct {
             direct.copy_in(offset, &bytes(&from)?)?;
             return Ok(Started::Done(0));
         }
-        let address = from.address() as *const u8;
+        let local = from.address() as *mut u8;
         self.start("a put", Some(from), |transport, context| {
             // SAFETY: the ledger has the span, which is of a mapping of its own (`Pair::buffer`), until the completion, or
             // until the transport was abandoned (`Drop`).
-            unsafe { transport.put(remote, offset, address, len, context) }
+            unsafe { transport.put(&Transfer { remote, offset, local, len, context }) }
         })
     }
 
     /// Begins to get `len` bytes into the start of `local`.
-    pub fn start_get(
-        &self,
-        remote: &Remote,
-        offset: usize,
-        local: &Span,
-        len: usize,
-    ) -> Result<Started, Trouble> {
+    pub fn start_get(&self, remote: &Remote, offset: usize, local: &Span, len: usize) -> Start {
         let to = local.part(0, len)?;
         if let Some(direct) = &remote.direct {
             let mut data = vec![0; len];
@@ -118,20 +109,15 @@ impl Side {
             to.copy_in(0, &data)?;
             return Ok(Started::Done(0));
         }
-        let address = to.address() as *mut u8;
+        let local = to.address() as *mut u8;
         self.start("a get", Some(to), |transport, context| {
             // SAFETY: as in `start_put`.
-            unsafe { transport.get(remote, offset, address, len, context) }
+            unsafe { transport.get(&Transfer { remote, offset, local, len, context }) }
         })
     }
 
     /// Begins an atomic on 8 bytes; on mapped memory it is the CPU's.
-    pub fn start_atomic(
-        &self,
-        remote: &Remote,
-        offset: usize,
-        operation: NativeAtomic,
-    ) -> Result<Started, Trouble> {
+    pub fn start_atomic(&self, remote: &Remote, offset: usize, operation: NativeAtomic) -> Start {
         if let Some(direct) = &remote.direct {
             return Ok(Started::Done(match operation {
                 NativeAtomic::FetchAdd(add) => direct.fetch_op(offset, ReduceOp::Sum, add)?,

@@ -20,7 +20,7 @@ use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
 use peer::{Peer, from_hex, tcp, to_hex};
 use transom_ofi::{Ofi, Options};
-use transom_transport::{Event, Posted, RegionKey, Remote, Span, Transport};
+use transom_transport::{Event, Posted, RegionKey, Remote, Span, Transfer, Transport};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -90,10 +90,9 @@ fn origin(ofi: &Ofi, rounds: u32) -> Outcome<()> {
 /// Writes to, or reads from, the target, and waits for the completion.
 fn transfer(ofi: &Ofi, remote: &Remote, data: &mut [u8], put: bool) -> Outcome<()> {
     loop {
-        let (at, len) = (data.as_mut_ptr(), data.len());
+        let transfer = Transfer { remote, offset: 0, local: data.as_mut_ptr(), len: data.len(), context: 1 };
         // SAFETY: the data outlives the wait for the completion below, and is not used in it.
-        let posted =
-            unsafe { if put { ofi.put(remote, 0, at, len, 1) } else { ofi.get(remote, 0, at, len, 1) }? };
+        let posted = unsafe { if put { ofi.put(&transfer) } else { ofi.get(&transfer) }? };
         if posted != Posted::Again {
             break;
         }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use transom_transport::{AtomicScope, Capabilities, Posted, Remote, TransportError, TransportResult, WaitFd};
+use transom_transport::{
+    AtomicScope, Capabilities, Posted, Transfer, TransportError, TransportResult, WaitFd,
+};
 
 use crate::buffers::Buffers;
 use crate::port::Port;
@@ -74,13 +76,8 @@ impl Ofi {
     ///
     /// # Safety
     /// The local buffer is the provider's until the completion, or until the port is closed.
-    pub(crate) unsafe fn access(
-        &self,
-        remote: &Remote,
-        offset: usize,
-        access: Access,
-    ) -> TransportResult<Posted> {
-        let len = access.len;
+    pub(crate) unsafe fn access(&self, write: bool, transfer: &Transfer<'_>) -> TransportResult<Posted> {
+        let Transfer { remote, offset, local, len, context } = *transfer;
         if offset > remote.len || len > remote.len - offset {
             return Err(TransportError::Range { offset, bytes: len, len: remote.len });
         }
@@ -90,6 +87,9 @@ impl Ofi {
         if len == 0 {
             return Ok(Posted::Complete);
         }
+        let address = remote.base.wrapping_add(offset as u64);
+        let place = libfabric::Remote { address, key: remote.key };
+        let access = Access { write, peer: remote.peer, remote: place, local, len, context };
         // SAFETY: the caller's promise.
         let taken = unsafe { self.shared.port.lock().access(&access)? };
         Ok(if taken { Posted::Pending } else { Posted::Again })

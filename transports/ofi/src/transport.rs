@@ -4,13 +4,12 @@ use std::sync::{Arc, Weak};
 
 use libfabric::flags;
 use transom_transport::{
-    Armed, Capabilities, Event, Posted, Region, RegionKey, Remote, Span, Transport, TransportError,
+    Armed, Capabilities, Event, Posted, Region, RegionKey, Remote, Span, Transfer, Transport, TransportError,
     TransportResult, WaitFd,
 };
 use zerocopy::FromBytes;
 
 use crate::port::Port;
-use crate::posting::Access;
 use crate::progress::Found;
 use crate::region::OfiRegion;
 use crate::wire::{self, Key};
@@ -84,33 +83,14 @@ impl Transport for Ofi {
         Ok(Remote { peer, len, direct: None, base: key.base, key: key.key })
     }
 
-    unsafe fn put(
-        &self,
-        remote: &Remote,
-        offset: usize,
-        local: *const u8,
-        len: usize,
-        context: u64,
-    ) -> TransportResult<Posted> {
-        let place = place(remote, offset);
-        let access =
-            Access { write: true, peer: remote.peer, remote: place, local: local.cast_mut(), len, context };
+    unsafe fn put(&self, transfer: &Transfer<'_>) -> TransportResult<Posted> {
         // SAFETY: the promise of this method's caller is that of `access`.
-        unsafe { self.access(remote, offset, access) }
+        unsafe { self.access(true, transfer) }
     }
 
-    unsafe fn get(
-        &self,
-        remote: &Remote,
-        offset: usize,
-        local: *mut u8,
-        len: usize,
-        context: u64,
-    ) -> TransportResult<Posted> {
-        let place = place(remote, offset);
-        let access = Access { write: false, peer: remote.peer, remote: place, local, len, context };
+    unsafe fn get(&self, transfer: &Transfer<'_>) -> TransportResult<Posted> {
         // SAFETY: as in `put`.
-        unsafe { self.access(remote, offset, access) }
+        unsafe { self.access(false, transfer) }
     }
 
     fn message(&self, peer: usize, header: &[u8], payload: &[u8]) -> TransportResult<Posted> {
@@ -163,9 +143,4 @@ impl Transport for Ofi {
     fn disarm(&self, _readable: bool) {
         self.shared.port.lock().wait.disarm();
     }
-}
-
-/// A place in a peer's region, as libfabric names it.
-fn place(remote: &Remote, offset: usize) -> libfabric::Remote {
-    libfabric::Remote { address: remote.base.wrapping_add(offset as u64), key: remote.key }
 }

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use parking_lot::Mutex;
 use transom_transport::{
-    Armed, AtomicScope, Capabilities, Event, Posted, Region, RegionKey, Remote, Span, Transport,
+    Armed, AtomicScope, Capabilities, Event, Posted, Region, RegionKey, Remote, Span, Transfer, Transport,
     TransportError, TransportResult, WaitFd,
 };
 use zerocopy::{FromBytes, IntoBytes};
@@ -173,32 +173,14 @@ impl Transport for Shm {
         attach(peer, Key::parse(peer, &key.0)?.part(start, len)?)
     }
 
-    unsafe fn put(
-        &self,
-        remote: &Remote,
-        offset: usize,
-        local: *const u8,
-        len: usize,
-        _context: u64,
-    ) -> TransportResult<Posted> {
-        let (pid, at) = target(remote, offset, len)?;
-        // SAFETY: `local` is valid for reads of `len` bytes by this method's contract; Write does not write to it.
-        unsafe { attach::copy(Direction::Write, remote.peer, pid, local.cast_mut(), at, len)? };
-        Ok(Posted::Complete)
+    unsafe fn put(&self, transfer: &Transfer<'_>) -> TransportResult<Posted> {
+        // SAFETY: the memory is valid for reads by this method's contract; Write does not write to it.
+        unsafe { copy(Direction::Write, transfer) }
     }
 
-    unsafe fn get(
-        &self,
-        remote: &Remote,
-        offset: usize,
-        local: *mut u8,
-        len: usize,
-        _context: u64,
-    ) -> TransportResult<Posted> {
-        let (pid, at) = target(remote, offset, len)?;
-        // SAFETY: `local` is valid for writes of `len` bytes by this method's contract.
-        unsafe { attach::copy(Direction::Read, remote.peer, pid, local, at, len)? };
-        Ok(Posted::Complete)
+    unsafe fn get(&self, transfer: &Transfer<'_>) -> TransportResult<Posted> {
+        // SAFETY: the memory is valid for writes by this method's contract.
+        unsafe { copy(Direction::Read, transfer) }
     }
 
     fn message(&self, peer: usize, header: &[u8], payload: &[u8]) -> TransportResult<Posted> {
@@ -255,6 +237,18 @@ impl Transport for Shm {
 fn attach(peer: usize, key: Key) -> TransportResult<Remote> {
     let direct = if key.len == 0 || key.file != NO_FILE { Some(key.map(peer)?) } else { None };
     Ok(Remote { peer, len: key.bytes(peer)?, direct, base: key.start, key: u64::from(key.pid) })
+}
+
+/// Carries out a transfer by cross-memory attach.
+///
+/// # Safety
+/// The memory here is valid, for reads if it is written from and for writes if it is read to.
+unsafe fn copy(direction: Direction, transfer: &Transfer<'_>) -> TransportResult<Posted> {
+    let Transfer { remote, offset, local, len, context: _ } = *transfer;
+    let (pid, at) = target(remote, offset, len)?;
+    // SAFETY: the caller's promise.
+    unsafe { attach::copy(direction, remote.peer, pid, local, at, len)? };
+    Ok(Posted::Complete)
 }
 
 /// Process and address of an access by cross-memory attach.

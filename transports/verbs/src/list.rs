@@ -5,10 +5,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ibverbs::{Local, MemoryRegion};
-use transom_transport::{Lists, Part, Posted, Remote, TransportError, TransportResult};
+use transom_transport::{ListTransfer, Lists, Part, Posted, TransportError, TransportResult};
 
 use crate::port::Port;
-use crate::posting::{COPIED, in_range, key_of, transfer};
+use crate::posting::{Access, COPIED, in_range, key_of, verb_at};
 use crate::work::{Hold, Then, Verb, Work};
 
 /// Bytes of all parts that the device is named.
@@ -16,20 +16,9 @@ const LISTED: usize = 1 << 20;
 /// Memory from the first part to the last is registered as one if it is at most so many times what is in the parts.
 const SPARSE: usize = 4;
 
-/// A put or a get.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ListAccess<'a> {
-    pub write: bool,
-    pub remote: &'a Remote,
-    pub offset: usize,
-    pub local: *mut u8,
-    pub parts: &'a [Part],
-    pub context: u64,
-}
-
-impl ListAccess<'_> {
+impl Access<ListTransfer<'_>> {
     fn verb(&self, key: u32) -> Verb {
-        transfer(self.write, self.remote, self.offset, key)
+        verb_at(self.write, self.remote, self.offset, key)
     }
 
     /// The parts, as memory of this process that a key stands for.
@@ -61,7 +50,7 @@ impl Port {
     ///
     /// # Safety
     /// The local buffer is the device's until the completion, or until the port is closed.
-    pub unsafe fn list(&mut self, access: &ListAccess<'_>) -> TransportResult<Posted> {
+    pub unsafe fn list(&mut self, access: &Access<ListTransfer<'_>>) -> TransportResult<Posted> {
         let (bytes, _) = Part::measure(access.parts);
         in_range(access.remote, access.offset, bytes)?;
         if bytes == 0 {
@@ -98,7 +87,12 @@ impl Port {
     }
 
     /// By way of a buffer of ours.
-    fn copied_list(&mut self, access: &ListAccess<'_>, key: u32, bytes: usize) -> TransportResult<Posted> {
+    fn copied_list(
+        &mut self,
+        access: &Access<ListTransfer<'_>>,
+        key: u32,
+        bytes: usize,
+    ) -> TransportResult<Posted> {
         let Some(slot) = self.take_slot(bytes) else { return Ok(Posted::Again) };
         let inline = access.write && bytes <= self.bounds.inline as usize;
         let pool = self.pool(slot);
@@ -129,7 +123,11 @@ impl Port {
     ///
     /// # Safety
     /// As [`Port::list`], while the result lives.
-    unsafe fn registered(&mut self, access: &ListAccess<'_>, bytes: usize) -> TransportResult<Hold> {
+    unsafe fn registered(
+        &mut self,
+        access: &Access<ListTransfer<'_>>,
+        bytes: usize,
+    ) -> TransportResult<Hold> {
         let start = access.parts.iter().map(|part| part.offset).min().unwrap_or(0);
         let end = Part::measure(access.parts).1;
         let mut cover = |range: Range<usize>| -> TransportResult<Arc<MemoryRegion>> {

@@ -1,7 +1,9 @@
 //! Makes work requests of puts, gets, atomics and messages.
 
+use std::ops::Deref;
+
 use ibverbs::Local;
-use transom_transport::{NativeAtomic, Posted, Remote, TransportError, TransportResult};
+use transom_transport::{NativeAtomic, Posted, Remote, Transfer, TransportError, TransportResult};
 
 use crate::alone::Vacant;
 use crate::link::State;
@@ -14,28 +16,33 @@ pub(crate) const COPIED: usize = 8 << 10;
 /// Work requests that may wait for a peer, as a multiple of those that may be under way.
 const WAITING: usize = 4;
 
-/// A put or a get.
+/// A put (`write`) or a get.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Access<'a> {
+pub(crate) struct Access<T> {
     pub write: bool,
-    pub remote: &'a Remote,
-    pub offset: usize,
-    pub local: *mut u8,
-    pub len: usize,
-    pub context: u64,
+    pub transfer: T,
 }
 
-impl Access<'_> {
+impl<T> Deref for Access<T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        &self.transfer
+    }
+}
+
+impl Access<Transfer<'_>> {
     /// The work request for the part from `start`, and not the local side yet.
     #[inline(always)]
     fn verb(&self, key: u32, start: usize) -> Verb {
-        transfer(self.write, self.remote, self.offset + start, key)
+        verb_at(self.write, self.remote, self.offset + start, key)
     }
 }
 
 /// A put or a get at an offset of a peer's region.
 #[inline(always)]
-pub(crate) fn transfer(write: bool, remote: &Remote, offset: usize, key: u32) -> Verb {
+pub(crate) fn verb_at(write: bool, remote: &Remote, offset: usize, key: u32) -> Verb {
     let address = remote.base.wrapping_add(offset as u64);
     if write { Verb::Write { address, key } } else { Verb::Read { address, key } }
 }
@@ -57,7 +64,7 @@ pub(crate) fn in_range(remote: &Remote, offset: usize, len: usize) -> TransportR
 
 /// A put that travels in its work request.
 #[inline(always)]
-fn inline(access: &Access<'_>, key: u32) -> Work {
+fn inline(access: &Access<Transfer<'_>>, key: u32) -> Work {
     Work {
         verb: access.verb(key, 0),
         then: Then::Report(access.context),
@@ -70,7 +77,7 @@ fn inline(access: &Access<'_>, key: u32) -> Work {
 
 /// A put or get through a buffer of ours, small or large, if one is free.
 #[inline(always)]
-fn copied((small, large): (&mut Pool, &mut Pool), access: &Access<'_>, key: u32) -> Option<Work> {
+fn copied((small, large): (&mut Pool, &mut Pool), access: &Access<Transfer<'_>>, key: u32) -> Option<Work> {
     let is_large = access.len > small.size();
     let pool = if is_large { large } else { small };
     let index = pool.take()?;
@@ -129,7 +136,7 @@ impl Port {
     /// # Safety
     /// The local buffer is the device's until the completion, or until the port is closed.
     #[inline(always)]
-    pub unsafe fn access(&mut self, access: Access<'_>) -> TransportResult<Posted> {
+    pub unsafe fn access(&mut self, access: Access<Transfer<'_>>) -> TransportResult<Posted> {
         in_range(access.remote, access.offset, access.len)?;
         let (peer, key) = (access.remote.peer, key_of(access.remote)?);
         let Self { links, credits, uses, bounds, small, large, .. } = self;
@@ -155,7 +162,7 @@ impl Port {
 
     /// Starts a put of bytes that are copied before this returns.
     #[inline(always)]
-    pub fn copy_access(&mut self, access: Access<'_>) -> TransportResult<Posted> {
+    pub fn copy_access(&mut self, access: Access<Transfer<'_>>) -> TransportResult<Posted> {
         in_range(access.remote, access.offset, access.len)?;
         let (peer, key) = (access.remote.peer, key_of(access.remote)?);
         let Self { links, credits, uses, bounds, .. } = self;
@@ -172,7 +179,7 @@ impl Port {
 
     /// As [`Port::copy_access`], by a buffer of ours.
     #[inline(never)]
-    fn copy_any(&mut self, access: Access<'_>, key: u32) -> TransportResult<Posted> {
+    fn copy_any(&mut self, access: Access<Transfer<'_>>, key: u32) -> TransportResult<Posted> {
         if access.len > self.bounds.copied {
             return Err(TransportError::Range { offset: 0, bytes: access.len, len: self.bounds.copied });
         }
@@ -190,7 +197,7 @@ impl Port {
     /// # Safety
     /// As [`Port::access`].
     #[inline(never)]
-    unsafe fn any_access(&mut self, access: Access<'_>, key: u32) -> TransportResult<Posted> {
+    unsafe fn any_access(&mut self, access: Access<Transfer<'_>>, key: u32) -> TransportResult<Posted> {
         let most = self.max_transfer();
         if access.len > most {
             return Err(TransportError::Range { offset: 0, bytes: access.len, len: most });
@@ -240,7 +247,7 @@ impl Port {
 
     /// Bytes of a work request for soft-iWARP, which answers short reads wrongly whose source crosses a page (`siw_try_1seg` in
     /// Linux' siw_qp_tx.c copies as many bytes from the first page as are in the second): of such a read none does.
-    fn short_piece(&self, access: &Access<'_>) -> usize {
+    fn short_piece(&self, access: &Access<Transfer<'_>>) -> usize {
         const SHORT: usize = 32;
         const PAGE: u64 = 4096;
         let start = access.remote.base.wrapping_add(access.offset as u64);
@@ -250,7 +257,7 @@ impl Port {
     }
 
     /// A put or get through a buffer of ours.
-    fn submit_copied(&mut self, access: &Access<'_>, key: u32) -> TransportResult<Posted> {
+    fn submit_copied(&mut self, access: &Access<Transfer<'_>>, key: u32) -> TransportResult<Posted> {
         let pools = (&mut self.small, &mut self.large);
         let Some(work) = copied(pools, access, key) else { return Ok(Posted::Again) };
         self.submit(access.remote.peer, work, false)?;

@@ -1,13 +1,12 @@
 //! The seam's methods.
 
 use transom_transport::{
-    Armed, Capabilities, Completion, Event, NativeAtomic, Part, Posted, Region, RegionKey, Remote, Span,
-    Transport, TransportError, TransportResult, WaitFd,
+    Armed, Capabilities, Completion, Event, ListTransfer, NativeAtomic, Posted, Region, RegionKey, Remote,
+    Span, Transfer, Transport, TransportError, TransportResult, WaitFd,
 };
 use zerocopy::FromBytes;
 
 use crate::link::Link;
-use crate::list::ListAccess;
 use crate::poll::{Found, unreadable};
 use crate::port::Port;
 use crate::posting::Access;
@@ -64,17 +63,9 @@ impl Transport for Verbs {
         Ok(Remote { peer, len, direct: None, base: key.base, key: key.key })
     }
 
-    unsafe fn put(
-        &self,
-        remote: &Remote,
-        offset: usize,
-        local: *const u8,
-        len: usize,
-        context: u64,
-    ) -> TransportResult<Posted> {
-        let access = Access { write: true, remote, offset, local: local.cast_mut(), len, context };
+    unsafe fn put(&self, transfer: &Transfer<'_>) -> TransportResult<Posted> {
         // SAFETY: the promise of this method's caller is that of `access`.
-        unsafe { self.shared.port.lock().access(access) }
+        unsafe { self.shared.port.lock().access(Access { write: true, transfer: *transfer }) }
     }
 
     fn put_copy(
@@ -85,47 +76,23 @@ impl Transport for Verbs {
         context: u64,
     ) -> TransportResult<Posted> {
         let (local, len) = (bytes.as_ptr().cast_mut(), bytes.len());
-        let access = Access { write: true, remote, offset, local, len, context };
-        self.shared.port.lock().copy_access(access)
+        let transfer = Transfer { remote, offset, local, len, context };
+        self.shared.port.lock().copy_access(Access { write: true, transfer })
     }
 
-    unsafe fn get(
-        &self,
-        remote: &Remote,
-        offset: usize,
-        local: *mut u8,
-        len: usize,
-        context: u64,
-    ) -> TransportResult<Posted> {
-        let access = Access { write: false, remote, offset, local, len, context };
+    unsafe fn get(&self, transfer: &Transfer<'_>) -> TransportResult<Posted> {
         // SAFETY: as in `put`.
-        unsafe { self.shared.port.lock().access(access) }
+        unsafe { self.shared.port.lock().access(Access { write: false, transfer: *transfer }) }
     }
 
-    unsafe fn put_list(
-        &self,
-        remote: &Remote,
-        offset: usize,
-        local: *const u8,
-        parts: &[Part],
-        context: u64,
-    ) -> TransportResult<Posted> {
-        let access = ListAccess { write: true, remote, offset, local: local.cast_mut(), parts, context };
+    unsafe fn put_list(&self, transfer: &ListTransfer<'_>) -> TransportResult<Posted> {
         // SAFETY: the promise of this method's caller is that of `list`.
-        unsafe { self.shared.port.lock().list(&access) }
+        unsafe { self.shared.port.lock().list(&Access { write: true, transfer: *transfer }) }
     }
 
-    unsafe fn get_list(
-        &self,
-        remote: &Remote,
-        offset: usize,
-        local: *mut u8,
-        parts: &[Part],
-        context: u64,
-    ) -> TransportResult<Posted> {
-        let access = ListAccess { write: false, remote, offset, local, parts, context };
+    unsafe fn get_list(&self, transfer: &ListTransfer<'_>) -> TransportResult<Posted> {
         // SAFETY: as in `put_list`.
-        unsafe { self.shared.port.lock().list(&access) }
+        unsafe { self.shared.port.lock().list(&Access { write: false, transfer: *transfer }) }
     }
 
     fn atomic(

@@ -8,7 +8,7 @@ use super::delivery::{MAX_GET, failed, has_region, source};
 use super::{Body, Incoming};
 use crate::Result;
 use crate::engine::{Countdown, Engine, Pending, TargetState, waiting};
-use crate::memory::{self, ResultBuffer};
+use crate::memory::{LocalBuffer, ResultBuffer};
 use crate::protocol::wire::{HEADER_BYTES, Kind};
 
 impl Incoming {
@@ -67,11 +67,12 @@ fn post(
         let (target, done) = (target.clone(), Some(count.clone()));
         let pending = Pending { target, buffer: result.owner(), done, pull: None, value: None };
         let context = engine.pendings.begin(pending);
-        let attempt = || match memory::get(transport, remote, at, result, at, len, context) {
-            Ok(Posted::Again) => None,
-            Ok(posted) => Some(Ok(posted)),
-            Err(error) => Some(Err(failed(engine, operation, &error))),
-        };
+        let attempt =
+            || match LocalBuffer::Result(result).transfer(transport, (remote, at), (at, len), context) {
+                Ok(Posted::Again) => None,
+                Ok(posted) => Some(Ok(posted)),
+                Err(error) => Some(Err(failed(engine, operation, &error))),
+            };
         let what = || format!("room in the queue to rank {} of the job", remote.peer);
         let posted = match attempt() {
             Some(posted) => posted,

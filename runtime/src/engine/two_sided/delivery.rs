@@ -9,7 +9,7 @@ use zerocopy::IntoBytes;
 use super::segments;
 use super::{Advance, Body, Incoming, Transfer};
 use crate::engine::{Countdown, Engine, Pending};
-use crate::memory::{self, ExposedVec};
+use crate::memory::{ExposedVec, LocalBuffer};
 use crate::{Class, Element, Error, Result};
 
 /// What is done with a received message.
@@ -166,7 +166,12 @@ impl<T: Element> Fetch<T> {
         let (buffer, done) = (result.owner(), Some(self.count.clone()));
         let context =
             engine.pendings.begin(Pending { target: Arc::default(), buffer, done, pull: None, value: None });
-        let posted = memory::get(transport, &self.remote, self.at, &result, self.at, len, context);
+        let posted = LocalBuffer::Result(&result).transfer(
+            transport,
+            (&self.remote, self.at),
+            (self.at, len),
+            context,
+        );
         if !matches!(posted, Ok(Posted::Pending)) {
             engine.pendings.cancel(context);
             // Not the last: the fetch itself counts.

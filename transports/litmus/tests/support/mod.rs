@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use transom_litmus::{Memory, Pair};
 use transom_transport::{
     Armed, AtomicScope, Capabilities, Completion, Event, NativeAtomic, Posted, Region, RegionKey, Remote,
-    Span, Transport, TransportError, TransportResult, WaitFd,
+    Span, Transfer, Transport, TransportError, TransportResult, WaitFd,
 };
 
 /// What is wrong with it.
@@ -269,26 +269,14 @@ impl Transport for Fake {
         Ok(Remote { peer, len: word(8) as usize, direct: None, base: word(0), key: 0 })
     }
 
-    unsafe fn put(
-        &self,
-        remote: &Remote,
-        offset: usize,
-        local: *const u8,
-        len: usize,
-        context: u64,
-    ) -> TransportResult<Posted> {
+    unsafe fn put(&self, transfer: &Transfer<'_>) -> TransportResult<Posted> {
+        let Transfer { remote, offset, local, len, context } = *transfer;
         assert!(offset + len <= remote.len);
         self.post(Action::Put { to: remote.base as usize + offset, from: local as usize, len }, context)
     }
 
-    unsafe fn get(
-        &self,
-        remote: &Remote,
-        offset: usize,
-        local: *mut u8,
-        len: usize,
-        context: u64,
-    ) -> TransportResult<Posted> {
+    unsafe fn get(&self, transfer: &Transfer<'_>) -> TransportResult<Posted> {
+        let Transfer { remote, offset, local, len, context } = *transfer;
         assert!(offset + len <= remote.len);
         self.post(Action::Get { to: local as usize, from: remote.base as usize + offset, len }, context)
     }
