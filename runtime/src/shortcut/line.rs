@@ -1,10 +1,10 @@
 //! What stands ready for one target.
 
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use transom_transport::memory::store_load_fence;
-use transom_transport::{Mapped, Memory, thread};
+use transom_transport::{Mapped, Memory, Sections};
 
 use crate::epoch::Coverage;
 use crate::window::Peer;
@@ -18,11 +18,6 @@ pub(super) const STORES_OF_THREADS: u32 = 2;
 /// To complete operations that a transport has under way, or that were sent as messages.
 pub(super) const OTHERS: u32 = 3;
 
-/// No thread's stores are known to be ordered.
-const NOBODY: usize = 0;
-/// Several threads flush: none says any more that its stores are ordered. No thread has this number.
-const SEVERAL: usize = 1;
-
 /// The line of one target: of those that lead to it the first that is mapped. Several threads may use it; those that open
 /// and close epochs write it.
 #[derive(Debug)]
@@ -30,9 +25,6 @@ const SEVERAL: usize = 1;
 #[repr(C, align(128))]
 pub(crate) struct Line {
     pending: AtomicU32,
-    /// Where several threads share the epoch: the thread that has stored nothing since its last flush, [`NOBODY`] or
-    /// [`SEVERAL`]. A thread's number is written by itself alone, so what it reads here is never older than what it wrote.
-    ordered: AtomicUsize,
     memory: Mapped,
     /// The target.
     peer: OnceLock<Arc<Peer>>,
@@ -43,8 +35,7 @@ const _: () = assert!(size_of::<Line>() == 128);
 impl Line {
     /// The line of targets that leave `index` as a remainder, of which none is covered.
     pub(super) fn new(index: usize) -> Self {
-        let ordered = AtomicUsize::new(NOBODY);
-        Self { pending: AtomicU32::new(NOTHING), ordered, memory: Mapped::new(index), peer: OnceLock::new() }
+        Self { pending: AtomicU32::new(NOTHING), memory: Mapped::new(index), peer: OnceLock::new() }
     }
 
     /// The memory of a target that an epoch covers.
@@ -100,19 +91,20 @@ impl Line {
         self.pending.load(Ordering::Relaxed)
     }
 
-    /// A store is made. Written only if that is news.
+    /// A store is made. Written only if that is news: threads that share an epoch know it from the beginning, and each keeps
+    /// its own account.
     #[inline(always)]
-    pub(super) fn stores(&self) {
+    pub(super) fn stores(&self, sections: &Sections) {
         match self.pending() {
             NOTHING => self.set_pending(STORES),
-            STORES_OF_THREADS if self.ordered() == thread::current() => self.set_ordered(NOBODY),
+            STORES_OF_THREADS => sections.stores(),
             _ => {}
         }
     }
 
-    /// Orders this thread's stores, if that is all that a flush has to do.
+    /// Orders stores, if that is all that a flush has to do.
     #[inline(always)]
-    pub(super) fn flush(&self) -> bool {
+    pub(super) fn flush(&self, sections: &Sections) -> bool {
         match self.pending() {
             NOTHING => true,
             STORES => {
@@ -121,37 +113,11 @@ impl Line {
                 true
             }
             STORES_OF_THREADS => {
-                self.flush_of_thread();
+                sections.order_stores();
                 true
             }
             _ => false,
         }
-    }
-
-    /// Orders this thread's stores, unless it has made none since it did so last.
-    #[inline(always)]
-    fn flush_of_thread(&self) {
-        let (ordered, thread) = (self.ordered(), thread::current());
-        if ordered == thread {
-            return;
-        }
-        store_load_fence();
-        match ordered {
-            NOBODY => self.set_ordered(thread),
-            // Threads that flush by turns would take the line from each other.
-            SEVERAL => {}
-            _ => self.set_ordered(SEVERAL),
-        }
-    }
-
-    #[inline(always)]
-    pub(super) fn ordered(&self) -> usize {
-        self.ordered.load(Ordering::Relaxed)
-    }
-
-    #[inline(always)]
-    fn set_ordered(&self, thread: usize) {
-        self.ordered.store(thread, Ordering::Relaxed);
     }
 
     #[inline(always)]
@@ -163,9 +129,6 @@ impl Line {
     #[inline(always)]
     pub(crate) fn cover(&self, target: usize, coverage: Coverage, pending: u32) {
         self.set_pending(pending);
-        if self.ordered() != NOBODY {
-            self.set_ordered(NOBODY);
-        }
         self.memory.cover(target, coverage == Coverage::Passive);
     }
 

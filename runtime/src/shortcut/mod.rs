@@ -47,7 +47,7 @@ impl ShortCut {
         Self { lines, targets: targets.min(LINES), sections, pending: AtomicU32::new(NOTHING), plain_locks }
     }
 
-    /// Several threads will share epochs.
+    /// Several threads will share epochs: then no line is written by operations.
     pub(crate) fn share(&self) {
         self.pending.store(STORES_OF_THREADS, Ordering::Relaxed);
     }
@@ -69,7 +69,7 @@ impl ShortCut {
     pub fn put(&self, target: usize, displacement: usize, data: &[u8]) -> bool {
         let line = self.lines.at(target);
         let Some(memory) = line.covered(target) else { return false };
-        line.stores();
+        line.stores(&self.sections);
         memory.put(displacement, data)
     }
 
@@ -90,7 +90,7 @@ impl ShortCut {
     ) -> bool {
         let line = self.lines.at(target);
         let Some(memory) = line.covered_if::<PASSIVELY>(target) else { return false };
-        line.stores();
+        line.stores(&self.sections);
         data.put_to(memory, displacement)
     }
 
@@ -174,14 +174,14 @@ impl ShortCut {
     #[inline(always)]
     pub fn flush(&self, target: usize) -> bool {
         let line = self.lines.at(target);
-        line.covers_passively(target) && line.flush()
+        line.covers_passively(target) && line.flush(&self.sections)
     }
 
     /// The same in an epoch of any kind.
     #[inline(always)]
     pub(crate) fn flush_any(&self, target: usize) -> bool {
         let line = self.lines.at(target);
-        line.covered(target).is_some() && line.flush()
+        line.covered(target).is_some() && line.flush(&self.sections)
     }
 
     /// The line of a target whose lock is taken by its words alone.

@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering, compiler_fence};
 use std::sync::{Arc, Weak};
 
-use super::Span;
+use super::{Span, store_load_fence};
 use crate::{TransportResult, barrier, thread};
 
 /// A cache line each, so that threads do not slow each other down.
@@ -20,6 +20,8 @@ const SLOTS: usize = 64;
 const READY: usize = 0;
 /// The line of all threads for which no slot is left. Slot `i` is the line `i + 1` behind it.
 const OVERFLOW: usize = LINE;
+/// Where in its line a slot says whose stores are ordered.
+const ORDERED: usize = 8;
 
 /// Which thread has which slot, 0 if none has. A thread's slot is the first that it finds from its number's on.
 type Owners = [AtomicUsize; SLOTS];
@@ -84,7 +86,7 @@ impl Sections {
         let memory = memory.part(0, Self::BYTES)?;
         let ready = barrier::join();
         memory.word32(READY)?.store(u32::from(ready), Ordering::Release);
-        let words = NonNull::from(memory.word32(OVERFLOW)?).cast();
+        let words = NonNull::from(memory.word64(OVERFLOW)?).cast();
         Ok(Self { words, owners: Arc::new([const { AtomicUsize::new(0) }; SLOTS]), _memory: memory })
     }
 
@@ -124,6 +126,36 @@ impl Sections {
         // SAFETY: `_memory` has a line for each slot behind `words` (Sections::new), aligned as that is; lines are accessed by
         // atomics only, and live as long as `self`.
         unsafe { self.words.add((slot % SLOTS + 1) * LINE).cast::<AtomicU32>().as_ref() }
+    }
+
+    /// This thread, and behind the word of the slot that it looks at first the number of a thread that has stored nothing since
+    /// it ordered its stores, or 0. A thread's number is written there by itself alone, so a thread that finds its own has
+    /// written nothing else since.
+    #[inline(always)]
+    fn ordered(&self) -> (usize, &AtomicUsize) {
+        let thread = thread::current();
+        let line = (first_slot(thread) % SLOTS + 1) * LINE + ORDERED;
+        // SAFETY: as in `word`.
+        (thread, unsafe { self.words.add(line).cast::<AtomicUsize>().as_ref() })
+    }
+
+    /// This thread stores to memory that others load.
+    #[inline(always)]
+    pub fn stores(&self) {
+        let (thread, ordered) = self.ordered();
+        if ordered.load(Ordering::Relaxed) == thread {
+            ordered.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// Orders this thread's stores before what it loads later, unless it has made none since it did so last.
+    #[inline(always)]
+    pub fn order_stores(&self) {
+        let (thread, ordered) = self.ordered();
+        if ordered.load(Ordering::Relaxed) != thread {
+            store_load_fence();
+            ordered.store(thread, Ordering::Relaxed);
+        }
     }
 
     /// As [`Sections::enter`], for a thread whose slot is not the first that it looks at, or that has none.
@@ -229,6 +261,43 @@ mod tests {
             }
         }
         assert_eq!((used(&both[0]), used(&both[1])), (1, 1));
+    }
+
+    #[test]
+    fn threads_know_what_they_have_stored() {
+        let sections = sections();
+        let is_ordered = || {
+            let (thread, ordered) = sections.ordered();
+            ordered.load(Ordering::Relaxed) == thread
+        };
+        let account = || {
+            let first = is_ordered();
+            sections.order_stores();
+            let second = is_ordered();
+            drop(sections.enter());
+            let third = is_ordered();
+            sections.stores();
+            [first, second, third, is_ordered()]
+        };
+        for _ in 0..2 {
+            assert_eq!(account(), [false, true, true, false]);
+        }
+        // Of threads that look at the same slot one at most is known, and none is taken for another.
+        let gate = std::sync::Barrier::new(4 * SLOTS);
+        std::thread::scope(|scope| {
+            for _ in 0..4 * SLOTS {
+                scope.spawn(|| {
+                    gate.wait();
+                    for _ in 0..100 {
+                        sections.order_stores();
+                        sections.stores();
+                        assert!(!is_ordered());
+                    }
+                });
+            }
+        });
+        sections.order_stores();
+        assert!(is_ordered());
     }
 
     #[test]
