@@ -46,14 +46,42 @@ impl Doorbell {
 pub struct Bell(File);
 
 impl Bell {
-    /// Opens a peer's doorbell.
+    /// Opens a peer's doorbell. For reading, too: a pipe that has a reader does not break when the peer ends, so no SIGPIPE ends
+    /// this process in the place of its peer (pipe(7)).
     pub fn open(pid: u32, fd: u32) -> std::io::Result<Self> {
         let flags = (OFlag::O_NONBLOCK | OFlag::O_CLOEXEC).bits();
-        OpenOptions::new().write(true).custom_flags(flags).open(format!("/proc/{pid}/fd/{fd}")).map(Self)
+        let pipe = format!("/proc/{pid}/fd/{fd}");
+        OpenOptions::new().read(true).write(true).custom_flags(flags).open(pipe).map(Self)
     }
 
-    /// Rings. A full pipe rings already; a broken one belongs to a dead peer, which the job's watchers report.
+    /// Rings. A full pipe rings already; that of a dead peer rings for nobody, and the job's watchers report the peer.
     pub fn ring(&self) {
         let _ = (&self.0).write(&[1]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rings_until_it_is_drained() {
+        let doorbell = Doorbell::new().unwrap();
+        let bell = Bell::open(std::process::id(), doorbell.fd() as u32).unwrap();
+        (0..3).for_each(|_| bell.ring());
+        let mut bytes = [0; 8];
+        assert_eq!((&doorbell.read).read(&mut bytes).unwrap(), 3);
+        (0..10_000).for_each(|_| bell.ring());
+        doorbell.drain();
+        assert_eq!((&doorbell.read).read(&mut bytes).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    }
+
+    /// What would be SIGPIPE in a program that does not ignore it is no error.
+    #[test]
+    fn the_bell_of_one_who_has_gone_breaks_nothing() {
+        let doorbell = Doorbell::new().unwrap();
+        let bell = Bell::open(std::process::id(), doorbell.fd() as u32).unwrap();
+        drop(doorbell);
+        assert_eq!((&bell.0).write(&[1]).unwrap(), 1);
     }
 }
