@@ -1,7 +1,7 @@
 #!/bin/bash
-# compare.sh DIR [NAME…]: Transom's small operations from C beside those of other MPIs, which are installed in DIR/NAME; without
-# names all that are there. The same program is built by each one's mpicc and run by each one's launcher, in turns (ROUNDS of
-# them, 7). TRANSOM_BUILD: folder of a release build.
+# compare.sh DIR [NAME…]: Transom's operations from C beside those of other MPIs, which are installed in DIR/NAME; without names
+# all that are there. The same programs are built by each one's mpicc and run by each one's launcher, in turns (ROUNDS of them,
+# 7). PROGRAMS: which, of calls, threads, contended and bulk; all but bulk. TRANSOM_BUILD: folder of a release build.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -24,7 +24,8 @@ build() { # name program
 libraries=()
 for name in transom "${names[@]}"; do
     mkdir "$out/$name.bin"
-    if build "$name" calls >"$out/log" 2>&1 && build "$name" contended >"$out/log" 2>&1; then
+    if build "$name" calls >"$out/log" 2>&1 && build "$name" contended >"$out/log" 2>&1 &&
+        build "$name" bulk >"$out/log" 2>&1; then
         libraries+=("$name")
     elif [ -e "$rivals/$name/lib/libmpi_abi.so.1" ]; then
         # Without a header it runs the programs that were built for the ABI.
@@ -46,9 +47,9 @@ run() { # name program argument…
 }
 for ((round = 0; round < ${ROUNDS:-7}; round++)); do
     for name in "${libraries[@]}"; do
-        for program in calls "calls threads" contended; do
+        for program in ${PROGRAMS:-calls threads contended}; do
             # shellcheck disable=SC2086
-            run "$name" $program 2>"$out/log" | sed "s/^/$name /" >>"$out/samples" ||
+            run "$name" ${program/#threads/calls threads} 2>"$out/log" | sed "s/^/$name /" >>"$out/samples" ||
                 echo "$name: $program fails: $(head -3 "$out/log")" >&2
         done
     done

@@ -10,7 +10,17 @@ BEGIN {
         "shared-cache-fetch_and_op+flush shared-cache-64-fetch_and_op+flush shared-cache-locked-add " \
         "shared-cache-line-round-trip threads-1-put+flush threads-2-windows-put+flush " \
         "threads-2-targets-put+flush threads-1-fetch_and_op+flush threads-2-windows-fetch_and_op+flush " \
-        "threads-2-targets-fetch_and_op+flush"
+        "threads-2-targets-fetch_and_op+flush" \
+        by_size("put get", "4KiB 64KiB 1MiB 4MiB", ",-64-same,-64-apart") \
+        by_size("sum-double sum-float sum-int max-double band-long prod-complex", "4KiB 64KiB 1MiB", "")
+}
+
+# Rows of bulk.c: each kind with each size in each manner.
+function by_size(kinds, sizes, manners,    k, s, m, i, j, l, out) {
+    for (i = 1; i <= split(kinds, k, " "); i++)
+        for (j = 1; j <= split(sizes, s, " "); j++)
+            for (l = 1; l <= split(manners "", m, ",") || l == 1; l++) out = out " " k[i] "-" s[j] m[l]
+    return out
 }
 
 NF == 4 { n[$1, $2]++; value[$1, $2, n[$1, $2]] = $4; unit[$2] = $3 }
@@ -22,7 +32,7 @@ function at(name, row, part,    k) {
 
 function cell(name, row,    best) {
     if (!n[name, row]) return "-"
-    best = unit[row] == "M/s" ? at(name, row, 1) : at(name, row, 0)
+    best = unit[row] == "ns" ? at(name, row, 0) : at(name, row, 1)
     return sprintf("%.4g  %.4g (%.4g-%.4g)", at(name, row, .5), best, at(name, row, .25), at(name, row, .75))
 }
 
@@ -51,11 +61,11 @@ END {
         if (unit[row[r]] == "%") print ""
         else printf "  %7s  %7s\n", ratio(row[r], leader), ratio(row[r], n["ompi", row[r]] ? at("ompi", row[r], .5) : 0)
     }
-    kinds = split("put+flush fetch_and_op+flush", kind, " ")
+    kinds = unit["threads-1-put+flush"] ? split("put+flush fetch_and_op+flush", kind, " ") : 0
     for (k = 1; k <= kinds; k++) {
         one = "threads-1-" kind[k]
         printf "transom, %s: at MPI_THREAD_MULTIPLE %s x as long; two threads on windows %s x, on targets %s x as long as one\n", \
             kind[k], own(one, kind[k]), own("threads-2-windows-" kind[k], one), own("threads-2-targets-" kind[k], one)
     }
-    print "/ best, / ompi: Transom's median over that of the best of the others, of ompi: for ns less is better, for M/s more"
+    print "/ best, / ompi: Transom's median over that of the best of the others, of ompi: for ns less is better, for others more"
 }

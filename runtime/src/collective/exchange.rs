@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use crate::comm::Channel;
-use crate::protocol::matching::{Key, Matching, Mismatch};
+use crate::protocol::matching::{Key, Matching, Mismatch, Refusal};
 use crate::protocol::wire::{HEADER_BYTES, Kind as Message};
 use crate::{Class, Error, Result};
 
@@ -167,7 +167,7 @@ impl<'a> Exchange<'a> {
                 self.awaited.store(peer, Ordering::Relaxed);
                 None
             }
-            Err(other) => Some(Err(self.mismatch(other))),
+            Err(refusal) => Some(Err(self.refused(peer, refusal))),
         }
     }
 
@@ -185,6 +185,17 @@ impl<'a> Exchange<'a> {
     pub fn other_length(&self, peer: usize, theirs: usize, own: usize) -> Error {
         let message = format!("rank {peer} has {theirs} bytes, this rank {own}: all must have as many");
         self.channel.error(Class::Count, self.operation(), message)
+    }
+
+    /// What a peer has sent cannot be taken.
+    pub fn refused(&self, peer: usize, refusal: Refusal) -> Error {
+        match refusal {
+            Refusal::Mismatch(other) => self.mismatch(other),
+            Refusal::NoMemory(bytes) => {
+                let message = format!("no memory for {bytes} bytes from rank {peer}");
+                self.channel.error(Class::NoMemory, self.operation(), message)
+            }
+        }
     }
 
     /// Another rank is in another collective.

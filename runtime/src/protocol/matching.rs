@@ -47,8 +47,35 @@ pub struct Key {
 
 #[derive(Debug)]
 struct Transfer {
-    data: Vec<u8>,
-    received: usize,
+    /// With room for all of it; none where this rank has no memory for that.
+    data: Option<Vec<u8>>,
+    total: u64,
+    received: u64,
+}
+
+impl Transfer {
+    fn new(total: u64) -> Self {
+        let room = |total| {
+            let mut data = Vec::new();
+            data.try_reserve_exact(total).is_ok().then_some(data)
+        };
+        Self { data: usize::try_from(total).ok().and_then(room), total, received: 0 }
+    }
+
+    /// Takes a part that ends before `total`.
+    fn add(&mut self, start: u64, part: &[u8]) {
+        self.received += part.len() as u64;
+        let Some(data) = &mut self.data else { return };
+        let start = start as usize;
+        if data.len() == start {
+            return data.extend_from_slice(part);
+        }
+        let end = start + part.len();
+        if data.len() < end {
+            data.resize(end, 0);
+        }
+        data[start..end].copy_from_slice(part);
+    }
 }
 
 /// Another rank is in another collective than this one.
@@ -58,6 +85,15 @@ pub struct Mismatch {
     pub source: usize,
     /// The collective that it is in.
     pub collective: u8,
+}
+
+/// Why a transfer cannot be taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// Another rank is in another collective.
+    Mismatch(Mismatch),
+    /// This rank has no memory for so many bytes.
+    NoMemory(u64),
 }
 
 /// Transfers by key, complete or growing.
@@ -72,8 +108,8 @@ pub struct Matching {
 }
 
 impl Matching {
-    /// Largest transfer that a peer may announce: protects against a malformed length.
-    pub const MAX: u64 = 1 << 32;
+    /// No memory holds more.
+    const MAX: u64 = isize::MAX as u64;
 
     /// What partitioned messages have instead of a collective: they go without its number, which their keys have.
     pub const PARTITIONED: u8 = 22;
@@ -88,28 +124,26 @@ impl Matching {
                 .entry((key.context, key.sequence))
                 .or_insert(Mismatch { source: key.source, collective });
         }
-        let new = || Transfer { data: vec![0; total as usize], received: 0 };
-        let transfer = self.transfers.entry(key).or_insert_with(new);
-        if transfer.data.len() as u64 != total {
+        let transfer = self.transfers.entry(key).or_insert_with(|| Transfer::new(total));
+        if transfer.total != total {
             return false;
         }
-        transfer.data[start as usize..start as usize + part.len()].copy_from_slice(part);
-        transfer.received += part.len();
+        transfer.add(start, part);
         true
     }
 
     /// Takes a transfer that is complete, in a rank that is in `collective`.
-    pub fn take(&mut self, key: Key, collective: u8) -> Result<Option<Vec<u8>>, Mismatch> {
+    pub fn take(&mut self, key: Key, collective: u8) -> Result<Option<Vec<u8>>, Refusal> {
         let found = match self.collectives.get(&(key.context, key.sequence)) {
-            Some(other) if other.collective != collective => return Err(*other),
-            Some(_) => self.take_partition(key),
+            Some(other) if other.collective != collective => return Err(Refusal::Mismatch(*other)),
+            Some(_) => self.take_partition(key)?,
             None => None,
         };
         match self.waiting.get(&key.context) {
             Some((sequence, other))
                 if found.is_none() && *sequence == key.sequence && other.collective != collective =>
             {
-                Err(*other)
+                Err(Refusal::Mismatch(*other))
             }
             _ => Ok(found),
         }
@@ -130,11 +164,14 @@ impl Matching {
     }
 
     /// Takes a transfer that is complete, of a partitioned message.
-    pub fn take_partition(&mut self, key: Key) -> Option<Vec<u8>> {
-        if self.transfers.get(&key).is_none_or(|transfer| transfer.received < transfer.data.len()) {
-            return None;
+    pub fn take_partition(&mut self, key: Key) -> Result<Option<Vec<u8>>, Refusal> {
+        match self.transfers.get(&key) {
+            Some(Transfer { data: None, total, .. }) => Err(Refusal::NoMemory(*total)),
+            Some(transfer) if transfer.received >= transfer.total => {
+                Ok(self.transfers.remove(&key).and_then(|transfer| transfer.data))
+            }
+            _ => Ok(None),
         }
-        self.transfers.remove(&key).map(|transfer| transfer.data)
     }
 
     /// What a rank is known to be in, in another communicator.
@@ -166,7 +203,8 @@ mod tests {
         assert_eq!(matching.take(KEY, 3), Ok(None));
         assert!(matching.arrived(KEY, 3, 4, 0, b"ab"));
         let elsewhere = Key { source: 5, round: 9, ..KEY };
-        assert_eq!(matching.take(elsewhere, 4), Err(Mismatch { source: 1, collective: 3 }));
+        let other = Refusal::Mismatch(Mismatch { source: 1, collective: 3 });
+        assert_eq!(matching.take(elsewhere, 4), Err(other));
         assert_eq!(matching.take(KEY, 3), Ok(Some(b"abcd".to_vec())));
         assert_eq!(matching.take(KEY, 3), Ok(None));
     }
@@ -176,12 +214,37 @@ mod tests {
         let mut matching = Matching::default();
         let other = Mismatch { source: 1, collective: 5 };
         matching.waits(6, 2, other);
-        assert_eq!((matching.take(KEY, 5), matching.take(KEY, 6)), (Ok(None), Err(other)));
+        let refusal = Err(Refusal::Mismatch(other));
+        assert_eq!((matching.take(KEY, 5), matching.take(KEY, 6)), (Ok(None), refusal));
         assert_eq!(matching.take(Key { sequence: 3, ..KEY }, 6), Ok(None));
         assert_eq!((matching.elsewhere(1, 7), matching.elsewhere(1, 6)), (Some(5), None));
         assert!(!matching.forget_waiting(6, 1));
         assert!(matching.forget_waiting(6, 2));
         assert_eq!(matching.take(KEY, 6), Ok(None));
+    }
+
+    /// Nothing is touched of what has not arrived.
+    #[test]
+    fn transfers_have_any_length() {
+        let mut matching = Matching::default();
+        let total = (1 << 32) + 1;
+        assert!(matching.arrived(KEY, 3, total, 0, b"a"));
+        assert_eq!(matching.take(KEY, 3), Ok(None));
+        // More than there is of addresses: the transfer cannot be, and its ranks are told so.
+        let vast = Key { round: 1, ..KEY };
+        assert!(matching.arrived(vast, 3, i64::MAX as u64, 0, b"a"));
+        assert!(matching.arrived(vast, 3, i64::MAX as u64, 1, b"b"));
+        assert_eq!(matching.take(vast, 3), Err(Refusal::NoMemory(i64::MAX as u64)));
+    }
+
+    #[test]
+    fn parts_come_in_any_order() {
+        let mut matching = Matching::default();
+        for (start, part) in [(4, &b"ef"[..]), (0, b"ab"), (6, b"gh"), (2, b"cd")] {
+            assert_eq!(matching.take(KEY, 3), Ok(None));
+            assert!(matching.arrived(KEY, 3, 8, start, part));
+        }
+        assert_eq!(matching.take(KEY, 3), Ok(Some(b"abcdefgh".to_vec())));
     }
 
     #[test]

@@ -90,8 +90,11 @@ impl End {
     }
 
     /// What the peer has sent under a round's number, if all of it is there.
-    fn take(&self, round: u64) -> Option<Vec<u8>> {
-        self.channel.engine.matching.lock().take_partition(self.key(self.peer, round))
+    fn take(&self, round: u64) -> Result<Option<Vec<u8>>> {
+        let taken = self.channel.engine.matching.lock().take_partition(self.key(self.peer, round));
+        taken.map_err(|refusal| {
+            Exchange::numbered(&self.channel, Kind::Partitioned, self.sequence).refused(self.peer, refusal)
+        })
     }
 
     /// Sends to the peer.

@@ -37,7 +37,7 @@ impl Round {
     /// Looks for the sender's cut. False if it has not come.
     fn learn(&mut self, end: &End) -> Result<bool> {
         if self.cut.is_none() {
-            let Some(bytes) = end.take(CUT_ROUND) else { return Ok(false) };
+            let Some(bytes) = end.take(CUT_ROUND)? else { return Ok(false) };
             self.cut = Cut::of_bytes(&bytes);
             if self.cut.is_none() {
                 return Err(malformed(end));
@@ -52,7 +52,7 @@ impl Round {
     fn look(&mut self, end: &End, partition: usize) -> Result<bool> {
         let slot = &mut self.partitions[partition];
         if slot.is_none() {
-            *slot = end.take(numbered(self.number, partition));
+            *slot = end.take(numbered(self.number, partition))?;
         }
         match slot {
             Some(bytes) if Some(bytes.len()) == self.cut.map(|cut| cut.bytes) => Ok(true),

@@ -4,6 +4,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use super::Span;
+use super::stream::{LONG, copy_long};
 use crate::TransportResult;
 
 impl Span {
@@ -87,6 +88,6 @@ unsafe fn copy_small(from: *const u8, to: *mut u8, len: usize) {
         1 => one!(u8, AtomicU8),
         _ => {}
     }
-    // SAFETY: valid for `len` bytes by contract; ptr::copy allows overlap.
-    unsafe { ptr::copy(from, to, len) }
+    // SAFETY: valid for `len` bytes by contract; both allow overlap.
+    unsafe { if len < LONG { ptr::copy(from, to, len) } else { copy_long(from, to, len) } }
 }

@@ -333,7 +333,7 @@ impl Memory {
         })
     }
 
-    /// Several elements: few enough not to switch to locks for them.
+    /// Several elements, if the window need not switch to locks for them.
     fn update_many(
         &self,
         sections: &Sections,
@@ -345,9 +345,10 @@ impl Memory {
         let Kept { memory, updates: Some(updates), .. } = (unsafe { self.kept.as_ref() }) else {
             return false;
         };
-        if updates.should_switch(what.operands.len()) {
+        if updates.is_due(what.operands.len()) {
             return false;
         }
+        updates.count(what.operands.len());
         let Some(offset) = self.offset(displacement, what.operands.len()) else { return false };
         updates.many(sections, memory, offset as u64, offset, what, fetched).is_ok()
     }

@@ -158,3 +158,21 @@ fn what_is_not_covered_is_not_accessed() {
         assert!(!part.mapped.is_covered_passively(*stranger), "{stranger}");
     }
 }
+
+/// Several elements are updated here until they are worth the switch to locks, which is for others to make: it is offered to
+/// them until they do.
+#[test]
+fn accumulates_add_up_to_a_switch() {
+    let locks = || Stripes::private().unwrap();
+    let updates = Arc::new(Updates::new(&Span::anonymous(64).unwrap(), locks(), locks(), 0).unwrap());
+    let part = part(1);
+    let mapped = Mapped::new(0);
+    mapped.fill(0, part.memory.clone(), (BYTES, 1), Some(updates.clone()));
+    mapped.cover(0, true);
+    let (what, operands) = ((ReduceOp::Sum, DataType::F64), [0; 64]);
+    let update = || mapped.covered(0).unwrap().update(&part.sections, 0, what, &operands, None);
+    assert_eq!((0..10_000).take_while(|_| update()).count(), (16 << 10) / operands.len() - 1);
+    assert!(!update() && !update());
+    assert!(updates.should_switch(operands.len()) && !updates.should_switch(operands.len()));
+    assert!(update());
+}

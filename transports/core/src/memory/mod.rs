@@ -8,9 +8,11 @@
 
 mod copy;
 mod mapped;
+mod reduce;
 mod sections;
 mod span;
 mod sparse;
+mod stream;
 mod stripes;
 mod sub_word;
 #[cfg(test)]

@@ -8,11 +8,12 @@
 use std::ptr;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
+use super::reduce::reduce_exclusive;
 use super::{Span, Stripes, sub_word};
 use crate::elements::cell::{self, element};
 use crate::{
-    Basic, DataType, Number, ReduceOp, Swappable, TransportError, TransportResult, reduce_valid, swap_valid,
-    with_basic, with_number,
+    Basic, DataType, ReduceOp, Swappable, TransportError, TransportResult, reduce_valid, swap_valid,
+    with_basic,
 };
 
 impl Span {
@@ -143,26 +144,12 @@ impl Span {
         origin: &[u8],
     ) -> TransportResult<()> {
         let target = self.at(offset, origin.len())?;
-        if !origin.len().is_multiple_of(ty.size()) {
+        if !ty.divides(origin.len()) {
             return Err(TransportError::Range { offset, bytes: origin.len(), len: self.len() });
         }
-        with_number!(ty, T => {
-            // An operation known to the compiler makes a loop that it can turn into vector instructions.
-            macro_rules! with_op {
-                ($($op:ident)*) => { match op { $(
-                    // SAFETY: `target` is in bounds for as many elements as `origin` holds, as just checked.
-                    ReduceOp::$op => unsafe {
-                        reduce_all::<T>(target, origin, |a, b| T::reduce(ReduceOp::$op, a, b));
-                    },
-                )* ReduceOp::NoOp | ReduceOp::MinLoc | ReduceOp::MaxLoc => {} } };
-            }
-            with_op!(Sum Prod Min Max Land Lor Lxor Band Bor Bxor Replace);
-        }, else => with_basic!(ty, T => {
-            for (i, operand) in origin.chunks_exact(size_of::<T>()).enumerate() {
-                // SAFETY: in bounds for as many elements as `origin` holds, as just checked.
-                unsafe { update_plain::<T>(target.add(i * size_of::<T>()), op, element(operand)) };
-            }
-        }));
+        // SAFETY: `target` is in bounds for as many whole elements as `origin` holds, as just checked; the caller has exclusive
+        // access.
+        unsafe { reduce_exclusive(op, ty, target, origin) };
         Ok(())
     }
 
@@ -253,7 +240,7 @@ fn convert<A: Basic, B: Basic>(value: A) -> B {
 /// # Safety
 /// `at` is valid for reads and writes of an element, which no other thread updates meanwhile.
 #[inline]
-unsafe fn update_plain<T: Basic>(at: *mut u8, op: ReduceOp, origin: T) -> T {
+pub(super) unsafe fn update_plain<T: Basic>(at: *mut u8, op: ReduceOp, origin: T) -> T {
     // SAFETY: valid by contract; every bit pattern is a T (FromBytes).
     let old = unsafe { at.cast::<T>().read_unaligned() };
     if op != ReduceOp::NoOp {
@@ -264,20 +251,4 @@ unsafe fn update_plain<T: Basic>(at: *mut u8, op: ReduceOp, origin: T) -> T {
         }
     }
     old
-}
-
-/// Reduces the elements in `origin` into those at `target`, both of any alignment.
-///
-/// # Safety
-/// `target` is valid for reads and writes of as many elements as `origin` holds, which no other thread updates meanwhile.
-#[inline]
-unsafe fn reduce_all<T: Number>(target: *mut u8, origin: &[u8], reduce: impl Fn(T, T) -> T) {
-    let (target, source): (*mut T, *const T) = (target.cast(), origin.as_ptr().cast());
-    for i in 0..origin.len() / size_of::<T>() {
-        // SAFETY: i is below the number of elements of both; every bit pattern is a T (FromBytes).
-        unsafe {
-            let new = reduce(target.add(i).read_unaligned(), source.add(i).read_unaligned());
-            target.add(i).write_unaligned(new);
-        }
-    }
 }

@@ -133,7 +133,7 @@ impl Updates {
         }
         memory.at(offset, operands.len())?;
         let as_long = fetched.as_ref().is_none_or(|fetched| fetched.len() == operands.len());
-        if !as_long || !operands.len().is_multiple_of(size) {
+        if !as_long || !ty.divides(operands.len()) {
             return Err(TransportError::Range { offset, bytes: operands.len(), len: memory.len() });
         }
         let mut done = 0;
@@ -150,10 +150,10 @@ impl Updates {
 
     /// Bytes of the elements, of `size` bytes, that begin at `place` and before the end of its granule.
     fn piece(&self, place: u64, size: usize, left: usize) -> usize {
-        if left <= WHOLE {
+        let to_end = self.granule - (place as usize & (self.granule - 1));
+        if left <= WHOLE.max(to_end) {
             return left;
         }
-        let to_end = self.granule - (place as usize & (self.granule - 1));
         (to_end.div_ceil(size) * size).min(left)
     }
 
@@ -167,7 +167,10 @@ impl Updates {
         operands: &[u8],
         fetched: Option<&mut [u8]>,
     ) -> TransportResult<()> {
-        if let Some(_inside) = self.section(sections) {
+        // What is locked stays so.
+        if self.state[0].load(Ordering::Relaxed) != LOCKED
+            && let Some(_inside) = self.section(sections)
+        {
             return memory.update(&self.stripes, place, op, ty, offset, operands, fetched);
         }
         let last = place + (operands.len() - 1) as u64;
@@ -181,18 +184,34 @@ impl Updates {
         memory.apply_exclusive(op, ty, offset, operands)
     }
 
-    /// Whether another accumulate of `bytes` bytes makes the switch to locks worth while.
+    /// Whether another accumulate of `bytes` bytes makes the switch to locks worth while. If so it is for the caller to switch:
+    /// this begins to count anew.
     #[inline]
     pub fn should_switch(&self, bytes: usize) -> bool {
-        bytes >= self.switch_after.0 && self.adds_up(bytes)
+        let is_due = self.is_due(bytes);
+        if is_due {
+            self.long.store(0, Ordering::Relaxed);
+        } else {
+            self.count(bytes);
+        }
+        is_due
     }
 
-    fn adds_up(&self, bytes: usize) -> bool {
-        // A sum that is lost to another thread is counted later.
-        let long = self.long.load(Ordering::Relaxed).saturating_add(bytes);
-        let enough = long >= self.switch_after.1 && self.state[0].load(Ordering::Relaxed) != LOCKED;
-        self.long.store(if enough { 0 } else { long }, Ordering::Relaxed);
-        enough
+    /// As [`Updates::should_switch`], for who leaves it to others.
+    #[inline]
+    pub(super) fn is_due(&self, bytes: usize) -> bool {
+        bytes >= self.switch_after.0
+            && self.state[0].load(Ordering::Relaxed) != LOCKED
+            && self.long.load(Ordering::Relaxed).saturating_add(bytes) >= self.switch_after.1
+    }
+
+    /// Counts an accumulate of so many bytes. A sum that is lost to another thread is counted later.
+    #[inline]
+    pub(super) fn count(&self, bytes: usize) {
+        if bytes >= self.switch_after.0 && self.state[0].load(Ordering::Relaxed) != LOCKED {
+            let long = self.long.load(Ordering::Relaxed).saturating_add(bytes);
+            self.long.store(long, Ordering::Relaxed);
+        }
     }
 
     /// Switches from atomic instructions to locks, as far as that can be without waiting. `are_empty` says whether the

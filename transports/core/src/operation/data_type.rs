@@ -130,6 +130,14 @@ impl DataType {
         }
     }
 
+    /// Whether so many bytes are whole elements.
+    #[inline]
+    pub const fn divides(self, bytes: usize) -> bool {
+        let size = self.size();
+        // A division takes as long as some additions of vectors.
+        if size.is_power_of_two() { bytes & (size - 1) == 0 } else { bytes.is_multiple_of(size) }
+    }
+
     /// The alignment that C gives the type. Elements may lie at any address all the same.
     pub const fn alignment(self) -> usize {
         match self {
