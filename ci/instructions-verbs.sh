@@ -10,12 +10,12 @@ cd "$(dirname "$0")/.."
 
 # One turn of the loop in benches/examples/turns.rs, and at most how many instructions.
 limits=(
-    "put 880"
-    "get 920"
-    "fetch_and_op 920"
-    "compare_and_swap 900"
-    "put_borrowed 930"
-    "get_borrowed 990"
+    "put 940"
+    "get 950"
+    "fetch_and_op 970"
+    "compare_and_swap 930"
+    "put_borrowed 980"
+    "get_borrowed 1050"
 )
 short=1000 long=3000
 
