@@ -2,7 +2,6 @@
  * One line a sample, "ROW UNIT NUMBER". Rank 0 measures; rank 1, the target, waits in a barrier. */
 #define _GNU_SOURCE
 #include <mpi.h>
-#include <complex.h>
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -20,7 +19,7 @@ static char *origin;
 static int rank;
 
 enum kind { PUT, GET, ACCUMULATE };
-static const char *const kinds[] = {"put", "get", "accumulate"};
+static const char *const kinds[] = {"put", "get"};
 
 /* So many operations of `bytes` bytes, each `step` bytes behind the one before. */
 static void issue(enum kind kind, size_t bytes, MPI_Datatype type, MPI_Op op, int times, size_t step) {

@@ -102,9 +102,9 @@ siw_of_namespaces() {
     done
 }
 
-# RoCE wants a network that drops nothing. A veth end drops what its peer has no place for, and soft-RoCE on Linux 6.1, once
-# in some ten transfers of 24 MiB with drops, then ends a read as successful that has read nothing (rxe_comp.c warns of
-# it: `WARN_ON_ONCE(wqe->status == IB_WC_SUCCESS)`), or breaks the queue pair with no error but "flushed".
+# RoCE wants a network that drops nothing. A veth end drops what its peer has no place for, and then soft-RoCE on Linux 6.1
+# now and then ends a read as successful that has read nothing (rxe_comp.c warns of it: `WARN_ON_ONCE(wqe->status ==
+# IB_WC_SUCCESS)`), or breaks the queue pair with no error but "flushed".
 keep_packets() {
     echo 1000000 >/proc/sys/net/core/netdev_max_backlog
 }

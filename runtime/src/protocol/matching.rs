@@ -76,6 +76,13 @@ impl Transfer {
         }
         data[start..end].copy_from_slice(part);
     }
+
+    /// All of it: as long as was announced, even if parts came twice and others never.
+    fn whole(self) -> Option<Vec<u8>> {
+        let mut data = self.data?;
+        data.resize(self.total as usize, 0);
+        Some(data)
+    }
 }
 
 /// Another rank is in another collective than this one.
@@ -168,7 +175,7 @@ impl Matching {
         match self.transfers.get(&key) {
             Some(Transfer { data: None, total, .. }) => Err(Refusal::NoMemory(*total)),
             Some(transfer) if transfer.received >= transfer.total => {
-                Ok(self.transfers.remove(&key).and_then(|transfer| transfer.data))
+                Ok(self.transfers.remove(&key).and_then(Transfer::whole))
             }
             _ => Ok(None),
         }
@@ -255,5 +262,7 @@ mod tests {
         assert!(!matching.arrived(KEY, 3, 4, 3, b"ab"));
         assert!(matching.arrived(KEY, 3, 4, 0, b"ab"));
         assert!(!matching.arrived(KEY, 3, 5, 2, b"ab"));
+        assert!(matching.arrived(KEY, 3, 4, 0, b"ab"));
+        assert_eq!(matching.take(KEY, 3), Ok(Some(b"ab\0\0".to_vec())));
     }
 }

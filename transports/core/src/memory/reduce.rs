@@ -46,11 +46,12 @@ unsafe fn numbers<T: Basic>(op: ReduceOp, target: *mut u8, origin: &[u8]) {
             match op {
                 // SAFETY: the same contract.
                 $(ReduceOp::$op => unsafe { all(target, origin, |a: T, b| T::reduce(ReduceOp::$op, a, b)) },)*
-                ReduceOp::NoOp | ReduceOp::MinLoc | ReduceOp::MaxLoc => {}
+                // Numbers are replaced by a copy, and have no locations.
+                ReduceOp::Replace | ReduceOp::NoOp | ReduceOp::MinLoc | ReduceOp::MaxLoc => {}
             }
         };
     }
-    with_op!(Sum Prod Min Max Land Lor Lxor Band Bor Bxor Replace);
+    with_op!(Sum Prod Min Max Land Lor Lxor Band Bor Bxor);
 }
 
 /// # Safety

@@ -3,6 +3,8 @@
 //!
 //! Entering and leaving are plain stores. A thread that has to know whether all sections are empty pays for both sides:
 //! membarrier(2) has every thread that runs execute a memory barrier, whatever its process.
+//!
+//! Beside the word stands, for threads that share epochs, which thread has stored nothing since it ordered its stores.
 
 use std::cell::RefCell;
 use std::ptr::NonNull;
