@@ -51,7 +51,7 @@ impl Rank {
         }
     }
 
-    /// Makes progress, unless another thread does; returns how much there was.
+    /// Makes progress, unless another thread does; returns how much there was, what was done for peers included.
     pub fn poll(&self) -> usize {
         self.poll_into(&mut |message| self.messages.lock().push_back(message.to_vec())).unwrap()
     }
@@ -70,8 +70,9 @@ impl Rank {
                 }
             }
         })?;
-        assert_eq!(returned, found, "progress miscounts");
-        Ok(found)
+        // What it has done for peers counts, too.
+        assert!(returned >= found, "progress counts {returned} of {found}");
+        Ok(returned)
     }
 
     /// Sends if there is room.

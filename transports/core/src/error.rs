@@ -71,12 +71,16 @@ pub enum TransportError {
 impl TransportError {
     /// A system error from an errno.
     pub fn errno(operation: &'static str, errno: nix::errno::Errno) -> Self {
-        Self::System { operation, reason: errno.to_string() }
+        let reason = match crate::limits::behind(errno) {
+            Some(limit) => format!("{errno}; {limit}"),
+            None => errno.to_string(),
+        };
+        Self::System { operation, reason }
     }
 
     /// A system error from the standard library's I/O error.
     pub fn io(operation: &'static str, error: &std::io::Error) -> Self {
-        Self::System { operation, reason: error.to_string() }
+        Self::System { operation, reason: crate::limits::named(error) }
     }
 }
 

@@ -25,5 +25,5 @@ pub use operation::{DataType, ReduceOp, reduce_valid, swap_valid};
 pub use table::BitTable;
 pub use transport::{
     Armed, AtomicScope, Capabilities, Completion, Event, ListTransfer, Lists, Moves, NativeAtomic, Part,
-    Posted, Region, RegionKey, Remote, Transfer, Transport, WaitFd,
+    Posted, Region, RegionKey, Remote, Transfer, Transport, Unwatched, WaitFd,
 };

@@ -188,10 +188,23 @@ pub struct Capabilities {
     pub moves: Option<Moves>,
     /// Most bytes of a [`Transport::put_copy`]; 0 if there is none.
     pub copied_put: usize,
+    /// Whether a message is handed out at the peer after all puts to it that were posted before are in its memory.
+    pub ordered: bool,
     /// What [`Transport::atomic`] excludes.
     pub atomics: AtomicScope,
     /// The provider and version below, for people.
     pub provider: String,
+}
+
+/// A peer whose silence the transport does not notice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unwatched {
+    /// Its rank.
+    pub peer: usize,
+    /// Puts, gets and messages of this rank's that have ended there, modulo 2^64.
+    pub ended: u64,
+    /// Whether puts or gets are under way there.
+    pub busy: bool,
 }
 
 /// Whether it is safe to sleep.
@@ -303,8 +316,14 @@ pub trait Transport: Send + Sync + fmt::Debug {
     /// arrive in order. [`Posted::Complete`] or [`Posted::Again`]; no completion follows.
     fn message(&self, peer: usize, header: &[u8], payload: &[u8]) -> TransportResult<Posted>;
 
-    /// Polls for completions and messages, hands each to `sink`, and returns how many there were. The sink may call
-    /// every method but this one.
+    /// As [`Transport::message`], for a message that no peer waits for yet: it may wait for those behind it, until somebody makes
+    /// progress or sleeps.
+    fn message_gathered(&self, peer: usize, header: &[u8], payload: &[u8]) -> TransportResult<Posted> {
+        self.message(peer, header, payload)
+    }
+
+    /// Polls for completions and messages, hands each to `sink`, and returns how many there were, with the puts and gets that it
+    /// has served for peers: a caller that finds nothing may sleep. The sink may call every method but this one.
     fn progress(&self, sink: &mut dyn FnMut(Event<'_>)) -> TransportResult<usize>;
 
     /// Polls, and takes the end of one operation that has succeeded, if that is all that has come: its context, and what an
@@ -312,6 +331,9 @@ pub trait Transport: Send + Sync + fmt::Debug {
     fn progress_one(&self) -> TransportResult<Option<(u64, u64)>> {
         Ok(None)
     }
+
+    /// Adds the peers whose silence this transport does not notice by itself, as far as anything was sent to them.
+    fn unwatched(&self, _peers: &mut Vec<Unwatched>) {}
 
     /// Ends every operation under way without its completion: after this no local buffer is touched any more, and
     /// later calls fail. For a caller that cannot keep its buffers any longer.

@@ -39,7 +39,8 @@ pub(crate) fn listen_address(loopback: bool) -> TransportResult<String> {
             }
             None => "no network interface but loopback is up".into(),
         };
-        let reason = format!("{why}; interfaces that are up: {}", all.join(", "));
+        let all = if all.is_empty() { "none".into() } else { all.join(", ") };
+        let reason = format!("{why}; interfaces that are up: {all}");
         TransportError::Unavailable { transport: NAME, reason }
     })
 }

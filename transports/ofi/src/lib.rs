@@ -27,6 +27,8 @@ mod wire;
 
 pub use ofi::Ofi;
 
+use transom_transport::TransportResult;
+
 /// How to open the transport.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -36,6 +38,14 @@ pub struct Options {
     pub provider: Option<String>,
     /// All ranks are on this host: listen on the loopback address only.
     pub loopback: bool,
+}
+
+/// The provider that drives a network card of this host: `provider`, if that is given, else the best there is.
+///
+/// # Errors
+/// There is no libfabric, or no such provider.
+pub fn card(provider: Option<&str>) -> TransportResult<String> {
+    provider::card(setup::library()?, provider)
 }
 
 /// The transport's name.

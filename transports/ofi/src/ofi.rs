@@ -16,8 +16,9 @@ use crate::progress::Found;
 use crate::wire;
 use crate::{Options, provider, setup};
 
-/// Most bytes of one put or get.
-const MAX_TRANSFER: usize = 1 << 30;
+/// Most bytes of one put or get. What a peer's provider has dropped is found out by how long nothing ends there, and even that many
+/// bytes must come through in the time.
+const MAX_TRANSFER: usize = 64 << 20;
 /// How long a transport that is dropped goes on with messages that it has accepted.
 const LINGER: Duration = Duration::from_millis(500);
 
@@ -63,6 +64,7 @@ impl Ofi {
                 registration_is_free: provider::registration_is_free(&info.provider()),
                 moves: None,
                 copied_put: 0,
+                ordered: false,
                 atomics: AtomicScope::None,
                 provider: format!("{}, {}", info.provider(), provider::version(info.library())),
             },
@@ -99,6 +101,9 @@ impl Ofi {
     pub(crate) fn poll(&self) -> TransportResult<Option<Vec<Found>>> {
         let mut port = self.shared.port.lock();
         port.poll()?;
+        if let Some(error) = port.unreachable.take() {
+            return Err(error);
+        }
         if port.found.is_empty() {
             return Ok(None);
         }

@@ -4,6 +4,8 @@
 //! it wants such; nothing here follows it. The first contexts are those of receive buffers, then send buffers, then
 //! puts and gets.
 
+use std::collections::BTreeSet;
+
 use libfabric::MemoryRegion;
 use slab::Slab;
 use transom_transport::TransportResult;
@@ -87,6 +89,11 @@ impl Operations {
     /// Takes a put or get that ended or was not taken.
     pub fn end(&mut self, key: usize) -> Option<Operation> {
         self.accesses.try_remove(key)
+    }
+
+    /// Where puts and gets are under way.
+    pub fn peers(&self) -> BTreeSet<usize> {
+        self.accesses.iter().map(|(_, operation)| operation.peer).collect()
     }
 
     /// Forgets all.

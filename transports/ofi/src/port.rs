@@ -1,13 +1,15 @@
 //! All of libfabric's objects of one rank, to be used under one lock.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use libfabric::{
     Address, AddressVector, Completion, CompletionQueue, Descriptor, Domain, Endpoint, Fabric, FabricError,
     MemoryRegion,
 };
+use nix::errno::Errno;
 use slab::Slab;
-use transom_transport::{TransportError, TransportResult};
+use transom_transport::{TransportError, TransportResult, limits};
 
 use crate::NAME;
 use crate::buffers::Buffers;
@@ -27,6 +29,39 @@ pub(crate) struct Peer {
     pub address: Address,
     /// A message to it was lost: no later one may arrive, since order is promised.
     pub broken: Option<String>,
+    pub reached: Reached,
+    /// Puts, gets and messages that have ended.
+    pub ended: u64,
+}
+
+/// Whether a peer has ever taken anything. (Providers that make connections take nothing before, and say nothing if that fails.)
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Reached {
+    NotTried,
+    /// Tried since then.
+    Trying(Instant),
+    Yes,
+}
+
+/// How long a peer may take nothing at first.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+impl Reached {
+    /// A message was taken, or not. False: it is in vain.
+    pub fn note(&mut self, taken: bool) -> bool {
+        match self {
+            Self::Yes => true,
+            _ if taken => {
+                *self = Self::Yes;
+                true
+            }
+            Self::NotTried => {
+                *self = Self::Trying(Instant::now());
+                true
+            }
+            Self::Trying(since) => since.elapsed() < PATIENCE,
+        }
+    }
 }
 
 /// What the provider asks for.
@@ -86,6 +121,8 @@ pub(crate) struct Port {
     pub wait: Wait,
     pub entries: [Completion; BATCH],
     pub found: Vec<Found>,
+    /// A peer could not be reached, to be told once: who waits for its answer learns it so.
+    pub unreachable: Option<TransportError>,
 }
 
 impl Port {
@@ -111,7 +148,7 @@ impl Port {
             });
         }
         let address = self.addresses.insert(name).map_err(|e| unreachable_peer(peer, &e))?;
-        *slot = Some(Peer { address, broken: None });
+        *slot = Some(Peer { address, broken: None, reached: Reached::NotTried, ended: 0 });
         Ok(())
     }
 
@@ -171,9 +208,17 @@ impl Drop for Port {
     }
 }
 
+/// An error of libfabric's, with the limit of the system that may be behind it.
+pub(crate) fn named(error: &FabricError) -> String {
+    match limits::behind(Errno::from_raw(error.code)) {
+        Some(limit) => format!("{error}; {limit}"),
+        None => error.to_string(),
+    }
+}
+
 /// An error of an operation to a peer.
 pub(crate) fn unreachable_peer(peer: usize, error: &FabricError) -> TransportError {
-    TransportError::Peer { peer, reason: error.to_string() }
+    TransportError::Peer { peer, reason: named(error) }
 }
 
 fn random() -> TransportResult<u64> {

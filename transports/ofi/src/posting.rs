@@ -4,7 +4,7 @@ use libfabric::{Address, FabricError, Local, Posted, Remote, flags};
 use transom_transport::{TransportError, TransportResult};
 
 use crate::operations::{Context, Operation};
-use crate::port::{Peer, Port, unreachable_peer};
+use crate::port::{PATIENCE, Peer, Port, unreachable_peer};
 
 /// Longest message that is copied to the stack to be injected.
 const MAX_INJECT: usize = 512;
@@ -56,13 +56,20 @@ impl Port {
         if !matches!(posted, Ok(Posted::Done)) {
             self.operations.end(key);
         }
-        Ok(posted? == Posted::Done)
+        self.note(access.peer, posted? == Posted::Done)
+    }
+
+    /// Whether something for a peer was taken; an error where that is hopeless.
+    fn note(&mut self, peer: usize, taken: bool) -> TransportResult<bool> {
+        let hopeful =
+            self.peers.get_mut(peer).and_then(Option::as_mut).is_none_or(|found| found.reached.note(taken));
+        if hopeful { Ok(taken) } else { Err(self.give_up(peer)) }
     }
 
     /// Sends a message, which is copied. `Ok(false)`: not taken.
     pub fn send(&mut self, peer: usize, header: &[u8], payload: &[u8]) -> TransportResult<bool> {
         let len = header.len() + payload.len();
-        let Peer { address, broken } = self.peer(peer)?;
+        let Peer { address, broken, .. } = self.peer(peer)?;
         if let Some(reason) = broken {
             return Err(TransportError::Peer { peer, reason: reason.clone() });
         }
@@ -82,7 +89,23 @@ impl Port {
             }
             posted?
         };
-        Ok(posted.map_err(|e| unreachable_peer(peer, &e))? == Posted::Done)
+        let taken = posted.map_err(|e| unreachable_peer(peer, &e))? == Posted::Done;
+        self.note(peer, taken)
+    }
+
+    /// A peer takes nothing.
+    #[cold]
+    fn give_up(&mut self, peer: usize) -> TransportError {
+        let reason = format!(
+            "no connection in {PATIENCE:?}: no way leads from this rank's network interface to that of the peer \
+             (TRANSOM_OFI_INTERFACE chooses another)"
+        );
+        let error = TransportError::Peer { peer, reason: reason.clone() };
+        if let Some(found) = self.peers.get_mut(peer).and_then(Option::as_mut) {
+            found.broken = Some(reason);
+        }
+        self.unreachable = Some(error.clone());
+        error
     }
 
     fn send_from(

@@ -59,6 +59,7 @@ impl Port {
             Some(Context::Send(buffer)) => self.sent(buffer),
             Some(Context::Access(key)) => {
                 if let Some(operation) = self.operations.end(key) {
+                    self.count_end(operation.peer);
                     self.found.push(Found::Complete(Completion {
                         context: operation.context,
                         value: 0,
@@ -72,8 +73,15 @@ impl Port {
 
     /// A send is over: its buffer is free.
     fn sent(&mut self, buffer: usize) {
-        if self.outbox.peers[buffer].take().is_some() {
+        if let Some(peer) = self.outbox.peers[buffer].take() {
             self.outbox.free.push(buffer);
+            self.count_end(peer);
+        }
+    }
+
+    fn count_end(&mut self, peer: usize) {
+        if let Some(Some(peer)) = self.peers.get_mut(peer) {
+            peer.ended = peer.ended.wrapping_add(1);
         }
     }
 

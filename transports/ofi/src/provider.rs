@@ -13,8 +13,25 @@ const CARDS: [&str; 5] = ["verbs;ofi_rxm", "efa", "cxi", "psm2", "opx"];
 /// Never chosen: `sockets` (nothing to sleep on), `net` (breaks its promise of delivery), `udp;ofi_rxd` (crashes on
 /// itself), `shm` (leaves segments behind).
 const SOCKETS: [&str; 2] = ["tcp", "tcp;ofi_rxm"];
+/// What goes over sockets, or stays on the host.
+const WITHOUT_CARDS: [&str; 6] = ["tcp", "sockets", "net", "udp", "shm", "sm2"];
 /// The libfabric from which on native `tcp` is used.
 const NATIVE_TCP: u32 = 2 << 16;
+
+/// The name of the provider that drives a network card here; `wanted` is the one asked for.
+pub(crate) fn card(library: &'static Library, wanted: Option<&str>) -> TransportResult<String> {
+    let name = wanted.unwrap_or_default();
+    let offers = offers(library, wanted, None)?;
+    let found = match wanted {
+        None => best(offers, &CARDS),
+        // It may be a card's that is not known here.
+        Some(_) if !WITHOUT_CARDS.contains(&name.split(';').next().unwrap_or_default()) => {
+            offers.into_iter().next()
+        }
+        Some(_) => None,
+    };
+    found.map(|info| info.provider()).ok_or_else(|| missing(library, "no provider drives a network card"))
+}
 
 /// The first provider that can, or the one asked for.
 pub(crate) fn choose(library: &'static Library, options: &Options) -> TransportResult<Info> {

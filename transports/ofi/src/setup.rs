@@ -11,7 +11,7 @@ use transom_transport::{TransportError, TransportResult};
 
 use crate::buffers::Buffers;
 use crate::operations::Operations;
-use crate::port::{BATCH, Inbox, Outbox, Port, Traits};
+use crate::port::{BATCH, Inbox, Outbox, Port, Traits, named};
 use crate::wait::Wait;
 use crate::{NAME, Options, provider};
 
@@ -30,18 +30,23 @@ const QUEUE: usize = 8192;
 
 /// Finds the library and a provider.
 pub(crate) fn find(options: &Options) -> TransportResult<Info> {
-    let library = Library::open()
-        .map_err(|e| TransportError::Unavailable { transport: NAME, reason: e.to_string() })?;
-    provider::choose(library, options)
+    provider::choose(library()?, options)
+}
+
+/// The library, where there is one.
+pub(crate) fn library() -> TransportResult<&'static Library> {
+    Library::open().map_err(|e| TransportError::Unavailable { transport: NAME, reason: e.to_string() })
 }
 
 /// Opens everything on a provider's offer, and posts the receives.
 pub(crate) fn open(info: &Info, ranks: usize) -> TransportResult<Port> {
     let max_message = max_message(info);
     let receives = RECEIVES.min(info.receive_size().max(1));
-    let mut port = objects(info, ranks, receives, max_message).map_err(|e| {
-        TransportError::Unavailable { transport: NAME, reason: format!("provider {}: {e}", info.provider()) }
-    })??;
+    let mut port =
+        objects(info, ranks, receives, max_message).map_err(|e| TransportError::Unavailable {
+            transport: NAME,
+            reason: format!("provider {}: {}", info.provider(), named(&e)),
+        })??;
     if port.traits.local {
         register_pools(&mut port)?;
     }
@@ -101,6 +106,7 @@ fn objects(
             queue,
             entries: [Completion::EMPTY; BATCH],
             found: Vec::new(),
+            unreachable: None,
         })
     };
     Ok(port())

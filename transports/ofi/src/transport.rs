@@ -5,11 +5,11 @@ use std::sync::{Arc, Weak};
 use libfabric::flags;
 use transom_transport::{
     Armed, Capabilities, Event, Posted, Region, RegionKey, Remote, Span, Transfer, Transport, TransportError,
-    TransportResult, WaitFd,
+    TransportResult, Unwatched, WaitFd,
 };
 use zerocopy::FromBytes;
 
-use crate::port::Port;
+use crate::port::{Peer, Port, Reached};
 use crate::progress::Found;
 use crate::region::OfiRegion;
 use crate::wire::{self, Key};
@@ -120,6 +120,16 @@ impl Transport for Ofi {
         }
         self.give_back(found)?;
         Ok(count)
+    }
+
+    fn unwatched(&self, peers: &mut Vec<Unwatched>) {
+        let port = self.shared.port.lock();
+        let busy = port.operations.peers();
+        let reached = |peer: &Peer| matches!(peer.reached, Reached::Yes) && peer.broken.is_none();
+        peers.extend(port.peers.iter().enumerate().filter_map(|(rank, peer)| {
+            let ended = peer.as_ref().filter(|peer| reached(peer))?.ended;
+            Some(Unwatched { peer: rank, ended, busy: busy.contains(&rank) })
+        }));
     }
 
     fn abandon(&self) {

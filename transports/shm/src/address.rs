@@ -1,26 +1,29 @@
 //! What ranks tell each other: where a rank's queue and doorbell are, and where a region is.
 
-use transom_transport::{Span, TransportError, TransportResult};
+use transom_transport::{Span, TransportError, TransportResult, limits};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::file;
+use crate::peer::Files;
 
 /// A rank's address: its host, and the memory file that holds its message queue.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Address {
-    /// [`crate::host_identity`].
-    pub host: u64,
-    /// Process that holds the descriptors below.
+    /// Process that holds the descriptors below, as it sees itself.
     pub pid: u32,
-    /// Descriptor of the queue's memory file.
-    pub queue: u32,
-    /// Inode number of that file.
-    pub inode: u64,
-    /// Descriptor of the doorbell's pipe.
-    pub doorbell: u32,
     /// Layout of the queue; peers of another build are refused.
     pub layout: u32,
+    /// Descriptor of the queue's memory file.
+    pub queue: u32,
+    /// Descriptor of the doorbell's pipe.
+    pub doorbell: u32,
+    /// Inode numbers of both.
+    pub queue_inode: u64,
+    pub doorbell_inode: u64,
+    /// A number that nobody else has, which stands in the queue, and the address there: whether another process is this one.
+    pub nonce: u64,
+    pub nonce_at: u64,
 }
 
 /// A region's key: a part of a memory file, or memory of the user's.
@@ -61,8 +64,8 @@ impl Key {
         }
     }
 
-    /// Maps the part of a memory file.
-    pub fn map(&self, peer: usize) -> TransportResult<Span> {
+    /// Maps the part of a memory file, one of those that the owner has passed or one to be opened.
+    pub fn map(&self, peer: usize, files: &Files) -> TransportResult<Span> {
         let start = usize::try_from(self.start).map_err(|_| malformed(peer))?;
         let len = self.bytes(peer)?;
         if len == 0 {
@@ -71,10 +74,9 @@ impl Key {
         if self.file == NO_FILE || start.checked_add(len).is_none() {
             return Err(malformed(peer));
         }
-        let file = file::find(self.pid, self.file, self.inode, start + len).map_err(|e| {
-            TransportError::Peer { peer, reason: format!("mapping its window from /proc/{}: {e}", self.pid) }
-        })?;
-        file::map_part(&file, start, len)
+        files.with(self, start + len, |file| file::map_part(file, start, len)).map_err(|e| {
+            TransportError::Peer { peer, reason: format!("mapping its memory: {}", limits::named(&e)) }
+        })?
     }
 }
 

@@ -61,14 +61,27 @@ fn failed(peer: usize, errno: Errno) -> TransportError {
     TransportError::Peer { peer, reason: format!("cross-memory attach: {errno}{remedy}") }
 }
 
-/// Whether the kernel allows cross-memory attach at all here.
-pub fn available() -> bool {
-    let from = 1u8;
-    let mut to = 0u8;
-    let here = libc::iovec { iov_base: (&raw mut to).cast(), iov_len: 1 };
-    let there = libc::iovec { iov_base: (&raw const from).cast_mut().cast(), iov_len: 1 };
-    // SAFETY: both point to one byte of this process.
-    unsafe { libc::process_vm_readv(libc::getpid(), &here, 1, &there, 1, 0) == 1 }
+/// Whether a process can be reached both ways, tried on a word there that is known to have this value, and is left with it.
+///
+/// # Errors
+/// Why not.
+pub fn reaches(pid: u32, address: u64, value: u64) -> Result<(), String> {
+    let pid = i32::try_from(pid).map_err(|e| e.to_string())?;
+    let mut found = 0u64;
+    let part = |local: *mut u64| libc::iovec { iov_base: local.cast(), iov_len: size_of::<u64>() };
+    let there = part(address as *mut u64);
+    let whole = |name, moved: isize| match moved {
+        8 => Ok(()),
+        _ => Err(format!("{name}: {}", Errno::last())),
+    };
+    let here = part(&raw mut found);
+    // SAFETY: `here` is a word of this function's; `there` is checked by the kernel, in the other process (process_vm_readv(2)).
+    whole("process_vm_readv", unsafe { libc::process_vm_readv(pid, &here, 1, &there, 1, 0) })?;
+    if found != value {
+        return Err(format!("process {pid} is another one in this PID namespace"));
+    }
+    // SAFETY: as above; it is written what has just been found to be there, which nobody changes.
+    whole("process_vm_writev", unsafe { libc::process_vm_writev(pid, &here, 1, &there, 1, 0) })
 }
 
 /// Lets processes of the same user attach to this one where the Yama security module would not (prctl(2)).

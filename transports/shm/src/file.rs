@@ -1,34 +1,40 @@
 //! Anonymous memory files: made here, opened by peers.
 
-use std::fs::{File, OpenOptions};
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::MetadataExt;
+use std::fs::OpenOptions;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::Arc;
 
 use memmap2::{MmapOptions, MmapRaw};
 use nix::fcntl::{FcntlArg, SealFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::resource::Resource;
+use transom_transport::memory::FilePart;
 use transom_transport::{Span, TransportError, TransportResult, limits};
 
 /// Granularity at which parts of files are mapped: a multiple of every page size in use.
-const PART: usize = 1 << 16;
+pub const PART: usize = 1 << 16;
 
 /// Makes a zeroed memory file of `bytes` bytes and maps it. Its size is sealed, so that no peer can truncate it and
 /// make an access here fault.
 pub fn create(name: &str, bytes: usize) -> TransportResult<Span> {
     let file = sealed(name, bytes)?;
-    let map = map(&file, 0, bytes)?;
-    Ok(Span::from_file(map, file))
+    let map = map(file.as_fd(), 0, bytes)?;
+    let memory = Span::from_file(map, FilePart::whole(file));
+    memory.dump(bytes <= Span::DUMPED);
+    Ok(memory)
 }
 
 /// As [`create`], but address space only, at `address` if that is free. The file takes memory as it is touched.
 pub fn reserve(name: &str, bytes: usize, address: usize) -> TransportResult<Span> {
-    Span::reserve(Some(sealed(name, bytes)?), bytes, address)
+    Span::reserve(Some(FilePart::whole(sealed(name, bytes)?)), bytes, address)
 }
 
-fn sealed(name: &str, bytes: usize) -> TransportResult<OwnedFd> {
+/// A memory file of `bytes` bytes, all of them zero, whose size nobody can change.
+pub fn sealed(name: &str, bytes: usize) -> TransportResult<OwnedFd> {
     let no_memory = |reason: String| TransportError::NoMemory { bytes, reason };
+    limits::allow_file(bytes)?;
     let file = memfd_create(name, MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING)
-        .map_err(|e| no_memory(format!("memfd_create: {e}")))?;
+        .map_err(|e| TransportError::errno("memfd_create", e))?;
     let size = i64::try_from(bytes).map_err(|_| no_memory("more than 2^63 bytes".into()))?;
     nix::unistd::ftruncate(&file, size).map_err(|e| no_memory(format!("ftruncate: {e}")))?;
     let seals = SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_GROW | SealFlag::F_SEAL_SEAL;
@@ -36,21 +42,43 @@ fn sealed(name: &str, bytes: usize) -> TransportResult<OwnedFd> {
     Ok(file)
 }
 
-/// Opens a peer's memory file if it is still the file with this inode number, of `len` bytes at least.
-pub fn find(pid: u32, fd: u32, inode: u64, len: usize) -> std::io::Result<OwnedFd> {
+/// The limit on the size of files that stands in the way of one of `bytes` bytes, in words. (Who exceeds it gets a signal.)
+pub fn limit_below(bytes: usize) -> Option<String> {
+    limits::file_size().filter(|limit| *limit < bytes)?;
+    limits::text(Resource::RLIMIT_FSIZE).map(|limit| format!("{limit}: raise it to unlimited"))
+}
+
+/// Opens a peer's memory file through /proc.
+pub fn open(pid: u32, fd: u32) -> std::io::Result<OwnedFd> {
     let file = OpenOptions::new().read(true).write(true).open(format!("/proc/{pid}/fd/{fd}"))?;
-    let found = file.metadata()?;
-    if found.ino() != inode || found.size() < len as u64 {
+    Ok(file.into())
+}
+
+/// Whether it is the memory file with this inode number, of `len` bytes at least.
+pub fn check(file: BorrowedFd<'_>, inode: u64, len: usize) -> std::io::Result<()> {
+    let found = nix::sys::stat::fstat(file)?;
+    if found.st_ino != inode || usize::try_from(found.st_size).is_ok_and(|size| size < len) {
         return Err(std::io::Error::new(
             std::io::ErrorKind::NotFound,
             "the peer has freed this memory in the meantime",
         ));
     }
-    Ok(file.into())
+    Ok(())
+}
+
+/// A descriptor of this process, by its number.
+pub fn duplicate(fd: u32) -> std::io::Result<OwnedFd> {
+    let raw = i32::try_from(fd).map_err(std::io::Error::other)?;
+    // SAFETY: the call takes a number and refuses one that is not open; what it returns is nobody else's (fcntl(2)).
+    match unsafe { libc::fcntl(raw, libc::F_DUPFD_CLOEXEC, 3) } {
+        -1 => Err(std::io::Error::last_os_error()),
+        // SAFETY: as above.
+        new => Ok(unsafe { OwnedFd::from_raw_fd(new) }),
+    }
 }
 
 /// Maps `len` bytes of a peer's memory file from `start` on.
-pub fn map_part(file: &OwnedFd, start: usize, len: usize) -> TransportResult<Span> {
+pub fn map_part(file: BorrowedFd<'_>, start: usize, len: usize) -> TransportResult<Span> {
     let before = start % PART;
     let map = map(file, start - before, before + len)?;
     // A core dump of this process would touch every page of the peer's memory.
@@ -65,10 +93,16 @@ pub fn descriptor(fd: &BorrowedFd<'_>) -> u32 {
 
 /// The inode number of a memory file: its identity.
 pub fn inode(file: BorrowedFd<'_>) -> TransportResult<u64> {
-    let file = file.try_clone_to_owned().map(File::from).map_err(|e| TransportError::io("dup", &e))?;
-    Ok(file.metadata().map_err(|e| TransportError::io("fstat", &e))?.ino())
+    Ok(nix::sys::stat::fstat(file).map_err(|e| TransportError::errno("fstat", e))?.st_ino)
 }
 
-fn map(file: &OwnedFd, start: usize, len: usize) -> TransportResult<MmapRaw> {
-    MmapOptions::new().offset(start as u64).len(len).map_raw(file).map_err(|e| limits::refused(len, e))
+/// Maps `len` bytes of a file of this process from `start` on, a multiple of [`PART`]; their pages go back with the span.
+pub fn map_own(file: &Arc<OwnedFd>, start: usize, len: usize) -> TransportResult<Span> {
+    let memory = Span::from_file(map(file.as_fd(), start, len)?, FilePart::of(file.clone(), start, len));
+    memory.dump(len <= Span::DUMPED);
+    Ok(memory)
+}
+
+fn map(file: BorrowedFd<'_>, start: usize, len: usize) -> TransportResult<MmapRaw> {
+    MmapOptions::new().offset(start as u64).len(len).map_raw(&file).map_err(|e| limits::refused(len, e))
 }

@@ -18,6 +18,10 @@ const CELL_HEADER: usize = 16;
 /// Offsets of the control words, each on a cache line of its own: producers write TAIL, the consumer ASLEEP.
 const TAIL: usize = 0;
 const ASLEEP: usize = 128;
+/// A number by which peers know that it is this queue.
+pub const NONCE: usize = 256;
+/// Not zero: the owner has announced something.
+const ANNOUNCED: usize = 320;
 const FIRST_CELL: usize = 4096;
 
 /// Most bytes of one message.
@@ -25,7 +29,7 @@ pub const MAX_MESSAGE: usize = CELL_BYTES - CELL_HEADER;
 /// Bytes that a queue takes.
 pub const QUEUE_BYTES: usize = FIRST_CELL + CELLS as usize * CELL_BYTES;
 /// Changes with the layout above.
-pub const LAYOUT: u32 = 1;
+pub const LAYOUT: u32 = 2;
 
 /// A view of a queue, the owner's or a peer's.
 #[derive(Debug)]
@@ -44,6 +48,17 @@ impl Queue {
     /// The sequence number of a cell. Stored less the cell's own index, so that fresh zeroed memory is an empty queue.
     fn sequence(&self, index: u64) -> TransportResult<&AtomicU64> {
         self.0.word64(Self::cell(index))
+    }
+
+    /// Tells all who see the queue, by a flag. Owner only.
+    pub fn announce(&self) -> TransportResult<()> {
+        self.0.word32(ANNOUNCED)?.store(1, Ordering::Release);
+        Ok(())
+    }
+
+    /// Whether the owner has told so.
+    pub fn is_announced(&self) -> TransportResult<bool> {
+        Ok(self.0.word32(ANNOUNCED)?.load(Ordering::Acquire) != 0)
     }
 
     fn asleep(&self) -> TransportResult<&AtomicU32> {

@@ -4,14 +4,15 @@ use transom_transport::{Span, TransportError, TransportResult};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::address::{Key, NO_FILE};
-use crate::{attach, file, host};
+use crate::host::Place;
+use crate::peer::Files;
+use crate::{attach, file};
 
 /// Where the memory is.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 struct Card {
-    /// [`crate::host_identity`].
-    host: u64,
+    place: Place,
     key: Key,
 }
 
@@ -26,7 +27,7 @@ pub fn allocate_shared(bytes: usize) -> TransportResult<(Span, Vec<u8>)> {
         key = Key { file: file::descriptor(&fd), inode: file::inode(fd)?, start: start as u64, ..key };
     }
     attach::permit();
-    Ok((memory, Card { host: host::host_identity(), key }.as_bytes().to_vec()))
+    Ok((memory, Card { place: Place::here(), key }.as_bytes().to_vec()))
 }
 
 /// Maps memory of another process of this host's. `peer`: whose it is, for errors.
@@ -34,11 +35,11 @@ pub fn allocate_shared(bytes: usize) -> TransportResult<(Span, Vec<u8>)> {
 /// # Errors
 /// The process is on another host, of another user, or gone; there is no room for the mapping.
 pub fn map_shared(peer: usize, card: &[u8]) -> TransportResult<Span> {
-    let Ok(Card { host, key }) = Card::read_from_bytes(card) else {
+    let Ok(Card { place, key }) = Card::read_from_bytes(card) else {
         return Err(TransportError::Malformed { peer, what: "card of shared memory" });
     };
-    if host != host::host_identity() {
+    if !Place::here().may_share(&place) {
         return Err(TransportError::Peer { peer, reason: "it is on another host".into() });
     }
-    key.map(peer)
+    key.map(peer, &Files::Proc)
 }

@@ -1,6 +1,8 @@
 //! The transport itself.
 
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use transom_transport::{
@@ -10,10 +12,13 @@ use transom_transport::{
 use zerocopy::{FromBytes, IntoBytes};
 
 use crate::address::{Address, Key, NO_FILE};
+use crate::arena::Arena;
 use crate::attach::{self, Direction};
-use crate::doorbell::{Bell, Doorbell};
-use crate::queue::{LAYOUT, MAX_MESSAGE, QUEUE_BYTES, Queue};
-use crate::{file, host};
+use crate::doorbell::Doorbell;
+use crate::file;
+use crate::meeting::{Call, Meeting, Passed, hand_over};
+use crate::peer::Peer;
+use crate::queue::{LAYOUT, MAX_MESSAGE, NONCE, QUEUE_BYTES, Queue};
 
 const NAME: &str = "shm";
 /// Messages handed out by one call to progress, so that a flood does not keep the caller.
@@ -25,11 +30,13 @@ pub struct Shm {
     capabilities: Capabilities,
     address: Address,
     /// Keeps the queue's memory file open for peers.
-    _memory: Span,
+    memory: Span,
     queue: Queue,
     inbox: Mutex<Inbox>,
     doorbell: Doorbell,
     peers: Box<[OnceLock<Peer>]>,
+    /// What memory is allocated from, where peers cannot open files of this rank's.
+    arena: OnceLock<Arena>,
 }
 
 #[derive(Debug)]
@@ -38,52 +45,129 @@ struct Inbox {
     buffer: Box<[u8; MAX_MESSAGE]>,
 }
 
-#[derive(Debug)]
-struct Peer {
-    queue: Queue,
-    bell: Bell,
-}
-
 impl Shm {
     /// The transport of one rank of `ranks`.
     pub fn new(ranks: usize) -> TransportResult<Self> {
-        if std::fs::metadata("/proc/self/fd").is_err() {
-            let reason = "/proc is not mounted: peers open each other's memory files there".into();
-            return Err(TransportError::Unavailable { transport: NAME, reason });
-        }
         attach::permit();
         let memory = file::create("transom-queue", QUEUE_BYTES)?;
+        memory.dump(false);
         let doorbell = Doorbell::new()?;
+        let mut nonce = [0; 8];
+        getrandom::fill(&mut nonce).map_err(|e| TransportError::System {
+            operation: "getrandom",
+            reason: format!("no random numbers for a queue: {e}"),
+        })?;
+        memory.copy_in(NONCE, &nonce)?;
         let Some((fd, _)) = memory.file() else {
             return Err(TransportError::Unavailable { transport: NAME, reason: "no memory file".into() });
         };
         let address = Address {
-            host: host::host_identity(),
             pid: std::process::id(),
-            queue: file::descriptor(&fd),
-            inode: file::inode(fd)?,
-            doorbell: doorbell.fd().cast_unsigned(),
             layout: LAYOUT,
+            queue: file::descriptor(&fd),
+            doorbell: doorbell.fd().cast_unsigned(),
+            queue_inode: file::inode(fd)?,
+            doorbell_inode: doorbell.inode()?,
+            nonce: u64::from_ne_bytes(nonce),
+            nonce_at: (memory.address() + NONCE) as u64,
         };
         Ok(Self {
             capabilities: Capabilities {
                 max_message: MAX_MESSAGE,
                 max_transfer: usize::MAX,
-                rma: attach::available(),
+                rma: true,
                 immediate: true,
                 registration_is_free: true,
                 moves: None,
                 copied_put: 0,
+                ordered: false,
                 atomics: AtomicScope::None,
                 provider: "memory files, cross-memory attach".into(),
             },
             address,
             queue: Queue::new(memory.clone()),
-            _memory: memory,
+            memory,
             inbox: Mutex::new(Inbox { head: 0, buffer: Box::new([0; MAX_MESSAGE]) }),
             doorbell,
             peers: (0..ranks).map(|_| OnceLock::new()).collect(),
+            arena: OnceLock::new(),
         })
+    }
+
+    /// Whether this rank reaches the memory of a peer's program by cross-memory attach: tried, both ways.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn attaches(&self, peer: usize, address: &[u8]) -> Result<(), String> {
+        let address = parse(peer, address).map_err(|e| e.to_string())?;
+        attach::reaches(address.pid, address.nonce_at, address.nonce)
+    }
+
+    /// Tells peers that are connected to this rank, by a flag, that it has something to tell.
+    ///
+    /// # Errors
+    /// None, as long as the queue is what it should be.
+    pub fn announce(&self) -> TransportResult<()> {
+        self.queue.announce()
+    }
+
+    /// Whether any of the ranks that this one is connected to has done so.
+    pub fn hears_an_announcement(&self) -> bool {
+        let queues = self.peers.iter().filter_map(|peer| Some(&peer.get()?.queue));
+        queues.into_iter().any(|queue| queue.is_announced().unwrap_or(true))
+    }
+
+    /// From now on this rank allocates memory in a file that it can pass to peers once and for all.
+    ///
+    /// # Errors
+    /// A limit stands in the way.
+    pub fn offer_files(&self) -> TransportResult<()> {
+        if self.arena.get().is_none() {
+            let _ = self.arena.set(Arena::new()?);
+        }
+        Ok(())
+    }
+
+    /// Passes the files that are offered on the calls, and returns what those have passed that have called at `meeting`: `expected`
+    /// peers, or fewer when `patience` is over. `memory`: what this rank has allocated before, and peers are to map.
+    pub fn exchange_files(
+        &self,
+        rank: usize,
+        calls: Vec<Call>,
+        memory: &Span,
+        (meeting, expected): (Option<&Meeting>, usize),
+        patience: Duration,
+    ) -> Vec<Passed> {
+        let file = |memory: &'_ Span| memory.file().map(|(file, _)| file.as_raw_fd());
+        let ends = self.doorbell.ends().map(|end| Some(end.as_raw_fd()));
+        let arena = self.arena.get().map(|arena| arena.fd().as_raw_fd());
+        let files: Vec<RawFd> =
+            std::iter::once(file(&self.memory)).chain(ends).chain([file(memory), arena]).flatten().collect();
+        hand_over(rank, &files, calls, meeting, expected, patience)
+    }
+
+    /// Connects to a peer by the files that it has passed.
+    ///
+    /// # Errors
+    /// They make no sense; there is no memory to map them.
+    pub fn connect_passed(&self, peer: usize, address: &[u8], files: Vec<OwnedFd>) -> TransportResult<()> {
+        let address = parse(peer, address)?;
+        self.set(peer, Peer::passed(peer, &address, files)?)
+    }
+
+    fn set(&self, peer: usize, reached: Peer) -> TransportResult<()> {
+        let slot = self.peers.get(peer).ok_or(TransportError::Malformed { peer, what: "rank" })?;
+        let _ = slot.set(reached);
+        Ok(())
+    }
+
+    /// A peer's region, mapped if it is in a file.
+    fn attach_key(&self, peer: usize, key: Key) -> TransportResult<Remote> {
+        let direct = match key.len != 0 && key.file == NO_FILE {
+            true => None,
+            false => Some(key.map(peer, &self.peer(peer)?.files)?),
+        };
+        Ok(Remote { peer, len: key.bytes(peer)?, direct, base: key.start, key: u64::from(key.pid) })
     }
 
     fn peer(&self, peer: usize) -> TransportResult<&Peer> {
@@ -122,33 +206,31 @@ impl Transport for Shm {
     }
 
     fn reaches(&self, address: &[u8]) -> bool {
-        Address::read_from_bytes(address).is_ok_and(|a| a.host == self.address.host && a.layout == LAYOUT)
+        Address::read_from_bytes(address).is_ok_and(|a| a.layout == LAYOUT)
     }
 
     fn connect(&self, peer: usize, address: &[u8]) -> TransportResult<()> {
-        let address = Address::read_from_bytes(address)
-            .map_err(|_| TransportError::Malformed { peer, what: "shared-memory address" })?;
-        let refused = |e: std::io::Error| TransportError::Peer {
-            peer,
-            reason: format!(
-                "opening its memory in /proc/{}: {e} (both processes must be of one user and one PID namespace)",
-                address.pid
-            ),
+        let address = parse(peer, address)?;
+        let reached = match address.nonce == self.address.nonce {
+            true => Peer::own(&self.memory, &self.doorbell).map_err(|e| TransportError::io("dup", &e))?,
+            false => Peer::open(peer, &address)?,
         };
-        let queue = file::find(address.pid, address.queue, address.inode, QUEUE_BYTES).map_err(refused)?;
-        let memory = file::map_part(&queue, 0, QUEUE_BYTES)?;
-        let bell = Bell::open(address.pid, address.doorbell).map_err(refused)?;
-        let slot = self.peers.get(peer).ok_or(TransportError::Malformed { peer, what: "rank" })?;
-        let _ = slot.set(Peer { queue: Queue::new(memory), bell });
-        Ok(())
+        self.set(peer, reached)
     }
 
     fn allocate(&self, bytes: usize) -> TransportResult<Option<Span>> {
-        if bytes == 0 { Ok(Some(Span::empty())) } else { file::create("transom-window", bytes).map(Some) }
+        match self.arena.get() {
+            _ if bytes == 0 => Ok(Some(Span::empty())),
+            Some(arena) => arena.allocate(bytes).map(Some),
+            None => file::create("transom-window", bytes).map(Some),
+        }
     }
 
     fn reserve(&self, bytes: usize, address: usize) -> TransportResult<Option<Span>> {
-        file::reserve("transom-heap", bytes, address).map(Some)
+        match self.arena.get() {
+            Some(arena) => arena.reserve(bytes, address).map(Some),
+            None => file::reserve("transom-heap", bytes, address).map(Some),
+        }
     }
 
     fn register(&self, memory: &Span) -> TransportResult<Box<dyn Region>> {
@@ -166,11 +248,11 @@ impl Transport for Shm {
     }
 
     fn attach(&self, peer: usize, key: &RegionKey) -> TransportResult<Remote> {
-        attach(peer, Key::parse(peer, &key.0)?)
+        self.attach_key(peer, Key::parse(peer, &key.0)?)
     }
 
     fn attach_part(&self, peer: usize, key: &RegionKey, start: usize, len: usize) -> TransportResult<Remote> {
-        attach(peer, Key::parse(peer, &key.0)?.part(start, len)?)
+        self.attach_key(peer, Key::parse(peer, &key.0)?.part(start, len)?)
     }
 
     unsafe fn put(&self, transfer: &Transfer<'_>) -> TransportResult<Posted> {
@@ -233,10 +315,10 @@ impl Transport for Shm {
     }
 }
 
-/// A peer's region, mapped if it is in a file.
-fn attach(peer: usize, key: Key) -> TransportResult<Remote> {
-    let direct = if key.len == 0 || key.file != NO_FILE { Some(key.map(peer)?) } else { None };
-    Ok(Remote { peer, len: key.bytes(peer)?, direct, base: key.start, key: u64::from(key.pid) })
+/// The address that a peer has sent.
+fn parse(peer: usize, address: &[u8]) -> TransportResult<Address> {
+    let malformed = TransportError::Malformed { peer, what: "shared-memory address" };
+    Address::read_from_bytes(address).ok().filter(|a| a.layout == LAYOUT).ok_or(malformed)
 }
 
 /// Carries out a transfer by cross-memory attach.

@@ -84,6 +84,7 @@ impl Verbs {
                     lists: port.lists(),
                 }),
                 copied_put: port.bounds.copied,
+                ordered: false,
                 atomics,
                 provider,
             },

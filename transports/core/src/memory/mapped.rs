@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::copy::copy_word_or;
+use super::reduce::reduce_exclusive;
 use super::sections::{Section, Sections};
 use super::update::{compare_swap_at, element_of};
 use super::{Reduction, Span, Updates};
@@ -318,7 +319,11 @@ impl Memory {
             return false;
         }
         if operands.len() != ty.size() {
-            return self.update_many(sections, displacement, Reduction { op, ty, operands }, fetched);
+            let what = Reduction { op, ty, operands };
+            return match fetched {
+                None if self.update_locked(displacement, what) => true,
+                fetched => self.update_many(sections, displacement, what, fetched),
+            };
         }
         if op == ReduceOp::Sum && ty == DataType::F64 {
             // The accumulate of most numerical programs, once more compiled for itself.
@@ -331,6 +336,24 @@ impl Memory {
                 None => false,
             }
         })
+    }
+
+    /// Several elements of a window that has switched to locks, where one lock is for all of them.
+    #[inline]
+    fn update_locked(&self, displacement: usize, what: Reduction<'_>) -> bool {
+        let Reduction { op, ty, operands } = what;
+        // SAFETY: what is kept lives as long as `self`, and is not changed.
+        let Kept { updates: Some(updates), .. } = (unsafe { self.kept.as_ref() }) else {
+            return false;
+        };
+        let Some(offset) = self.offset(displacement, operands.len()).filter(|_| ty.divides(operands.len()))
+        else {
+            return false;
+        };
+        let Some(_held) = updates.lock_all(offset as u64, operands.len()) else { return false };
+        // SAFETY: inside the kept span (Memory::offset); whoever else updates the elements waits for the lock.
+        unsafe { reduce_exclusive(op, ty, self.start.as_ptr().add(offset), operands) };
+        true
     }
 
     /// Several elements, if the window need not switch to locks for them.

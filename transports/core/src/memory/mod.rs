@@ -7,6 +7,8 @@
 //! that overlap in time on the same bytes leave any mixture of the two, as MPI-4.1 §12.7 allows.
 
 mod copy;
+mod dump;
+mod file_part;
 mod mapped;
 mod reduce;
 mod sections;
@@ -24,7 +26,9 @@ mod word_array;
 #[cfg(not(target_arch = "x86_64"))]
 use std::sync::atomic::Ordering;
 
+pub use file_part::FilePart;
 pub use mapped::{Mapped, Memory};
+pub use reduce::reduce_into;
 pub use sections::Sections;
 pub use span::{Owner, Span};
 pub use sparse::Sparse;

@@ -8,11 +8,21 @@ use super::update::update_plain;
 use crate::elements::cell::element;
 use crate::{Basic, Complex, DataType, ReduceOp, with_basic, with_number};
 
+/// Reduces the elements of `ty` in `origin` into those of `target`: as many as both have. Padding stays the target's.
+pub fn reduce_into(op: ReduceOp, ty: DataType, target: &mut [u8], origin: &[u8]) {
+    let whole = target.len().min(origin.len()) / ty.size() * ty.size();
+    // SAFETY: `target` is borrowed for this alone, and has so many bytes.
+    unsafe { reduce_exclusive(op, ty, target.as_mut_ptr(), &origin[..whole]) };
+}
+
 /// Reduces the elements of `ty` in `origin` into those at `target`, both at any address. Padding stays the target's.
 ///
 /// # Safety
 /// `target` is valid for reads and writes of as many bytes as `origin` has, whole elements, which no other thread updates meanwhile.
 pub(super) unsafe fn reduce_exclusive(op: ReduceOp, ty: DataType, target: *mut u8, origin: &[u8]) {
+    if op == ReduceOp::NoOp {
+        return;
+    }
     if op == ReduceOp::Replace && ty.fields() == [(0, ty.size())] {
         // SAFETY: the same contract. The origin may be memory of a window, too, so they may overlap.
         return unsafe { ptr::copy(origin.as_ptr(), target, origin.len()) };

@@ -1,13 +1,13 @@
 //! Spans: address, length and owner of memory, and the atomics of aligned numbers.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use memmap2::MmapRaw;
 
-use super::Sparse;
+use super::{FilePart, Sparse};
 use crate::{Number, ReduceOp, TransportError, TransportResult, limits};
 
 /// What keeps a span's memory alive.
@@ -16,9 +16,11 @@ pub enum Owner {
     /// A mapping of ours, unmapped with the last span on it.
     Mapping(MmapRaw),
     /// A mapping of a memory file that peers may map too.
-    File(MmapRaw, OwnedFd),
+    File(MmapRaw, FilePart),
     /// A large mapping, of a memory file that peers may map too, or of memory of this process.
-    Sparse(Sparse, Option<OwnedFd>),
+    Sparse(Sparse, Option<FilePart>),
+    /// As [`Owner::Caller`]; the pages are those of a memory file, each at the offset of its address.
+    InPlace(Arc<OwnedFd>),
     /// Memory that the caller has promised to keep valid (see [`Span::from_raw`]).
     Caller,
 }
@@ -44,8 +46,8 @@ impl Span {
         Self { start, len: mapping.len(), owner: Arc::new(Owner::Mapping(mapping)) }
     }
 
-    /// A span of all of a mapping of `file`, which starts at the file's first byte.
-    pub fn from_file(mapping: MmapRaw, file: OwnedFd) -> Self {
+    /// A span of all of a mapping of a part of a file.
+    pub fn from_file(mapping: MmapRaw, file: FilePart) -> Self {
         let start = NonNull::new(mapping.as_mut_ptr()).unwrap_or(NonNull::dangling());
         Self { start, len: mapping.len(), owner: Arc::new(Owner::File(mapping, file)) }
     }
@@ -53,18 +55,36 @@ impl Span {
     /// The memory file that the span lies in, and the offset of its first byte there.
     pub fn file(&self) -> Option<(BorrowedFd<'_>, usize)> {
         match &*self.owner {
-            Owner::File(map, file) => Some((file.as_fd(), self.address() - map.as_mut_ptr() as usize)),
-            Owner::Sparse(map, Some(file)) => {
-                Some((file.as_fd(), self.address() - map.start().as_ptr() as usize))
+            Owner::File(map, file) => {
+                Some((file.as_fd(), file.start() + self.address() - map.as_mut_ptr() as usize))
             }
+            Owner::Sparse(map, Some(file)) => {
+                Some((file.as_fd(), file.start() + self.address() - map.start().as_ptr() as usize))
+            }
+            Owner::InPlace(file) => Some((std::os::fd::AsFd::as_fd(file), self.address())),
             Owner::Sparse(_, None) | Owner::Mapping(_) | Owner::Caller => None,
         }
     }
 
-    /// The first `len` bytes of a memory file, or zeroed memory of this process: address space only, at `address` if
-    /// that is free, to which pages come when they are touched.
-    pub fn reserve(file: Option<OwnedFd>, len: usize, address: usize) -> TransportResult<Self> {
-        let map = Sparse::new(file.as_ref().map(AsFd::as_fd), len, address)?;
+    pub(super) fn owner(&self) -> &Owner {
+        &self.owner
+    }
+
+    /// Whether it is memory that the caller has promised to keep valid.
+    pub fn is_callers(&self) -> bool {
+        matches!(&*self.owner, Owner::Caller | Owner::InPlace(_))
+    }
+
+    /// The span of the caller's memory whose pages are those of `file`, each at the offset of its address. None if it is not the
+    /// caller's.
+    pub fn in_place(&self, file: Arc<OwnedFd>) -> Option<Self> {
+        self.is_callers().then(|| Self { owner: Arc::new(Owner::InPlace(file)), ..*self })
+    }
+
+    /// The first `len` bytes of a part of a memory file, or zeroed memory of this process: address space only, at `address`
+    /// if that is free, to which pages come when they are touched.
+    pub fn reserve(file: Option<FilePart>, len: usize, address: usize) -> TransportResult<Self> {
+        let map = Sparse::new(file.as_ref(), len, address)?;
         Ok(Self { start: map.start(), len: map.len(), owner: Arc::new(Owner::Sparse(map, file)) })
     }
 

@@ -1,10 +1,11 @@
 //! Large mappings, most of which is never touched.
 
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
 
 use nix::errno::Errno;
 
+use super::FilePart;
 use crate::{TransportError, TransportResult, limits};
 
 /// A mapping that takes address space only, until it is touched. Unmapped when dropped.
@@ -21,17 +22,18 @@ unsafe impl Send for Sparse {}
 unsafe impl Sync for Sparse {}
 
 impl Sparse {
-    /// Maps the first `len` bytes of `file`, or so many zeroed bytes of this process, at `address` if that is free, else
+    /// Maps the first `len` bytes of a part of a file, or so many zeroed bytes of this process, at `address` if that is free, else
     /// anywhere.
-    pub(super) fn new(file: Option<BorrowedFd<'_>>, len: usize, address: usize) -> TransportResult<Self> {
+    pub(super) fn new(file: Option<&FilePart>, len: usize, address: usize) -> TransportResult<Self> {
         let kind = if file.is_some() { libc::MAP_SHARED } else { libc::MAP_PRIVATE | libc::MAP_ANONYMOUS };
-        let fd = file.map_or(-1, |file| file.as_raw_fd());
+        let (fd, offset) = file.map_or((-1, 0), |file| (file.as_fd().as_raw_fd(), file.start()));
+        let offset = i64::try_from(offset).map_err(|e| limits::refused(len, e))?;
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let map = |address: usize, how| {
             let flags = kind | libc::MAP_NORESERVE | how;
             // SAFETY: MAP_FIXED_NOREPLACE never replaces a mapping, and without it the kernel chooses a free place
             // (mmap(2)): no memory that exists is affected.
-            let start = unsafe { libc::mmap(address as *mut libc::c_void, len, access, flags, fd, 0) };
+            let start = unsafe { libc::mmap(address as *mut libc::c_void, len, access, flags, fd, offset) };
             (start != libc::MAP_FAILED).then(|| NonNull::new(start.cast::<u8>())).flatten()
         };
         let start = map(address, libc::MAP_FIXED_NOREPLACE)

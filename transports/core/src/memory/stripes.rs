@@ -4,7 +4,7 @@ use std::hint;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use super::Span;
+use super::{Span, Words};
 use crate::{TransportError, TransportResult, futex};
 
 /// Free.
@@ -22,7 +22,7 @@ const AWAITED: u32 = 2;
 /// time, for a few loads and stores, so there is no deadlock.
 #[derive(Debug, Clone)]
 pub struct Stripes {
-    words: Span,
+    words: Words<{ Stripes::BYTES / size_of::<u32>() }>,
     /// Places of 2 to this power bytes share a lock.
     shift: u32,
 }
@@ -40,9 +40,7 @@ impl Stripes {
     /// # Errors
     /// `memory` is too short, or not aligned to 4 bytes.
     pub fn new(memory: &Span) -> TransportResult<Self> {
-        let locks = memory.part(0, Self::BYTES)?;
-        locks.word32(0)?;
-        Ok(Self { words: locks, shift: 4 })
+        Ok(Self { words: Words::new(memory, 0)?, shift: 4 })
     }
 
     /// Locks of this process, for memory that no other maps.
@@ -62,27 +60,31 @@ impl Stripes {
 
     /// Waits for the lock of `place`.
     #[inline]
-    pub(super) fn lock(&self, place: u64) -> TransportResult<Held<'_>> {
-        let word = self.words.word32(self.stripe(place) * Self::LINE)?;
+    pub(super) fn lock(&self, place: u64) -> Held<'_> {
+        let word = self.word(self.stripe(place));
         hold(word);
-        Ok(Held(word))
+        Held(word)
+    }
+
+    #[inline]
+    fn word(&self, stripe: usize) -> &AtomicU32 {
+        &self.words[stripe * (Self::LINE / size_of::<u32>())]
     }
 
     /// Waits for the locks of two places, which may be the same.
     #[inline]
-    pub(super) fn lock_both(&self, first: u64, last: u64) -> TransportResult<(Held<'_>, Option<Held<'_>>)> {
+    pub(super) fn lock_both(&self, first: u64, last: u64) -> (Held<'_>, Option<Held<'_>>) {
         let (a, b) = (self.stripe(first), self.stripe(last));
-        let word = |stripe| self.words.word32(stripe * Self::LINE);
-        let low = word(a.min(b))?;
+        let low = self.word(a.min(b));
         hold(low);
         let low = Held(low);
         if a == b {
-            return Ok((low, None));
+            return (low, None);
         }
         // Always in the order of their numbers: so there is no deadlock.
-        let high = word(a.max(b))?;
+        let high = self.word(a.max(b));
         hold(high);
-        Ok((low, Some(Held(high))))
+        (low, Some(Held(high)))
     }
 
     fn stripe(&self, place: u64) -> usize {

@@ -34,7 +34,7 @@ pub(super) unsafe fn update<T: Basic>(
 ) -> TransportResult<()> {
     let moves = matches!(op, ReduceOp::Replace | ReduceOp::NoOp);
     let _held = match locks {
-        Some((stripes, place)) if moves && origin.len() <= WHOLE => Some(stripes.lock(place)?),
+        Some((stripes, place)) if moves && origin.len() <= WHOLE => Some(stripes.lock(place)),
         _ => None,
     };
     let head = ((at as usize).next_multiple_of(WORD) - at as usize).min(origin.len());

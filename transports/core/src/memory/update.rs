@@ -119,7 +119,7 @@ impl Span {
         if unsafe { cell::compare_swap(at, compare, origin, old) } {
             return Ok(());
         }
-        let _held = stripes.lock(place)?;
+        let _held = stripes.lock(place);
         // SAFETY: as above for `at`; the slices are as long as the element and exclusively ours or read-only. No other
         // thread updates the element while its lock is held.
         unsafe {
@@ -180,7 +180,7 @@ impl Span {
             let old = match (unsafe { T::update(at, op, operand) }, locks) {
                 (Some(old), _) => old,
                 (None, Some((stripes, place))) => {
-                    let _held = stripes.lock(place.wrapping_add((i * size) as u64))?;
+                    let _held = stripes.lock(place.wrapping_add((i * size) as u64));
                     // SAFETY: as above; no other thread updates the element while its lock is held.
                     unsafe { update_plain(at, op, operand) }
                 }

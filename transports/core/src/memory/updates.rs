@@ -14,6 +14,7 @@
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use super::sections::{Section, Sections};
+use super::stripes::Held;
 use super::{Span, Stripes, Words};
 use crate::{DataType, ReduceOp, TransportError, TransportResult, barrier, reduce_valid};
 
@@ -84,15 +85,24 @@ impl Updates {
         Ok(Self { state, granules, granule, stripes, switch_after, long })
     }
 
-    /// Calls `update`, which updates one element at `place` ([`Stripes`]) atomically. None, and nothing is done, if there is no
-    /// such lock.
+    /// Calls `update`, which updates one element at `place` ([`Stripes`]) atomically.
     #[inline]
-    pub fn one<R>(&self, sections: &Sections, place: u64, update: impl FnOnce() -> R) -> Option<R> {
+    pub fn one<R>(&self, sections: &Sections, place: u64, update: impl FnOnce() -> R) -> R {
         if let Some(_inside) = self.section(sections) {
-            return Some(update());
+            return update();
         }
-        let _held = self.granules.lock(place).ok()?;
-        Some(update())
+        let _held = self.granules.lock(place);
+        update()
+    }
+
+    /// Waits for the lock of all elements that begin in `bytes` bytes from `place` on, if they have one lock, and are updated under
+    /// it alone.
+    #[inline]
+    pub(super) fn lock_all(&self, place: u64, bytes: usize) -> Option<Held<'_>> {
+        let first = place as usize & (self.granule - 1);
+        // What is locked stays so.
+        let locked = self.state[0].load(Ordering::Acquire) == LOCKED;
+        if !locked || bytes > self.granule - first { None } else { Some(self.granules.lock(place)) }
     }
 
     /// The word that says how.
@@ -174,7 +184,7 @@ impl Updates {
             return memory.update(&self.stripes, place, op, ty, offset, operands, fetched);
         }
         let last = place + (operands.len() - 1) as u64;
-        let _held = self.granules.lock_both(place, last)?;
+        let _held = self.granules.lock_both(place, last);
         if self.state[0].load(Ordering::Acquire) != LOCKED {
             return memory.update(&self.stripes, place, op, ty, offset, operands, fetched);
         }

@@ -94,6 +94,7 @@ pub fn pair(defect: Defect, atomics: AtomicScope) -> Pair {
         registration_is_free: true,
         moves: None,
         copied_put: 0,
+        ordered: false,
         atomics,
         provider: "fake".into(),
     };

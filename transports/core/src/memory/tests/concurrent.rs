@@ -329,7 +329,7 @@ fn locks_exclude() {
     let (span, stripes) = (Span::anonymous(64).unwrap(), Stripes::private().unwrap());
     in_threads(|| {
         for round in 0..2000u64 {
-            let _held = stripes.lock(1 << 40).unwrap();
+            let _held = stripes.lock(1 << 40);
             let count = span.word64(0).unwrap();
             let seen = count.load(Ordering::Relaxed);
             if round.is_multiple_of(500) {
@@ -346,9 +346,9 @@ fn locks_exclude() {
 fn unlocking_wakes() {
     let stripes = Stripes::private().unwrap();
     let waits = || {
-        let held = stripes.lock(0).unwrap();
+        let held = stripes.lock(0);
         std::thread::scope(|s| {
-            let waiter = s.spawn(|| drop(stripes.lock(0).unwrap()));
+            let waiter = s.spawn(|| drop(stripes.lock(0)));
             std::thread::sleep(Duration::from_millis(30)); // it sleeps in the kernel by now
             let freed = Instant::now();
             drop(held);

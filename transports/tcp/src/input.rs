@@ -1,0 +1,122 @@
+//! What comes from a peer: the record that is being received, and where its bytes go.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrayvec::ArrayVec;
+use transom_transport::{Completion, Event, Span};
+
+use crate::wire::LONGEST_HEAD;
+
+/// Bytes that are received at once, of records and short data.
+const BUFFER: usize = 256 << 10;
+
+/// Data of a record of which not all has come.
+#[derive(Debug, Default)]
+pub(crate) enum Incoming {
+    /// None: the next is a record's head.
+    #[default]
+    Head,
+    /// A put to a region.
+    Put { region: Arc<Span>, at: usize, left: usize },
+    /// A put that is refused: its bytes go nowhere.
+    Refused { left: usize },
+    /// Bytes for the oldest get.
+    Reply { left: usize },
+    /// A message.
+    Message { bytes: Vec<u8>, left: usize },
+}
+
+impl Incoming {
+    /// Bytes that have not come.
+    pub fn left(&self) -> usize {
+        match self {
+            Self::Head => 0,
+            Self::Put { left, .. }
+            | Self::Refused { left }
+            | Self::Reply { left }
+            | Self::Message { left, .. } => *left,
+        }
+    }
+}
+
+/// What comes from a peer.
+#[derive(Debug, Default)]
+pub(crate) struct Input {
+    pub incoming: Incoming,
+    /// The beginning of a head of which not all has come.
+    pub stash: ArrayVec<u8, LONGEST_HEAD>,
+    /// Records received.
+    pub number: u32,
+    /// The last record had long data: so may the next, which then should not come to the buffer.
+    pub is_long: bool,
+}
+
+impl Input {
+    /// A region goes.
+    pub fn release(&mut self, gone: &Arc<Span>) {
+        if let Incoming::Put { region, left, .. } = &self.incoming
+            && Arc::ptr_eq(region, gone)
+        {
+            self.incoming = Incoming::Refused { left: *left };
+        }
+    }
+}
+
+/// A message that has arrived.
+#[derive(Debug)]
+pub(crate) enum Message {
+    /// In the buffer.
+    Here(Range<usize>),
+    /// In memory of its own.
+    Whole(Vec<u8>),
+}
+
+/// What was found and is to be handed out.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    pub messages: Vec<Message>,
+    pub completions: Vec<Completion>,
+    /// Puts and gets of peers that were served.
+    pub served: usize,
+}
+
+impl Found {
+    /// Whether nothing is to be handed out.
+    pub fn is_empty(&self) -> bool {
+        self.messages.is_empty() && self.completions.is_empty()
+    }
+}
+
+/// Where records arrive, whatever peer they are of.
+#[derive(Debug)]
+pub(crate) struct Inbox {
+    pub buffer: Box<[u8]>,
+    pub found: Found,
+    /// Peers to read from.
+    pub readable: Vec<usize>,
+}
+
+impl Default for Inbox {
+    fn default() -> Self {
+        Self { buffer: vec![0; BUFFER].into(), found: Found::default(), readable: Vec::new() }
+    }
+}
+
+impl Inbox {
+    /// Hands everything out; how much it was.
+    pub fn hand_out(&mut self, sink: &mut dyn FnMut(Event<'_>)) -> usize {
+        let Self { buffer, found, .. } = self;
+        let count = found.completions.len() + found.messages.len();
+        for completion in found.completions.drain(..) {
+            sink(Event::Complete(completion));
+        }
+        for message in found.messages.drain(..) {
+            match message {
+                Message::Here(range) => sink(Event::Message(buffer.get(range).unwrap_or_default())),
+                Message::Whole(bytes) => sink(Event::Message(&bytes)),
+            }
+        }
+        count
+    }
+}

@@ -1,0 +1,194 @@
+//! Connected sockets: nonblocking sends and receives of memory given by address, and how sockets are set up.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::ptr;
+use std::time::Duration;
+
+use arrayvec::ArrayVec;
+use nix::sys::socket::{SockaddrStorage, getpeername, getsockname, setsockopt, sockopt};
+
+/// Pieces of memory that one call takes.
+pub(crate) const PARTS: usize = 64;
+
+/// Pieces of memory for one call.
+pub(crate) type Parts = ArrayVec<libc::iovec, PARTS>;
+
+/// A piece of memory.
+#[inline]
+pub(crate) fn part(address: usize, len: usize) -> libc::iovec {
+    libc::iovec { iov_base: address as *mut libc::c_void, iov_len: len }
+}
+
+/// A connected socket, which never blocks, and its ends.
+#[derive(Debug)]
+pub(crate) struct Socket(OwnedFd, Box<str>);
+
+/// How many bytes were moved; nothing if the call would block.
+type Moved = io::Result<Option<usize>>;
+
+impl Socket {
+    /// One that is nonblocking already. `silence`: how long the peer's host may be silent.
+    pub fn new(fd: OwnedFd, silence: Duration) -> io::Result<Self> {
+        setsockopt(&fd, sockopt::TcpNoDelay, &true)?;
+        setsockopt(&fd, sockopt::KeepAlive, &true)?;
+        // Probes after a third of the time, and then five: the connection ends at about that time.
+        let third = (silence.as_secs() / 3).clamp(1, 32_000) as u32;
+        setsockopt(&fd, sockopt::TcpKeepIdle, &third)?;
+        setsockopt(&fd, sockopt::TcpKeepInterval, &(third * 2 / 5).max(1))?;
+        setsockopt(&fd, sockopt::TcpKeepCount, &5)?;
+        setsockopt(&fd, sockopt::TcpUserTimeout, &u32::try_from(silence.as_millis()).unwrap_or(u32::MAX))?;
+        set_longest_retry(&fd, silence);
+        Ok(Self(fd, Box::default()))
+    }
+
+    /// It is connected, and has been shown to be a peer's.
+    pub fn established(mut self) -> Self {
+        let own = getsockname::<SockaddrStorage>(self.0.as_raw_fd());
+        let peer = getpeername::<SockaddrStorage>(self.0.as_raw_fd());
+        // It may be over already: then the system does not know.
+        let (Ok(own), Ok(peer)) = (own, peer) else { return self };
+        self.1 = format!("from {own} to {peer}").into();
+        if is_inside_of_a_host(&own, &peer) {
+            // There is nothing to be fair to, and BBR's pacing would wait for timers. A system that refuses keeps its own.
+            let _ = setsockopt(&self.0, sockopt::TcpCongestion, &OsString::from("reno"));
+        }
+        self
+    }
+
+    /// Receives to one piece of memory. 0 bytes: the peer has ended the stream.
+    ///
+    /// # Safety
+    /// `at..at+len` is valid for writes, and nobody relies on what is there.
+    #[inline]
+    pub unsafe fn receive(&self, at: *mut u8, len: usize) -> Moved {
+        let (fd, flags, none) = (self.0.as_raw_fd(), libc::MSG_DONTWAIT, ptr::null_mut::<libc::c_void>());
+        // The C library's own function is where threads may be cancelled, for which it takes atomic instructions.
+        // SAFETY: recvfrom(2) writes at most `len` bytes at `at` (the caller's promise), and without an address nowhere else.
+        moved(|| unsafe { libc::syscall(libc::SYS_recvfrom, fd, at, len, flags, none, none) as isize })
+    }
+
+    /// As [`Socket::receive`], to several pieces, one after the other.
+    ///
+    /// # Safety
+    /// As [`Socket::receive`], for all pieces.
+    #[inline]
+    pub unsafe fn receive_parts(&self, parts: &mut [libc::iovec]) -> Moved {
+        let mut message = header(parts);
+        // SAFETY: recvmsg(2) writes to the pieces only (the caller's promise) and to the header, which is ours.
+        moved(|| unsafe { libc::recvmsg(self.0.as_raw_fd(), &mut message, libc::MSG_DONTWAIT) })
+    }
+
+    /// Receives into bytes of ours.
+    pub fn receive_into(&self, bytes: &mut [u8]) -> Moved {
+        // SAFETY: a slice that is exclusively ours.
+        unsafe { self.receive(bytes.as_mut_ptr(), bytes.len()) }
+    }
+
+    /// Sends bytes.
+    #[inline]
+    pub fn send(&self, bytes: &[u8]) -> Moved {
+        const FLAGS: libc::c_int = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+        let (fd, none) = (self.0.as_raw_fd(), ptr::null::<libc::c_void>());
+        // As in `receive`.
+        // SAFETY: sendto(2) reads the slice, which is valid.
+        moved(|| unsafe {
+            libc::syscall(libc::SYS_sendto, fd, bytes.as_ptr(), bytes.len(), FLAGS, none, 0_usize) as isize
+        })
+    }
+
+    /// Sends several pieces of memory, one after the other.
+    ///
+    /// # Safety
+    /// All pieces are valid for reads. (Other threads and processes may write there: the kernel copies bytes.)
+    #[inline]
+    pub unsafe fn send_parts(&self, parts: &mut [libc::iovec]) -> Moved {
+        const FLAGS: libc::c_int = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+        let message = header(parts);
+        // SAFETY: sendmsg(2) reads the header and the pieces: the caller's promise.
+        moved(|| unsafe { libc::sendmsg(self.0.as_raw_fd(), &message, FLAGS) })
+    }
+
+    /// Why a call failed, for people.
+    #[cold]
+    pub fn failed(&self, error: &io::Error) -> String {
+        let reason = match error.kind() {
+            io::ErrorKind::TimedOut => {
+                "its host does not answer, or the network between has failed (TRANSOM_TCP_SILENCE)".to_owned()
+            }
+            _ => error.to_string(),
+        };
+        format!("{reason}; the connection was {}", self.1)
+    }
+
+    /// Tells the peer that no more comes.
+    pub fn end(&self) {
+        // A connection that is over already needs no end.
+        let _ = nix::sys::socket::shutdown(self.0.as_raw_fd(), nix::sys::socket::Shutdown::Write);
+    }
+
+    /// Bytes that were sent, and that the peer's host has not acknowledged.
+    pub fn unacknowledged(&self) -> usize {
+        let mut bytes: libc::c_int = 0;
+        // SAFETY: SIOCOUTQ stores an int (tcp(7)).
+        let result = unsafe { libc::ioctl(self.0.as_raw_fd(), libc::TIOCOUTQ, &mut bytes) };
+        if result == 0 { usize::try_from(bytes).unwrap_or(0) } else { 0 }
+    }
+}
+
+/// Where packets get lost, the kernel's pauses between retries grow to minutes: here, to a tenth of the time after which the peer
+/// is lost, so that it takes ten losses in a row. Kernels before Linux 6.15 keep theirs.
+fn set_longest_retry(fd: &OwnedFd, silence: Duration) {
+    const TCP_RTO_MAX_MS: libc::c_int = 44;
+    let time =
+        libc::c_int::try_from(silence.as_millis() / 10).unwrap_or(libc::c_int::MAX).clamp(1000, 120_000);
+    // SAFETY: setsockopt(2) reads an int.
+    unsafe {
+        libc::setsockopt(
+            fd.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            TCP_RTO_MAX_MS,
+            ptr::from_ref(&time).cast(),
+            size_of_val(&time) as libc::socklen_t,
+        );
+    }
+}
+
+/// Whether both ends have the same address.
+fn is_inside_of_a_host(own: &SockaddrStorage, peer: &SockaddrStorage) -> bool {
+    match (own.as_sockaddr_in(), peer.as_sockaddr_in(), own.as_sockaddr_in6(), peer.as_sockaddr_in6()) {
+        (Some(own), Some(peer), ..) => own.ip() == peer.ip(),
+        (_, _, Some(own), Some(peer)) => own.ip() == peer.ip(),
+        _ => false,
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+fn header(parts: &mut [libc::iovec]) -> libc::msghdr {
+    // SAFETY: all zeros is a msghdr without address and control data (recvmsg(2)).
+    let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+    header.msg_iov = parts.as_mut_ptr();
+    header.msg_iovlen = parts.len() as _;
+    header
+}
+
+#[inline]
+fn moved(mut call: impl FnMut() -> isize) -> Moved {
+    loop {
+        if let Ok(bytes) = usize::try_from(call()) {
+            return Ok(Some(bytes));
+        }
+        let error = io::Error::last_os_error();
+        match error.kind() {
+            io::ErrorKind::WouldBlock => return Ok(None),
+            io::ErrorKind::Interrupted => {}
+            _ => return Err(error),
+        }
+    }
+}
