@@ -56,6 +56,8 @@ mod job;
 mod memory;
 mod message;
 mod operation;
+#[doc = include_str!("pgas.md")]
+pub mod pgas {}
 mod protocol;
 pub mod settings;
 mod shortcut;

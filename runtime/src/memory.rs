@@ -9,6 +9,7 @@ use std::any::Any;
 use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::Arc;
 
+use transom_shm::{Caution, InPlace, Quiet};
 use transom_transport::{
     ListTransfer, Memory, Part, Posted, Remote, Span, Transfer, Transport, TransportResult,
 };
@@ -120,6 +121,18 @@ pub(crate) fn expose<T: FromBytes + IntoBytes>(memory: &mut [T]) -> Span {
     // SAFETY: exclusively borrowed while the span lives (see above), and reached only through it; every bit pattern
     // that a peer writes is a T (FromBytes), and every byte is initialised (IntoBytes).
     unsafe { Span::from_raw(memory.as_mut_ptr().cast(), bytes) }
+}
+
+/// Makes the user's memory shared memory, where it is: [`InPlace::share`]. The span is one of [`expose`] or [`RawBuffer::span`], and the first
+/// result is dropped before the memory goes.
+pub(crate) fn share_in_place(
+    memory: &Span,
+    caution: Caution,
+    quiet: &Arc<dyn Quiet>,
+) -> (InPlace, std::result::Result<Span, String>) {
+    // SAFETY: such memory may be read and written until its owner has it back, which is after the window or attachment that
+    // keeps the result has gone. Transports that work in it register it later than this.
+    unsafe { InPlace::share(memory, caution, quiet) }
 }
 
 /// A vector whose elements peers access: nobody here can. If it is forgotten, so is the memory.

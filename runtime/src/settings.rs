@@ -6,7 +6,7 @@ use std::time::Duration;
 use transom_verbs::{Connect, Limits};
 
 use crate::explain::ExplainSetting as Explain;
-use crate::window::AtomicsHint;
+use crate::window::{AtomicsHint, CreatedHint};
 use crate::{Class, Error, Result};
 
 /// One line of the table of settings.
@@ -26,9 +26,10 @@ pub struct Setting {
 pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "TRANSOM_TRANSPORT",
-        kind: "list of shm, verbs, ofi",
-        default: "shm,verbs,ofi",
-        meaning: "transports that the job may use: shm between ranks of one node, else verbs where all have a device, else ofi",
+        kind: "list of shm, verbs, ofi, tcp",
+        default: "shm,verbs,ofi,tcp",
+        meaning: "transports that the job may use: shm between ranks of one node, else verbs where all have a device, else ofi \
+                  where libfabric drives a card at all, else tcp; without tcp, ofi wherever libfabric is",
     },
     Setting {
         name: "TRANSOM_VERBS_DEVICE",
@@ -67,6 +68,24 @@ pub const SETTINGS: &[Setting] = &[
         meaning: "buffers of 16 KiB for messages that arrive; on iWARP an eighth of so many for each peer, 4 to 64",
     },
     Setting {
+        name: "TRANSOM_TCP_INTERFACE",
+        kind: "list of names, addresses or networks",
+        default: "all that are up but the loopback, or the loopback alone if all ranks are on one host",
+        meaning: "network interfaces that tcp listens on, best first (eth0, 10.1.0.5, 10.1.0.0/16)",
+    },
+    Setting {
+        name: "TRANSOM_TCP_CONNECT",
+        kind: "seconds",
+        default: "10",
+        meaning: "how long tcp tries to connect to a peer before that is an error",
+    },
+    Setting {
+        name: "TRANSOM_TCP_SILENCE",
+        kind: "seconds",
+        default: "10",
+        meaning: "how long a peer's host may leave tcp without an answer before the peer is lost",
+    },
+    Setting {
         name: "TRANSOM_OFI_PROVIDER",
         kind: "name",
         default: "first that can, tcp before sockets",
@@ -79,6 +98,12 @@ pub const SETTINGS: &[Setting] = &[
         meaning: "network interface that libfabric's tcp uses (eth0, or the start of an address)",
     },
     Setting {
+        name: "TRANSOM_OFI_SILENCE",
+        kind: "seconds",
+        default: "30",
+        meaning: "how long a peer may answer nothing over libfabric while others wait before it is lost; 0: for ever",
+    },
+    Setting {
         name: "TRANSOM_LIBFABRIC",
         kind: "path",
         default: "libfabric.so.1",
@@ -89,6 +114,12 @@ pub const SETTINGS: &[Setting] = &[
         kind: "auto, cpu or nic",
         default: "auto",
         meaning: "who updates elements of 8 bytes of windows that do not say so themselves (hint transom_atomics)",
+    },
+    Setting {
+        name: "TRANSOM_CREATED",
+        kind: "auto, share or attach",
+        default: "auto",
+        meaning: "memory of the program's under windows that do not say so themselves (hint transom_created): shared in place with ranks of this node, or reached by cross-memory attach",
     },
     Setting {
         name: "TRANSOM_IBVERBS",
@@ -155,10 +186,15 @@ pub(crate) struct Settings {
     pub shm: bool,
     pub verbs: bool,
     pub ofi: bool,
+    pub tcp: bool,
     pub verbs_device: Option<String>,
     pub verbs_connect: Connect,
     pub verbs_limits: Limits,
     pub ofi_provider: Option<String>,
+    pub ofi_silence: Option<Duration>,
+    pub tcp_interface: Option<String>,
+    pub tcp_connect: Duration,
+    pub tcp_silence: Duration,
     pub spin: Option<Duration>,
     pub deadline: Option<Duration>,
     pub heap: Option<u64>,
@@ -166,6 +202,7 @@ pub(crate) struct Settings {
     pub fault: Option<Fault>,
     /// What windows want that do not say so.
     pub atomics: AtomicsHint,
+    pub created: CreatedHint,
     pub flush: Flush,
 }
 
@@ -188,15 +225,27 @@ impl Settings {
             Err(env::VarError::NotPresent) => Ok(None),
             Err(env::VarError::NotUnicode(_)) => Err(invalid(name, "is not text")),
         };
-        let (shm, verbs, ofi) = transports(get("TRANSOM_TRANSPORT")?.as_deref())?;
+        let [shm, verbs, ofi, tcp] = transports(get("TRANSOM_TRANSPORT")?.as_deref())?;
+        let seconds = |name, default: Duration| match number(name, get(name)?)? {
+            Some(0) => Err(invalid(name, "is 0: the least is 1")),
+            value => Ok(value.map_or(default, Duration::from_secs)),
+        };
         Ok(Self {
             shm,
             verbs,
             ofi,
+            tcp,
             verbs_device: get("TRANSOM_VERBS_DEVICE")?,
             verbs_connect: connect(get("TRANSOM_VERBS_CONNECT")?.as_deref())?,
             verbs_limits: limits(get)?,
             ofi_provider: get("TRANSOM_OFI_PROVIDER")?,
+            ofi_silence: match number("TRANSOM_OFI_SILENCE", get("TRANSOM_OFI_SILENCE")?)? {
+                Some(0) => None,
+                seconds => Some(Duration::from_secs(seconds.unwrap_or(30))),
+            },
+            tcp_interface: get("TRANSOM_TCP_INTERFACE")?,
+            tcp_connect: seconds("TRANSOM_TCP_CONNECT", transom_tcp::Options::CONNECT_TIMEOUT)?,
+            tcp_silence: seconds("TRANSOM_TCP_SILENCE", transom_tcp::Options::PEER_TIMEOUT)?,
             spin: number("TRANSOM_SPIN", get("TRANSOM_SPIN")?)?.map(Duration::from_micros),
             deadline: number("TRANSOM_DEADLINE", get("TRANSOM_DEADLINE")?)?.map(Duration::from_secs),
             heap: number("TRANSOM_HEAP", get("TRANSOM_HEAP")?)?,
@@ -208,6 +257,12 @@ impl Settings {
                     invalid("TRANSOM_ATOMICS", format!("is {name:?}, not auto, cpu or nic"))
                 })?,
             },
+            created: match get("TRANSOM_CREATED")? {
+                None => CreatedHint::Auto,
+                Some(name) => CreatedHint::named(name.trim()).ok_or_else(|| {
+                    invalid("TRANSOM_CREATED", format!("is {name:?}, not auto, share or attach"))
+                })?,
+            },
             flush: flush(get("TRANSOM_FLUSH")?.as_deref())?,
         })
     }
@@ -217,22 +272,21 @@ fn invalid(name: &str, what: impl std::fmt::Display) -> Error {
     Error::new(Class::Argument, "init", format!("environment variable {name} {what}"))
 }
 
-fn transports(value: Option<&str>) -> Result<(bool, bool, bool)> {
-    let Some(value) = value else { return Ok((true, true, true)) };
-    let (mut shm, mut verbs, mut ofi) = (false, false, false);
+/// The names of transports.
+const TRANSPORTS: [&str; 4] = ["shm", "verbs", "ofi", "tcp"];
+
+/// Which of [`TRANSPORTS`] may be used.
+fn transports(value: Option<&str>) -> Result<[bool; 4]> {
+    let Some(value) = value else { return Ok([true; 4]) };
+    let mut named = [false; 4];
     for name in value.split(',').map(str::trim) {
-        match name {
-            "shm" => shm = true,
-            "verbs" => verbs = true,
-            "ofi" => ofi = true,
-            _ => {
-                let hint = if name == "tcp" { " (libfabric, over tcp where there is no better)" } else { "" };
-                let what = format!("names {name:?}; known are shm, verbs and ofi{hint}");
-                return Err(invalid("TRANSOM_TRANSPORT", what));
-            }
-        }
+        let Some(place) = TRANSPORTS.iter().position(|known| *known == name) else {
+            let what = format!("names {name:?}; known are shm, verbs, ofi and tcp");
+            return Err(invalid("TRANSOM_TRANSPORT", what));
+        };
+        named[place] = true;
     }
-    Ok((shm, verbs, ofi))
+    Ok(named)
 }
 
 /// How queue pairs are connected.
@@ -295,10 +349,11 @@ mod tests {
 
     #[test]
     fn transports_are_parsed_strictly() {
-        assert_eq!(transports(None).unwrap(), (true, true, true));
-        assert_eq!(transports(Some("ofi")).unwrap(), (false, false, true));
-        assert_eq!(transports(Some("shm, verbs")).unwrap(), (true, true, false));
-        assert_eq!(transports(Some("tcp")).unwrap_err().class(), Class::Argument);
+        assert_eq!(transports(None).unwrap(), [true; 4]);
+        assert_eq!(transports(Some("ofi")).unwrap(), [false, false, true, false]);
+        assert_eq!(transports(Some("shm, verbs")).unwrap(), [true, true, false, false]);
+        assert_eq!(transports(Some("shm,tcp")).unwrap(), [true, false, false, true]);
+        assert_eq!(transports(Some("udp")).unwrap_err().class(), Class::Argument);
         assert!(transports(Some("")).is_err());
         assert!(number("X", Some("-1".into())).is_err());
         assert_eq!(number("X", Some("5".into())).unwrap(), Some(5));

@@ -45,6 +45,11 @@ fn updates_over_ofi() {
 }
 
 #[test]
+fn updates_over_tcp() {
+    run("tcp", "updates_over_tcp", UPDATES);
+}
+
+#[test]
 fn updates_over_verbs() {
     run("verbs", "updates_over_verbs", UPDATES / 20);
 }

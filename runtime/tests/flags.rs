@@ -88,6 +88,9 @@ tests! {
     flags_over_ofi: "ofi", "delivery";
     flags_over_ofi_by_reading_back: "ofi", "read";
     flags_over_ofi_by_messages: "ofi", "message";
+    flags_over_tcp: "tcp", "delivery";
+    flags_over_tcp_by_reading_back: "tcp", "read";
+    flags_over_tcp_by_messages: "tcp", "message";
     flags_over_verbs: "verbs", "delivery";
     flags_over_verbs_by_reading_back: "verbs", "read";
     flags_over_verbs_by_messages: "verbs", "message";

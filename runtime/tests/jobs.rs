@@ -38,17 +38,23 @@ fn suite_over_ofi() {
 }
 
 #[test]
+fn suite_over_tcp() {
+    child::run("tcp", "suite_over_tcp", LIMIT, || run_all(&RANKS, |_| true));
+}
+
+#[test]
 fn suite_over_verbs() {
     child::run("verbs", "suite_over_verbs", SLOW, || run_all(&[2, 4], |_| true));
 }
 
 /// Programs that need no window: they run where no memory can be registered, too.
-const WINDOWLESS: [&str; 8] = [
+const WINDOWLESS: [&str; 9] = [
     "lengths_in_both_directions",
     "order_is_kept",
     "probes",
     "synchronous_sends",
     "cancelled_and_truncated",
+    "sends_that_are_taken_back",
     "thousands_outstanding",
     "awaited_messages",
     "receivers_that_compute",
@@ -68,6 +74,11 @@ fn messages_without_registrations_over_shm() {
 #[test]
 fn messages_without_registrations_over_ofi() {
     without_registrations("ofi", "messages_without_registrations_over_ofi", &[2]);
+}
+
+#[test]
+fn messages_without_registrations_over_tcp() {
+    without_registrations("tcp", "messages_without_registrations_over_tcp", &[2]);
 }
 
 #[test]

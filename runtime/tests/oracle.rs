@@ -80,6 +80,11 @@ fn programs_over_ofi() {
     programs_over("ofi", 20);
 }
 
+#[test]
+fn programs_over_tcp() {
+    programs_over("tcp", 20);
+}
+
 /// Half as many again, where there is a device.
 #[test]
 fn programs_over_verbs() {

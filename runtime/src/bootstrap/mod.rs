@@ -16,6 +16,10 @@ pub(crate) trait Bootstrap: Send + std::fmt::Debug {
     fn size(&self) -> usize;
     /// Publishes this rank's card of a round and returns every rank's: an allgather. Collective.
     fn exchange(&mut self, round: u32, card: &[u8]) -> Result<Vec<Vec<u8>>>;
+    /// Waits until every rank has come to this round. Collective.
+    fn barrier(&mut self, round: u32) -> Result<()> {
+        self.exchange(round, &[]).map(drop)
+    }
     /// This rank is done, in good order.
     fn finalize(&mut self) -> Result<()>;
     /// Asks the launcher to end the job with that exit code. Returns at once.

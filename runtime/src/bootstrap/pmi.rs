@@ -6,7 +6,7 @@ use super::Bootstrap;
 use crate::{Class, Error, Result};
 
 /// Most bytes of a card in one value: hexadecimal, and short enough for every server (Slurm drops long lines).
-const PART: usize = 200;
+const PART: usize = 240;
 
 #[derive(Debug)]
 pub(crate) struct Pmi {
@@ -76,6 +76,10 @@ impl Bootstrap for Pmi {
         }
         self.client()?.fence().map_err(failed)?;
         (0..self.size).map(|rank| self.card(round, rank)).collect()
+    }
+
+    fn barrier(&mut self, _round: u32) -> Result<()> {
+        self.client()?.fence().map_err(failed)
     }
 
     fn finalize(&mut self) -> Result<()> {

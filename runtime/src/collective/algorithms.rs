@@ -38,15 +38,57 @@ pub(super) async fn broadcast(exchange: &Exchange<'_>, root: usize, mut bytes: V
     Ok(bytes)
 }
 
-/// Several ranks' blocks as one message, and back.
-fn pack(exchange: &Exchange<'_>, blocks: &[Vec<u8>]) -> Result<Vec<u8>> {
-    postcard::to_stdvec(blocks).map_err(|e| exchange.malformed(exchange.place().0, &e))
+/// Blocks of more bytes together are messages of their own: they are not copied once more.
+const TOGETHER: usize = 32 << 10;
+/// The rounds of blocks that are messages of their own, behind those of all else.
+const APART: usize = 1 << 33;
+
+/// Sends several ranks' blocks: their lengths, then their bytes, in one message if these are few.
+async fn send_blocks(exchange: &Exchange<'_>, peer: usize, round: usize, blocks: &[Vec<u8>]) -> Result<()> {
+    if let [block] = blocks {
+        return exchange.send(peer, round, block).await;
+    }
+    let bytes = blocks.iter().map(Vec::len).sum();
+    let mut message = Vec::with_capacity(8 * blocks.len() + if bytes <= TOGETHER { bytes } else { 0 });
+    blocks.iter().for_each(|block| message.extend_from_slice(&(block.len() as u64).to_le_bytes()));
+    if bytes <= TOGETHER {
+        blocks.iter().for_each(|block| message.extend_from_slice(block));
+        return exchange.send(peer, round, &message).await;
+    }
+    exchange.send(peer, round, &message).await?;
+    for (number, block) in blocks.iter().enumerate().filter(|(_, block)| !block.is_empty()) {
+        exchange.send(peer, round + (number + 1) * APART, block).await?;
+    }
+    Ok(())
 }
 
-fn unpack(exchange: &Exchange<'_>, from: usize, message: &[u8], count: usize) -> Result<Vec<Vec<u8>>> {
-    let blocks: Vec<Vec<u8>> = postcard::from_bytes(message).map_err(|e| exchange.malformed(from, &e))?;
-    if blocks.len() != count {
-        return Err(exchange.malformed(from, &"a wrong number of blocks"));
+/// Receives so many ranks' blocks.
+async fn receive_blocks(
+    exchange: &Exchange<'_>,
+    peer: usize,
+    round: usize,
+    count: usize,
+) -> Result<Vec<Vec<u8>>> {
+    let message = exchange.receive(peer, round).await?;
+    if count == 1 {
+        return Ok(vec![message]);
+    }
+    let wrong = || exchange.malformed(peer, &"a wrong number of blocks");
+    let (lengths, mut rest) = message.split_at_checked(8 * count).ok_or_else(wrong)?;
+    let (lengths, _) = lengths.as_chunks::<8>();
+    let mut blocks = Vec::with_capacity(count);
+    for (number, length) in lengths.iter().enumerate() {
+        let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| wrong())?;
+        blocks.push(match rest.split_at_checked(length) {
+            Some((block, others)) => {
+                rest = others;
+                block.to_vec()
+            }
+            None => exchange.receive(peer, round + (number + 1) * APART).await?,
+        });
+        if blocks.last().map(Vec::len) != Some(length) {
+            return Err(wrong());
+        }
     }
     Ok(blocks)
 }
@@ -58,11 +100,8 @@ pub(super) async fn allgather(exchange: &Exchange<'_>, own: Vec<u8>) -> Result<V
     while blocks.len() < size {
         let distance = blocks.len();
         let count = distance.min(size - distance);
-        let message = pack(exchange, &blocks[..count])?;
-        exchange.send((rank + size - distance) % size, distance, &message).await?;
-        let from = (rank + distance) % size;
-        let message = exchange.receive(from, distance).await?;
-        blocks.extend(unpack(exchange, from, &message, count)?);
+        send_blocks(exchange, (rank + size - distance) % size, distance, &blocks[..count]).await?;
+        blocks.extend(receive_blocks(exchange, (rank + distance) % size, distance, count).await?);
     }
     // Block i is that of rank + i.
     blocks.rotate_right(rank);
@@ -81,15 +120,13 @@ pub(super) async fn gather(
     let mut distance = 1;
     while distance < size {
         if !place.is_multiple_of(2 * distance) {
-            let message = pack(exchange, &blocks)?;
-            exchange.send((place - distance + root) % size, distance, &message).await?;
+            send_blocks(exchange, (place - distance + root) % size, distance, &blocks).await?;
             return Ok(None);
         }
         if place + distance < size {
             let from = (place + distance + root) % size;
             let count = distance.min(size - place - distance);
-            let message = exchange.receive(from, distance).await?;
-            blocks.extend(unpack(exchange, from, &message, count)?);
+            blocks.extend(receive_blocks(exchange, from, distance, count).await?);
         }
         distance *= 2;
     }
@@ -112,14 +149,13 @@ pub(super) async fn scatter(
         blocks.rotate_left(root);
     } else {
         let from = (place - span + root) % size;
-        let message = exchange.receive(from, DOWN).await?;
-        blocks = unpack(exchange, from, &message, span.min(size - place))?;
+        blocks = receive_blocks(exchange, from, DOWN, span.min(size - place)).await?;
     }
     while span > 1 {
         span /= 2;
         if blocks.len() > span {
-            let message = pack(exchange, &blocks.split_off(span))?;
-            exchange.send((place + span + root) % size, DOWN, &message).await?;
+            let theirs = blocks.split_off(span);
+            send_blocks(exchange, (place + span + root) % size, DOWN, &theirs).await?;
         }
     }
     Ok(blocks.pop().unwrap_or_default())

@@ -2,9 +2,12 @@
 
 mod algorithms;
 mod exchange;
+mod long;
+mod long_reductions;
 mod neighbours;
 pub mod raw;
 mod reductions;
+mod shown;
 mod typed;
 
 use crate::comm::Channel;

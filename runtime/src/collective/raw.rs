@@ -10,6 +10,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::Poll;
 
+pub use super::long::{
+    LONG, allgather_into, alltoall_into, broadcast_from, broadcast_into, gather_from, gather_into,
+    scatter_from, scatter_into,
+};
+pub use super::long_reductions::{allreduce_into, reduce_from, reduce_into, reduce_scatter_into};
 pub use crate::comm::{Completion, generalised_request, idup_sides};
 pub use crate::message::partitioned::{PartitionedReceive, PartitionedSend};
 pub use crate::message::raw::{imrecv, irecv, isend, recv, recv_into, send};
@@ -70,7 +75,7 @@ async fn unless_it_panics<R>(operation: &'static str, future: impl Future<Output
     .await
 }
 
-fn check_blocks(channel: &Channel, operation: &'static str, blocks: usize) -> Result<()> {
+pub(super) fn check_blocks(channel: &Channel, operation: &'static str, blocks: usize) -> Result<()> {
     if blocks == channel.size {
         return Ok(());
     }

@@ -185,8 +185,9 @@ impl<T: 'static> Request<T> {
         member.engine.wait_until(operation, &|| what.clone(), None, || inner.take())
     }
 
-    /// Takes a receive back that has not met a message yet (`MPI_Cancel`, §3.8.4): its result is then an error of
-    /// [`Class::Cancelled`]. False if it is too late, or if the request is of something else.
+    /// Takes back a receive that has not met a message yet, or a send that has not met a receive (`MPI_Cancel`, §3.8.4): its
+    /// result is then an error of [`Class::Cancelled`]. False if it is too late, if the request is of something else, or if
+    /// the receiver of a send has yet to answer: [`Request::wait`] tells, and does not wait for a receive any more.
     pub fn cancel(&self) -> bool {
         self.inner.cancel()
     }

@@ -21,6 +21,10 @@ pub(super) struct Data {
     pub(super) high: i64,
     /// Behind the last byte of an element, with the padding at its end.
     pub(super) padded: i64,
+    /// The highest upper bound of the types that this one is made of: where blocks are at strides that are no multiples of
+    /// the alignment, the padding of the last one is part of the extent, so that no block ends behind it. §5.1.6 counts basic
+    /// types alone; other implementations and those who make records of types (NumPy's of mpi4py) expect this.
+    pub(super) end: i64,
 }
 
 impl Data {
@@ -29,8 +33,9 @@ impl Data {
             low: self.low.checked_add(from)?,
             high: self.high.checked_add(to)?,
             padded: self.padded.checked_add(to)?,
+            end: self.end.checked_add(to)?,
         };
-        data.padded.checked_sub(data.low)?;
+        data.padded.max(data.end).checked_sub(data.low)?;
         Some(data)
     }
 }
@@ -64,8 +69,13 @@ impl Bounds {
         let other = other.shifted(displacement, displacement)?;
         let data = match (self.data, other.data) {
             (Some(a), Some(b)) => Some(
-                Data { low: a.low.min(b.low), high: a.high.max(b.high), padded: a.padded.max(b.padded) }
-                    .shifted(0, 0)?,
+                Data {
+                    low: a.low.min(b.low),
+                    high: a.high.max(b.high),
+                    padded: a.padded.max(b.padded),
+                    end: a.end.max(b.end),
+                }
+                .shifted(0, 0)?,
             ),
             (a, b) => a.or(b),
         };
@@ -76,14 +86,22 @@ impl Bounds {
         Some(Self { data, marks, alignment: self.alignment.max(other.alignment) })
     }
 
+    /// As part of other types: what is padding at the end of this type stays so there.
+    pub(super) fn closed(mut self, lower_bound: i64, extent: i64) -> Self {
+        if let (Some(data), None) = (&mut self.data, self.marks) {
+            data.end = lower_bound + extent;
+        }
+        self
+    }
+
     /// Lower bound and extent; `None`: overflow.
     pub(super) fn extent(self) -> Option<(i64, i64)> {
         if let Some((low, high)) = self.marks {
             return Some((low, high.checked_sub(low)?));
         }
-        let Some(Data { low, high, .. }) = self.data else { return Some((0, 0)) };
+        let Some(Data { low, end, .. }) = self.data else { return Some((0, 0)) };
         let alignment = i64::try_from(self.alignment.max(1)).ok()?;
-        let length = high.checked_sub(low)?;
+        let length = end.checked_sub(low)?;
         let extent = length.checked_add((alignment - length % alignment) % alignment)?;
         low.checked_add(extent)?;
         Some((low, extent))

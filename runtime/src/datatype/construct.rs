@@ -36,8 +36,9 @@ impl Datatype {
     }
 
     fn leaf(leaf: Leaf, contents: Contents) -> Self {
-        let layout = Layout::basic(leaf);
+        let mut layout = Layout::basic(leaf);
         let (lower_bound, extent) = layout.bounds.extent().unwrap_or_default();
+        layout.bounds = layout.bounds.closed(lower_bound, extent);
         Self(Arc::new(Inner { contents, layout, lower_bound, extent, depth: 0 }))
     }
 
@@ -55,10 +56,11 @@ impl Datatype {
             return Err(refuse(Class::Type, operation, message));
         }
         let bounded = layout.and_then(|layout| layout.bounds.extent().map(|extent| (layout, extent)));
-        let Some((layout, (lower_bound, extent))) = bounded else {
+        let Some((mut layout, (lower_bound, extent))) = bounded else {
             let message = "sizes or displacements go beyond 64 bits; use smaller counts or strides";
             return Err(refuse(Class::Count, operation, message));
         };
+        layout.bounds = layout.bounds.closed(lower_bound, extent);
         Ok(Self(Arc::new(Inner { contents, layout, lower_bound, extent, depth })))
     }
 

@@ -35,7 +35,7 @@ impl Layout {
         let ty = leaf.element();
         let size = basic::size(ty);
         let end = basic::fields(ty).map(|(offset, len)| offset + len).max().unwrap_or(size);
-        let data = Data { low: 0, high: end as i64, padded: size as i64 };
+        let data = Data { low: 0, high: end as i64, padded: size as i64, end: end as i64 };
         let dense = Node::Dense(Dense { len: size, ty: Some(leaf) });
         let field = |(offset, len): (usize, usize)| Placed {
             displacement: offset as i64,

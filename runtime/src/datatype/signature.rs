@@ -45,63 +45,29 @@ impl<T: Copy + PartialEq> Parts<T> {
     }
 }
 
-/// A sequence of basic types.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Signature {
-    /// Which basic types: a `long` is the integer that has its bits.
-    pub(super) parts: Parts<DataType>,
-    /// The same, with a `long` told apart.
-    pub(super) leaves: Parts<Leaf>,
-    /// How many elements.
-    pub(super) count: usize,
-    /// Bytes in external32, never more than in memory.
-    pub(super) external: usize,
+/// A sequence's polynomial at both points, and the points to the power of its length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Polynomial {
     values: [u64; 2],
-    /// The points to the power of `count`.
     powers: [u64; 2],
 }
 
-impl Signature {
-    /// Of no element.
-    pub(super) const EMPTY: Self = Self {
-        parts: Parts::Empty,
-        leaves: Parts::Empty,
-        count: 0,
-        external: 0,
-        values: [0; 2],
-        powers: [1; 2],
-    };
+impl Polynomial {
+    const EMPTY: Self = Self { values: [0; 2], powers: [1; 2] };
 
-    /// Of one element.
-    pub(super) fn basic(leaf: Leaf) -> Self {
-        let ty = leaf.element();
-        Self {
-            parts: Parts::Uniform(ty),
-            leaves: Parts::Uniform(leaf),
-            count: 1,
-            external: leaf.external_size(),
-            values: [ty as u64 + 1; 2],
-            powers: POINTS,
-        }
+    fn element(ty: DataType) -> Self {
+        Self { values: [ty as u64 + 1; 2], powers: POINTS }
     }
 
-    /// This sequence and then `next`.
-    pub(super) fn then(self, next: Self) -> Self {
+    /// Of this sequence and then `next`.
+    fn then(self, next: Self) -> Self {
         let value = |i: usize| add(multiply(self.values[i], next.powers[i]), next.values[i]);
         let power = |i: usize| multiply(self.powers[i], next.powers[i]);
-        Self {
-            parts: self.parts.and(next.parts),
-            leaves: self.leaves.and(next.leaves),
-            // Both wrap only in squares that `repeated` computes and does not use.
-            count: self.count.wrapping_add(next.count),
-            external: self.external.wrapping_add(next.external),
-            values: [value(0), value(1)],
-            powers: [power(0), power(1)],
-        }
+        Self { values: [value(0), value(1)], powers: [power(0), power(1)] }
     }
 
-    /// This sequence `count` times.
-    pub(super) fn repeated(self, mut count: usize) -> Self {
+    /// Of this sequence `count` times.
+    fn repeated(self, mut count: usize) -> Self {
         let mut result = Self::EMPTY;
         let mut square = self;
         while count > 0 {
@@ -113,6 +79,75 @@ impl Signature {
         }
         result
     }
+}
+
+/// A sequence of basic types.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Signature {
+    /// Which basic types: a `long` is the integer that has its bits.
+    pub(super) parts: Parts<DataType>,
+    /// The same, with a `long` told apart.
+    pub(super) leaves: Parts<Leaf>,
+    /// How many elements.
+    pub(super) count: usize,
+    /// Bytes in external32, never more than in memory.
+    pub(super) external: usize,
+    /// Of several basic types: one alone needs none, and most sequences are such.
+    mixed: Polynomial,
+}
+
+impl Signature {
+    /// Of no element.
+    pub(super) const EMPTY: Self =
+        Self { parts: Parts::Empty, leaves: Parts::Empty, count: 0, external: 0, mixed: Polynomial::EMPTY };
+
+    /// Of one element.
+    pub(super) fn basic(leaf: Leaf) -> Self {
+        Self {
+            parts: Parts::Uniform(leaf.element()),
+            leaves: Parts::Uniform(leaf),
+            count: 1,
+            external: leaf.external_size(),
+            mixed: Polynomial::EMPTY,
+        }
+    }
+
+    fn polynomial(self) -> Polynomial {
+        match self.parts {
+            Parts::Empty => Polynomial::EMPTY,
+            Parts::Uniform(ty) => Polynomial::element(ty).repeated(self.count),
+            Parts::Mixed => self.mixed,
+        }
+    }
+
+    /// This sequence and then `next`. The caller knows that the sizes of both together are no overflow.
+    pub(super) fn then(self, next: Self) -> Self {
+        let parts = self.parts.and(next.parts);
+        let mixed = match parts {
+            Parts::Mixed => self.polynomial().then(next.polynomial()),
+            _ => Polynomial::EMPTY,
+        };
+        Self {
+            parts,
+            leaves: self.leaves.and(next.leaves),
+            count: self.count.wrapping_add(next.count),
+            external: self.external.wrapping_add(next.external),
+            mixed,
+        }
+    }
+
+    /// This sequence `count` times. The caller knows that its size is no overflow.
+    pub(super) fn repeated(self, count: usize) -> Self {
+        if count == 0 {
+            return Self::EMPTY;
+        }
+        let mixed = match self.parts {
+            Parts::Mixed => self.mixed.repeated(count),
+            _ => Polynomial::EMPTY,
+        };
+        let times = |number: usize| number.wrapping_mul(count);
+        Self { count: times(self.count), external: times(self.external), mixed, ..self }
+    }
 
     /// Whether `count` of this and `other_count` of `other` are the same sequence.
     pub(super) fn matches(self, count: usize, other: Self, other_count: usize) -> bool {
@@ -123,8 +158,8 @@ impl Signature {
         match (self.parts, other.parts) {
             _ if total == 0 => true,
             (Parts::Mixed, Parts::Mixed) => {
-                count == other_count && self.values == other.values && self.count == other.count
-                    || self.repeated(count).values == other.repeated(other_count).values
+                count == other_count && self.mixed == other.mixed && self.count == other.count
+                    || self.mixed.repeated(count) == other.mixed.repeated(other_count)
             }
             (a, b) => a == b,
         }

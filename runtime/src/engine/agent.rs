@@ -5,13 +5,12 @@
 
 use std::sync::atomic::Ordering;
 
-use transom_transport::{DataType, ReduceOp, RegionKey, reduce_valid};
+use transom_transport::{DataType, ReduceOp, RegionKey, TransportError, reduce_valid};
 
-use super::exposure::Waiter;
 use super::pull::Pull;
-use super::{Engine, Exposure, RegionInfo, key_for, runs, two_sided};
+use super::{Engine, RegionInfo, gathered, key_for, locks, runs, two_sided};
 use crate::memory::Staging;
-use crate::protocol::lock::{LockKind, Ticket};
+use crate::protocol::gathered::split_window;
 use crate::protocol::matching::{self, Mismatch};
 use crate::protocol::pscw::Call;
 use crate::protocol::wire::{self, Header, Kind};
@@ -25,14 +24,18 @@ pub(super) fn handle(engine: &Engine, header: &Header, kind: Kind, payload: &[u8
     match kind {
         Kind::Collective => collective(engine, header, payload),
         Kind::Reply => replied(engine, header, payload),
+        Kind::Flush if header.status == wire::CONFIRM => confirm(engine, header, true),
         Kind::Flush => reply(engine, header, Some(Answer::Value(0))),
+        Kind::Applied => applied(engine, header),
         Kind::Revoke => {
             if let Some(exposure) = engine.exposures.get(header.window) {
                 exposure.revoked.write().insert(header.origin as usize);
             }
             reply(engine, header, Some(Answer::Value(0)));
         }
-        Kind::Wake => agent_recheck(engine, header.window),
+        Kind::Wake => locks::agent_recheck(engine, header.window),
+        Kind::Ask => engine.send_later(header.origin as usize, &engine.header(Kind::Here), &[]),
+        Kind::Here => engine.signs.seen(header.origin as usize),
         // Its arrival alone makes waiting threads check again.
         Kind::Ring => {}
         Kind::Waiting => {
@@ -41,8 +44,10 @@ pub(super) fn handle(engine: &Engine, header: &Header, kind: Kind, payload: &[u8
             matching.waits(header.context(), header.offset, who);
             engine.waiting.store(true, Ordering::Release);
         }
-        Kind::Lock | Kind::Unlock | Kind::Abandon => lock(engine, header, kind),
-        Kind::Post | Kind::Complete => matched(engine, header, kind),
+        Kind::Lock | Kind::Unlock | Kind::Abandon | Kind::Withdraw => {
+            locks::handle(engine, header, kind, payload);
+        }
+        Kind::Post | Kind::Complete => matched(engine, header, kind, payload),
         Kind::FindRegion => {
             let answer = find_region(engine, header);
             reply(engine, header, answer);
@@ -57,8 +62,12 @@ pub(super) fn handle(engine: &Engine, header: &Header, kind: Kind, payload: &[u8
             }
             reply(engine, header, Some(Answer::Value(0)));
         }
-        Kind::Accumulate | Kind::Put | Kind::Notify => {
-            if access(engine, header, kind, payload).is_none() {
+        Kind::Accumulate | Kind::Put | Kind::Notify | Kind::Apply => {
+            let done = access(engine, header, kind, payload).is_some();
+            if header.status == wire::CONFIRM {
+                confirm(engine, header, done);
+            }
+            if !done {
                 tracing::warn!(
                     ?kind,
                     origin = header.origin,
@@ -72,7 +81,13 @@ pub(super) fn handle(engine: &Engine, header: &Header, kind: Kind, payload: &[u8
                 reply(engine, header, None);
             }
         }
-        Kind::Eager | Kind::RequestToSend | Kind::ClearToSend | Kind::Segment | Kind::Done => {
+        Kind::Eager
+        | Kind::RequestToSend
+        | Kind::ClearToSend
+        | Kind::Segment
+        | Kind::Done
+        | Kind::Recall
+        | Kind::Recalled => {
             if two_sided::handle(engine, header, kind, payload).is_none() {
                 tracing::warn!(?kind, origin = header.origin, "dropped a malformed part of a message");
             }
@@ -103,7 +118,33 @@ pub(super) fn reply(engine: &Engine, request: &Header, answer: Option<Answer>) {
     engine.send_later(request.origin as usize, &header, &data);
 }
 
+/// Says that a message is applied, or refused.
+fn confirm(engine: &Engine, message: &Header, done: bool) {
+    let mut header = engine.header(Kind::Applied);
+    (header.request, header.value) = (message.request, message.value);
+    header.status = if done { wire::OK } else { wire::REFUSED };
+    engine.send_later(message.origin as usize, &header, &[]);
+}
+
+/// A message of this rank's is applied at its target, or refused, and all before it are over.
+fn applied(engine: &Engine, header: &Header) {
+    let refused = (header.status != wire::OK).then(|| TransportError::Peer {
+        peer: header.origin as usize,
+        reason: "the target refused the operation: its window is gone, or does not hold it".into(),
+    });
+    if !engine.pendings.confirmed(header.request, header.value, refused) {
+        tracing::debug!(origin = header.origin, number = header.value, "a confirmation of nothing");
+    }
+}
+
 fn collective(engine: &Engine, header: &Header, payload: &[u8]) {
+    if header.status == wire::CARRIES {
+        if carried(engine, payload).is_none() {
+            tracing::warn!(origin = header.origin, "dropped malformed operations of a fence");
+        }
+        let without = Header { status: wire::OK, value: 0, compare: 0, ..*header };
+        return collective(engine, &without, &[]);
+    }
     let key = matching::Key {
         source: header.origin as usize,
         context: header.context(),
@@ -116,12 +157,21 @@ fn collective(engine: &Engine, header: &Header, payload: &[u8]) {
     }
 }
 
+/// Carries out the operations of an epoch that ends with a fence's message.
+fn carried(engine: &Engine, payload: &[u8]) -> Option<()> {
+    let (window, count, operations) = split_window(payload)?;
+    gathered::apply(&*engine.exposures.get(window)?, count, operations)
+}
+
 /// A post or a complete has arrived.
-fn matched(engine: &Engine, header: &Header, kind: Kind) {
+fn matched(engine: &Engine, header: &Header, kind: Kind, operations: &[u8]) {
     let Some(exposure) = engine.exposures.get(header.window) else {
         tracing::warn!(?kind, origin = header.origin, window = header.window, "dropped: no such window");
         return;
     };
+    if header.count > 0 && gathered::apply(&exposure, header.count, operations).is_none() {
+        tracing::warn!(origin = header.origin, window = header.window, "dropped malformed operations");
+    }
     let call = if kind == Kind::Post { Call::Post } else { Call::Complete };
     exposure.count_call(call, header.origin as usize);
 }
@@ -131,9 +181,18 @@ fn find_region(engine: &Engine, header: &Header) -> Option<Answer> {
     let exposure = engine.exposures.get(header.window)?;
     let (address, bytes) = (usize::try_from(header.offset).ok()?, usize::try_from(header.count).ok()?);
     let origin = header.origin as usize;
-    let region = exposure.regions()?.find_for(origin, address, bytes)?;
-    let key = key_for(&region.keys, engine.routes.to(origin).name()).0;
-    postcard::to_stdvec(&RegionInfo { address: region.address, key }).ok().map(Answer::Data)
+    let regions = exposure.regions()?;
+    let info = match regions.find_for(origin, address, bytes) {
+        Some(region) => {
+            let key = key_for(&region.keys, engine.routes.to(origin).name()).0;
+            RegionInfo::Attached { address: region.address, key }
+        }
+        None => {
+            let gone = regions.find_detached(address, bytes)?;
+            RegionInfo::Detached { address: gone.start, bytes: gone.len() }
+        }
+    };
+    postcard::to_stdvec(&info).ok().map(Answer::Data)
 }
 
 /// An access to a window's memory. `None` if the request is malformed.
@@ -154,6 +213,7 @@ fn access(engine: &Engine, header: &Header, kind: Kind, payload: &[u8]) -> Optio
             let (op, ty) = operation()?;
             runs::get_accumulate(&exposure, (op, ty), header.count, payload)
         }
+        Kind::Apply => gathered::apply(&exposure, header.count, payload).map(|()| Answer::Value(0)),
         Kind::Get if header.value > 0 => {
             let most = engine.routes.route(header.origin as usize).capabilities.max_message;
             runs::get(&exposure, header.value, payload, most)
@@ -163,7 +223,7 @@ fn access(engine: &Engine, header: &Header, kind: Kind, payload: &[u8]) -> Optio
                 exposure.with(offset, payload.len(), |memory, at| memory.copy_in(at, payload).ok())??;
             }
             if kind == Kind::Notify {
-                exposure.count_notification(header.compare, header.value);
+                exposure.count_notification(header.compare, 1);
             }
             Some(Answer::Value(0))
         }
@@ -232,70 +292,6 @@ pub(crate) fn pack_bytes(element: &[u8]) -> u64 {
 /// The element that [`pack_bytes`] made a number of.
 pub(crate) fn unpack_bytes(value: u64, element: &mut [u8]) {
     element.iter_mut().zip(value.to_ne_bytes()).for_each(|(to, from)| *to = from);
-}
-
-fn lock(engine: &Engine, header: &Header, kind: Kind) {
-    let ticket = Ticket::from_wire(header.op, header.value);
-    let done = engine.exposures.get(header.window).map(|exposure| match kind {
-        Kind::Lock => enqueue(engine, header, &exposure, ticket.kind),
-        Kind::Abandon => abandon(engine, header.window, &exposure, ticket),
-        _ => release(engine, header, &exposure, ticket),
-    });
-    if done.is_none() {
-        tracing::warn!(origin = header.origin, window = header.window, "dropped a malformed lock message");
-        if kind == Kind::Lock {
-            reply(engine, header, None);
-        }
-    }
-}
-
-/// Joins the lock's queue for a rank of another node.
-fn enqueue(engine: &Engine, header: &Header, exposure: &Exposure, kind: LockKind) {
-    let queue = exposure.lock.queue();
-    let waiter = Waiter { origin: header.origin as usize, request: header.request };
-    queue.enqueue_for(&mut exposure.agent_tickets.lock(), queue.lock.draw(kind), Some(waiter));
-    recheck(engine, header.window, exposure);
-}
-
-/// Holds the ticket of a rank that has given up, and releases the lock when the ticket is served.
-fn abandon(engine: &Engine, window: u32, exposure: &Exposure, ticket: Ticket) {
-    exposure.lock.queue().enqueue_for(&mut exposure.agent_tickets.lock(), ticket, None);
-    recheck(engine, window, exposure);
-}
-
-fn release(engine: &Engine, header: &Header, exposure: &Exposure, ticket: Ticket) {
-    let queue = exposure.lock.queue();
-    queue.lock.release(ticket);
-    queue.changed();
-    recheck(engine, header.window, exposure);
-}
-
-/// The lock of a window has changed: grants it to the tickets that are next.
-pub(crate) fn agent_recheck(engine: &Engine, window: u32) {
-    on_lock(engine, window, |exposure| recheck(engine, window, exposure));
-}
-
-/// This rank abandons the wait for its own lock.
-pub(crate) fn agent_abandon(engine: &Engine, window: u32, ticket: Ticket) {
-    on_lock(engine, window, |exposure| abandon(engine, window, exposure, ticket));
-}
-
-fn on_lock(engine: &Engine, window: u32, act: impl FnOnce(&Exposure)) {
-    if let Some(exposure) = engine.exposures.get(window) {
-        act(&exposure);
-    }
-}
-
-fn recheck(engine: &Engine, window: u32, exposure: &Exposure) {
-    let granted = |ticket: Ticket, waiter: Waiter| {
-        let mut header = engine.header(Kind::Reply);
-        header.request = waiter.request;
-        header.window = window;
-        header.op = ticket.code();
-        header.value = u64::from(ticket.number);
-        engine.send_later(waiter.origin, &header, &[]);
-    };
-    exposure.lock.queue().grant(|| exposure.agent_tickets.lock(), granted);
 }
 
 /// A reply has arrived. A lock that is granted after its origin has given up is released.

@@ -13,7 +13,7 @@ const YIELD_INTERVAL: Duration = Duration::from_micros(2);
 const CHECKS: u32 = 32;
 /// A yield that lasts longer gave the core to a computing thread: a thread that yields waits for the end of that thread's
 /// time slice, one that sleeps preempts it when woken.
-const SLICE: Duration = Duration::from_micros(500);
+const SLICE: Duration = Duration::from_millis(1);
 /// How long no thread yields after that.
 const OVERSUBSCRIBED_FOR: Duration = Duration::from_millis(100);
 

@@ -45,8 +45,21 @@ impl LockWords {
 /// A rank of another node that waits for a lock.
 #[derive(Debug)]
 pub(crate) struct Waiter {
+    pub claim: Claim,
+    /// The operations of the claim.
+    pub operations: Vec<u8>,
+}
+
+/// What a rank of another node wants of a lock.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Claim {
     pub origin: usize,
+    /// Its number of the request.
     pub request: u32,
+    /// How many operations are to be carried out.
+    pub count: u64,
+    /// Whether it keeps the lock then.
+    pub keeps: bool,
 }
 
 /// How a window's elements at this rank are updated, and this rank's threads that do.
@@ -95,7 +108,7 @@ impl Exposure {
     pub fn new(exposed: Exposed, lock: LockWords, stripes: Stripes, updates: SharedUpdates) -> Self {
         let private = match &exposed {
             Exposed::Fixed(memory) => memory.file().is_none(),
-            Exposed::Dynamic(_) => true,
+            Exposed::Dynamic(regions) => !regions.are_shared(),
         };
         Self {
             private,
@@ -223,7 +236,7 @@ impl Exposure {
             let mut swap =
                 || memory.compare_swap_bytes(&self.stripes, place, ty, at, compare, value, fetched);
             match &self.shared {
-                Some(SharedUpdates { updates, sections }) => updates.one(sections, place, swap)?.ok(),
+                Some(SharedUpdates { updates, sections }) => updates.one(sections, place, swap).ok(),
                 None => swap().ok(),
             }
         })?

@@ -5,20 +5,26 @@ mod agent;
 mod awaited;
 mod backoff;
 mod exposure;
+mod gathered;
+mod locks;
 #[cfg(test)]
 mod models;
 mod outbox;
 mod pending;
 mod progress;
 mod pull;
+mod quiet;
 mod regions;
 #[cfg(test)]
 mod regions_tests;
 mod requests;
 mod routes;
 mod runs;
+mod sent;
 mod signal_line;
+mod signs;
 mod sync;
+mod target_state;
 mod targets;
 #[cfg(test)]
 mod targets_tests;
@@ -34,17 +40,19 @@ use parking_lot::Mutex;
 use transom_transport::{Completion, Event, Posted, Transport};
 use zerocopy::IntoBytes;
 
-pub(crate) use agent::{agent_abandon, agent_recheck, pack_bytes, unpack_bytes};
+pub(crate) use agent::{pack_bytes, unpack_bytes};
 pub(crate) use backoff::{Idle, Step};
 pub(crate) use exposure::{
     CONTROL_SLOT, Exposed, Exposure, Exposures, LockWords, SharedUpdates, UPDATES_WORD,
 };
-pub(crate) use pending::{Countdown, Pending, Pendings, TargetState};
+pub(crate) use locks::{agent_abandon, agent_recheck};
+pub(crate) use pending::{Countdown, Pending, Pendings};
 pub(crate) use pull::Pull;
 pub(crate) use regions::{Attached, CachedRegion, RegionInfo, Regions, key_for};
 pub(crate) use requests::{OnReply, Request, Requests};
 pub(crate) use routes::{Registered, Route, Routes};
 pub(crate) use signal_line::{PeerSleepers, SignalLine, Sleepers};
+pub(crate) use target_state::TargetState;
 pub(crate) use targets::Target;
 pub(crate) use tasks::Promise;
 
@@ -55,6 +63,7 @@ use crate::{Error, Result};
 use outbox::Outbox;
 use progress::Progress;
 use pull::Pulls;
+use signs::Signs;
 use tasks::Tasks;
 
 /// Polls for one operation of one transport between two that look at all transports.
@@ -94,6 +103,7 @@ pub(crate) struct Engine {
     /// Dropped after the routes, like the tasks.
     pub two_sided: two_sided::TwoSided,
     progress: Progress,
+    signs: Signs,
     /// Only one thread polls at a time.
     polling: Mutex<()>,
     /// Shared with the other ranks of this process.
@@ -115,6 +125,7 @@ impl Engine {
             size: routes.len(),
             token,
             progress: Progress::new(&settings, routes.local_ranks())?,
+            signs: Signs::new(settings.ofi_silence),
             settings,
             routes,
             requests: Requests::default(),
@@ -131,6 +142,11 @@ impl Engine {
             polling: Mutex::new(()),
             status,
         })
+    }
+
+    /// Whether all ranks of the job are threads of this process.
+    pub fn in_one_process(&self) -> bool {
+        !self.status.left.is_empty()
     }
 
     /// Starts the thread that makes progress while no other does.
@@ -274,6 +290,12 @@ impl Engine {
         self.has_waiting() || self.tasks.has_full_queue()
     }
 
+    /// A caller posts an operation, without being inside.
+    #[inline(always)]
+    pub fn count_post(&self) {
+        self.progress.count_post();
+    }
+
     /// Whether completions are awaited by others than callers.
     fn wants_ends(&self) -> bool {
         self.has_deferred() || !self.tasks.is_empty() || self.tasks.are_awaited()
@@ -308,6 +330,7 @@ impl Engine {
 
     /// Sends a message, and waits while the queue is full. Not for the agent.
     pub fn send(&self, operation: &'static str, peer: usize, header: &Header, payload: &[u8]) -> Result<()> {
+        self.count_post();
         let attempt = || self.try_send(operation, peer, header, payload);
         if let Some(result) = attempt() {
             return result;
@@ -315,6 +338,24 @@ impl Engine {
         // The peer makes space, and does not signal it: try again every now and then.
         let what = || format!("room in the message queue of rank {peer}");
         self.wait_until(operation, &what, Some(waiting::SHORT_SLEEP), attempt)
+    }
+
+    /// As [`Engine::send`], for what a flush will confirm: it may wait for messages behind it, until somebody makes progress.
+    pub fn send_gathered(
+        &self,
+        operation: &'static str,
+        peer: usize,
+        header: &Header,
+        payload: &[u8],
+    ) -> Result<()> {
+        if !self.outbox.is_waiting(peer)
+            && let Ok(Posted::Complete) =
+                self.routes.to(peer).message_gathered(peer, header.as_bytes(), payload)
+        {
+            self.count_post();
+            return Ok(());
+        }
+        self.send(operation, peer, header, payload)
     }
 
     /// Sends a message unless the queue is full.
@@ -373,8 +414,18 @@ impl Engine {
 
     /// Waits for a request's reply.
     pub fn await_reply(&self, operation: &'static str, peer: usize, request: &Request) -> Result<()> {
-        let what = || format!("the reply of rank {peer}");
-        let accepted = self.wait_until(operation, &what, None, || request.outcome().map(Ok))?;
+        self.await_reply_of(operation, peer, request, &|| format!("the reply of rank {peer}"))
+    }
+
+    /// The same, for what is described so.
+    pub fn await_reply_of(
+        &self,
+        operation: &'static str,
+        peer: usize,
+        request: &Request,
+        what: &dyn Fn() -> String,
+    ) -> Result<()> {
+        let accepted = self.wait_until(operation, what, None, || request.outcome().map(Ok))?;
         if accepted {
             return Ok(());
         }

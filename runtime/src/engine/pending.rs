@@ -8,93 +8,10 @@ use transom_transport::{Completion, TransportError, TransportResult};
 use super::Engine;
 use super::awaited::{Slot, Slots};
 use super::pull::Pull;
-use super::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering};
+use super::sync::{Arc, AtomicU64, AtomicUsize, Mutex, Ordering};
+use super::target_state::{ONE_COPIED, TargetState};
 use super::targets::{Target, Targets};
 use crate::memory::BufferOwner;
-
-/// What is outstanding between this rank and one target, in one window.
-#[derive(Debug, Default)]
-pub(crate) struct TargetState {
-    /// Puts and gets under way.
-    outstanding: AtomicU64,
-    /// Accumulates and puts that were sent as messages.
-    sent: AtomicU64,
-    /// How many of those are known to be applied.
-    confirmed: AtomicU64,
-    /// The first operation that failed since the last flush.
-    error: Mutex<Option<TransportError>>,
-    /// Whether one has.
-    failed: AtomicBool,
-}
-
-impl TargetState {
-    /// Whether nothing is under way.
-    pub fn is_idle(&self) -> bool {
-        self.outstanding.load(Ordering::Acquire) == 0
-    }
-
-    /// An operation by messages is under way: a request whose reply ends it.
-    pub fn begin(&self) {
-        self.outstanding.fetch_add(1, Ordering::AcqRel);
-    }
-
-    /// How many are.
-    pub fn under_way(&self) -> u64 {
-        self.outstanding.load(Ordering::Acquire)
-    }
-
-    /// One has failed: the next flush says so.
-    pub fn fail(&self, error: TransportError) {
-        self.error.lock().get_or_insert(error);
-        self.failed.store(true, Ordering::Release);
-    }
-
-    /// It has ended.
-    pub fn end(&self) {
-        self.outstanding.fetch_sub(1, Ordering::AcqRel);
-    }
-
-    /// A message was sent that a flush has to confirm. Not to be called before it was: a flush of another thread would
-    /// overtake the message, yet count it as confirmed.
-    pub fn sent(&self) {
-        self.sent.fetch_add(1, Ordering::AcqRel);
-    }
-
-    /// How many messages have been sent, if not all are confirmed.
-    pub fn unconfirmed(&self) -> Option<u64> {
-        let sent = self.sent.load(Ordering::Acquire);
-        (sent != self.confirmed.load(Ordering::Acquire)).then_some(sent)
-    }
-
-    /// How many messages have been sent.
-    pub fn all_sent(&self) -> u64 {
-        self.sent.load(Ordering::Acquire)
-    }
-
-    /// The first so many messages are applied.
-    pub fn confirm(&self, sent: u64) {
-        self.confirmed.fetch_max(sent, Ordering::AcqRel);
-    }
-
-    /// Takes the first error since the last call.
-    #[inline]
-    pub fn take_error(&self) -> Option<TransportError> {
-        if self.failed.load(Ordering::Acquire) { self.take_first_error() } else { None }
-    }
-
-    #[cold]
-    fn take_first_error(&self) -> Option<TransportError> {
-        let mut error = self.error.lock();
-        self.failed.store(false, Ordering::Relaxed);
-        error.take()
-    }
-
-    /// Reset for another target.
-    pub(super) fn forget(&self) {
-        self.confirmed.store(self.sent.load(Ordering::Acquire), Ordering::Release);
-        drop(self.take_error());
-    }
-}
 
 /// The callback of an operation's completion: with the engine, and the first error if there was one.
 pub(crate) type OnFinish = Box<dyn FnOnce(&Engine, Option<TransportError>) + Send>;
@@ -213,6 +130,14 @@ pub(crate) struct Pending {
 /// for alone, below which is their slot. Others have an entry of the context's number.
 const PLAIN: u64 = 1 << 63;
 const AWAITED: u64 = 1 << 62;
+/// Set in those of plain puts that were copied, besides: no flush waits for their buffers.
+const COPIED_SHIFT: u32 = 61;
+
+/// What the operation of a plain context adds to [`TargetState::outstanding`].
+#[inline(always)]
+fn weight(context: u64) -> u64 {
+    1 << ((context >> COPIED_SHIFT & 1) * 32)
+}
 
 /// The slot of an operation that a caller waits for alone.
 #[inline(always)]
@@ -279,6 +204,18 @@ impl Pendings {
         }
     }
 
+    /// The same for a put that is copied.
+    #[inline]
+    pub fn begin_copied(&self, target: &Target) -> u64 {
+        match target.number() {
+            Some(number) => {
+                target.begin_of(ONE_COPIED);
+                PLAIN | 1 << COPIED_SHIFT | u64::from(number)
+            }
+            None => self.begin_plain(target),
+        }
+    }
+
     /// Notes an operation whose caller waits for it, and needs nothing else. None if too many do. It is not counted at its
     /// target, since no flush need wait for it: its caller does, and keeps its buffer.
     #[inline]
@@ -294,12 +231,22 @@ impl Pendings {
             return None;
         }
         if let Some(target) = self.plain(context) {
-            target.end();
+            target.end_of(weight(context));
             return None;
         }
         let pending = self.entries.lock().try_remove(context as usize)?;
         pending.target.end();
         Some(pending)
+    }
+
+    /// The target of that number has applied the messages up to `sent`, or has refused the last of them. False if it cannot have.
+    pub fn confirmed(&self, target: u32, sent: u64, refused: Option<TransportError>) -> bool {
+        let Some(target) = self.targets.get(target) else { return false };
+        // Before a flush learns that the messages are over.
+        if let Some(refused) = refused.filter(|_| !target.messages.is_confirmed(sent)) {
+            target.fail(refused);
+        }
+        target.messages.confirm(sent)
     }
 
     /// The target of a plain operation.
@@ -313,7 +260,7 @@ impl Pendings {
     #[inline(always)]
     pub fn succeed(&self, context: u64, value: u64) -> bool {
         if let Some(target) = self.plain(context) {
-            target.end();
+            target.end_of(weight(context));
             return true;
         }
         match slot_of(context) {
@@ -335,7 +282,7 @@ impl Pendings {
         };
         if let Some(target) = self.plain(completion.context) {
             target.fail(error);
-            target.end();
+            target.end_of(weight(completion.context));
         } else if let Some(slot) = slot_of(completion.context) {
             self.slots.fail(slot, error);
         } else {

@@ -8,7 +8,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, RawFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -16,15 +16,17 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::time::TimeSpec;
 use parking_lot::{Condvar, Mutex};
-use transom_transport::{Armed, latency};
+use transom_transport::{Armed, latency, limits};
 
 use super::Engine;
 use super::backoff::Backoff;
+use super::quiet::Hold;
 use crate::settings::Settings;
 use crate::{Class, Error, Result, memory};
 
-/// How long the progress thread pauses while callers poll, and how long it waits for messages alone.
+/// How long the progress thread pauses while callers poll, at first and at most, and how long it waits for messages alone.
 const PAUSE: Duration = Duration::from_micros(250);
+const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 const MESSAGE_SLEEP: Duration = Duration::from_millis(2);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +50,10 @@ struct State {
 pub(super) struct Progress {
     /// Callers inside the runtime in the lower half, calls that entered it in the upper.
     callers: AtomicU64,
+    /// Operations posted and messages sent, but for those that threads count at the same time: callers that do not enter.
+    posts: AtomicU64,
+    /// A caller left that was inside for long: there may be none now for long.
+    left: AtomicBool,
     /// Polls that found something.
     events: AtomicU64,
     /// Threads that wait for an announcement.
@@ -57,6 +63,9 @@ pub(super) struct Progress {
     /// Interrupts the watcher.
     wakeup: EventFd,
     backoff: Backoff,
+    /// Keeps the progress thread from all it does, for one thread at a time.
+    pub(super) hold: Hold,
+    pub(super) holding: Mutex<()>,
 }
 
 /// A caller is inside the runtime until this is dropped.
@@ -73,15 +82,21 @@ impl Progress {
     pub fn new(settings: &Settings, local_ranks: usize) -> Result<Self> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let wakeup = EventFd::from_value_and_flags(0, EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)
-            .map_err(|e| Error::new(Class::System, "init", format!("eventfd: {e}")))?;
+            .map_err(|e| {
+                Error::new(Class::System, "init", format!("eventfd: {}", limits::named(&e.into())))
+            })?;
         Ok(Self {
             callers: AtomicU64::new(0),
+            posts: AtomicU64::new(0),
+            left: AtomicBool::new(false),
             events: AtomicU64::new(0),
             listeners: AtomicUsize::new(0),
             state: Mutex::new(State { watcher: Watcher::None, sleeping: 0, parked: false, stop: false }),
             changed: Condvar::new(),
             wakeup,
             backoff: Backoff::new(local_ranks, cores, settings.spin),
+            hold: Hold::default(),
+            holding: Mutex::new(()),
         })
     }
 
@@ -89,6 +104,17 @@ impl Progress {
     pub fn enter(&self) -> CallGuard<'_> {
         self.callers.fetch_add(1 << 32 | 1, Ordering::AcqRel);
         CallGuard(self)
+    }
+
+    /// A caller posts something.
+    #[inline(always)]
+    pub fn count_post(&self) {
+        self.posts.store(self.posts.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    }
+
+    /// Callers inside, and how often any came.
+    fn calls(&self) -> (u64, u64) {
+        (self.callers.load(Ordering::Acquire), self.posts.load(Ordering::Relaxed))
     }
 
     /// Whether no caller is inside.
@@ -121,10 +147,26 @@ impl Progress {
         self.changed.notify_all();
     }
 
+    /// A caller that was inside for so long has left: the progress thread looks at once whether it is wanted.
+    #[inline]
+    pub fn leave(&self, waited: Duration) {
+        if waited >= PAUSE {
+            self.left.store(true, Ordering::Relaxed);
+            self.changed.notify_all();
+        }
+    }
+
     /// Makes every sleeping thread check again.
     pub fn interrupt(&self) {
         self.announce();
         let _ = self.wakeup.write(1);
+    }
+
+    /// As [`Progress::interrupt`], of the progress thread wherever it waits.
+    pub fn interrupt_sleepers(&self) {
+        let _state = self.state.lock();
+        let _ = self.wakeup.write(1);
+        self.changed.notify_all();
     }
 
     pub fn stop(&self) {
@@ -230,26 +272,27 @@ fn borrow(engine: &Engine, fd: RawFd) -> BorrowedFd<'_> {
 
 pub(super) fn spawn(engine: Arc<Engine>) -> Result<JoinHandle<()>> {
     let rank = engine.rank;
-    std::thread::Builder::new()
-        .name(format!("transom-{rank}"))
-        .spawn(move || run(&engine))
-        .map_err(|e| Error::new(Class::System, "init", format!("progress thread: {e}")).at_rank(rank))
+    std::thread::Builder::new().name(format!("transom-{rank}")).spawn(move || run(&engine)).map_err(|e| {
+        let reason = limits::no_process(&e, 1);
+        Error::new(Class::System, "init", format!("cannot start the progress thread: {reason}")).at_rank(rank)
+    })
 }
 
 /// Polls as long as there is traffic, and no longer: it may be taking the core from a computation. Stops when a caller
-/// comes.
-fn serve(engine: &Engine) {
+/// comes, and after one poll where callers come and go: they would wait for each other.
+fn serve(engine: &Engine, active: bool) {
     // An error is kept by the engine, where every caller meets it.
-    while engine.progress.has_no_callers() && matches!(engine.poll(), Ok(found) if found > 0) {}
+    while engine.progress.has_no_callers() && matches!(engine.poll(), Ok(found) if found > 0) && !active {}
 }
 
 fn run(engine: &Engine) {
     let progress = &engine.progress;
     latency::prefer_latency();
-    let mut before = 0;
-    let mut pause = true;
+    let mut before = (0, 0);
+    let (mut pause, mut pause_for) = (true, PAUSE);
     let mut looked = Instant::now();
     loop {
+        progress.hold.pass();
         // Awaited requests are checked for failures and deadlines as often as blocked calls are.
         let time = engine.tasks.are_awaited().then_some(super::waiting::LONG_SLEEP);
         if time.is_some() && looked.elapsed() >= super::waiting::LONG_SLEEP {
@@ -260,9 +303,9 @@ fn run(engine: &Engine) {
         if state.stop {
             return;
         }
-        let callers = progress.callers.load(Ordering::Acquire);
-        let settled = callers == before;
-        before = callers;
+        let calls = progress.calls();
+        let settled = calls == before || progress.left.swap(false, Ordering::Relaxed);
+        before = calls;
         if state.sleeping > 0 || state.watcher != Watcher::None {
             // Callers that sleep for a moment, call after call, need not wake it each time.
             state.parked = settled;
@@ -273,7 +316,8 @@ fn run(engine: &Engine) {
         }
         let active = !progress.has_no_callers() || !settled;
         if active && (pause || engine.wants_ends()) {
-            progress.listen(&mut state, Some(PAUSE));
+            progress.listen(&mut state, Some(pause_for));
+            pause_for = (2 * pause_for).min(LONGEST_PAUSE);
             pause = false;
             continue;
         }
@@ -285,12 +329,15 @@ fn run(engine: &Engine) {
         };
         // Callers that find traffic are left to handle it for a while.
         pause = active && traffic;
+        if !active {
+            pause_for = PAUSE;
+        }
         let mut state = progress.state.lock();
         state.watcher = Watcher::None;
         drop(state);
         progress.changed.notify_all();
         if progress.has_no_callers() {
-            serve(engine);
+            serve(engine, active);
             if engine.failed().is_some() {
                 let mut state = progress.state.lock();
                 if !state.stop {

@@ -4,12 +4,16 @@
 //! them when the region is detached, so no operation reads a table at the target and none accesses memory that was
 //! detached.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 use transom_transport::{RegionKey, Remote, Span};
 
 use super::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, RwLock};
+
+/// Of so many regions that were detached it is remembered, for messages to those who still access them.
+const DETACHED: usize = 64;
 
 /// One attached region of this rank.
 #[derive(Debug)]
@@ -34,9 +38,16 @@ impl Attached {
 
 /// The owner's answer to a rank that asks for a region.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct RegionInfo {
-    pub address: usize,
-    pub key: Vec<u8>,
+pub(crate) enum RegionInfo {
+    Attached {
+        address: usize,
+        key: Vec<u8>,
+    },
+    /// There was one, of so many bytes.
+    Detached {
+        address: usize,
+        bytes: usize,
+    },
 }
 
 /// A peer's region, cached here.
@@ -53,7 +64,11 @@ pub(crate) struct CachedRegion {
 /// Attached regions, by address.
 #[derive(Debug, Default)]
 pub(crate) struct Regions {
+    /// Whether peers may map them.
+    shared: bool,
     own: RwLock<BTreeMap<usize, Arc<Attached>>>,
+    /// Where this rank's regions were that it has detached last.
+    detached: Mutex<VecDeque<Range<usize>>>,
     /// By rank of the job, then by address.
     known: RwLock<HashMap<usize, BTreeMap<usize, Arc<CachedRegion>>>>,
     /// Regions that peers have detached: an answer that was asked for before must not be cached after.
@@ -61,14 +76,36 @@ pub(crate) struct Regions {
 }
 
 impl Regions {
+    /// No regions yet; whether peers may map those to come.
+    pub fn new(shared: bool) -> Self {
+        Self { shared, ..Self::default() }
+    }
+
+    /// Whether peers may map them.
+    pub fn are_shared(&self) -> bool {
+        self.shared
+    }
+
     /// Attaches a region. The owner sees to it that it overlaps no other: it owns the memory of each.
     pub fn attach(&self, region: Attached) {
+        let (start, end) = (region.address, region.address + region.memory.len());
+        self.detached.lock().retain(|gone| gone.end <= start || end <= gone.start);
         self.own.write().insert(region.address, Arc::new(region));
     }
 
     /// Removes the region that starts at `address` from this rank's table.
     pub fn detach(&self, address: usize) -> Option<Arc<Attached>> {
-        self.own.write().remove(&address)
+        let region = self.own.write().remove(&address)?;
+        let mut detached = self.detached.lock();
+        detached.truncate(DETACHED - 1);
+        detached.push_front(address..address + region.memory.len());
+        Some(region)
+    }
+
+    /// The region that has been detached and held `bytes` bytes at `address`.
+    pub fn find_detached(&self, address: usize, bytes: usize) -> Option<Range<usize>> {
+        let end = address.checked_add(bytes)?;
+        self.detached.lock().iter().find(|gone| gone.start <= address && end <= gone.end).cloned()
     }
 
     /// Takes the set of peers that cache a region: they must be notified that it has been detached.

@@ -17,6 +17,7 @@ pub(crate) type OnReply = Box<dyn FnOnce(&Engine, &Request) + Send>;
 /// A request, and its reply when it is there.
 #[derive(Default)]
 pub(crate) struct Request {
+    number: u32,
     state: AtomicU8,
     value: AtomicU64,
     data: Mutex<Vec<u8>>,
@@ -36,6 +37,11 @@ impl Request {
             WAITING => None,
             state => Some(state == ACCEPTED),
         }
+    }
+
+    /// Its number in messages.
+    pub fn number(&self) -> u32 {
+        self.number
     }
 
     /// The caller gives up waiting. False if the reply is there already.
@@ -61,8 +67,12 @@ pub(crate) struct Requests(Mutex<Slab<Arc<Request>>>);
 impl Requests {
     /// A new request.
     pub fn open(&self, then: Option<OnReply>) -> (u32, Arc<Request>) {
-        let request = Arc::new(Request { then: Mutex::new(then), ..Request::default() });
-        (self.0.lock().insert(request.clone()) as u32, request)
+        let mut requests = self.0.lock();
+        let entry = requests.vacant_entry();
+        let number = entry.key() as u32;
+        let request = Arc::new(Request { number, then: Mutex::new(then), ..Request::default() });
+        entry.insert(request.clone());
+        (number, request)
     }
 
     /// The request will get no reply.

@@ -15,6 +15,8 @@ pub(crate) struct Routes {
     ways: Vec<(Arc<dyn Transport>, Capabilities)>,
     /// For each rank the index of its transport.
     of_peer: Vec<u8>,
+    /// For each rank the index of its way: that of its transport, or one that can do less.
+    way_of_peer: Vec<u8>,
     /// Index of the transport whose device has atomics.
     device: Option<usize>,
 }
@@ -31,7 +33,22 @@ impl Routes {
     pub fn new(transports: Vec<Arc<dyn Transport>>, of_peer: Vec<u8>) -> Self {
         let ways: Vec<_> = transports.iter().map(|t| (t.clone(), t.capabilities().clone())).collect();
         let device = ways.iter().position(|(_, c)| c.atomics != AtomicScope::None);
-        Self { transports, ways, of_peer, device }
+        Self { transports, ways, way_of_peer: of_peer.clone(), of_peer, device }
+    }
+
+    /// A peer's transport can do there what `change` leaves of what it can do elsewhere, the same for all such peers of it.
+    pub fn limit(&mut self, peer: usize, change: impl FnOnce(&Capabilities) -> Capabilities) {
+        let index = self.index(peer);
+        let there = self.ways[self.transports.len()..]
+            .iter()
+            .position(|(transport, _)| Arc::ptr_eq(transport, &self.transports[index]));
+        let way = there.map_or(self.ways.len(), |there| self.transports.len() + there);
+        if way == self.ways.len() {
+            let (transport, capabilities) = &self.ways[index];
+            let limited = (transport.clone(), change(capabilities));
+            self.ways.push(limited);
+        }
+        self.way_of_peer[peer] = way as u8;
     }
 
     /// Number of ranks.
@@ -70,6 +87,11 @@ impl Routes {
         self.to(peer).name() == "shm"
     }
 
+    /// Shared memory, if it is in use.
+    pub fn shared_memory(&self) -> Option<&dyn Transport> {
+        self.transports.iter().find(|transport| transport.name() == "shm").map(|transport| &**transport)
+    }
+
     /// The transport to a peer of the job.
     pub fn to(&self, peer: usize) -> &dyn Transport {
         &*self.transports[self.index(peer)]
@@ -78,7 +100,7 @@ impl Routes {
     /// The way to a peer of the job.
     #[inline(always)]
     pub fn route(&self, peer: usize) -> Route<'_> {
-        let (transport, capabilities) = &self.ways[self.index(peer)];
+        let (transport, capabilities) = &self.ways[usize::from(self.way_of_peer[peer])];
         Route { transport: &**transport, capabilities }
     }
 

@@ -4,8 +4,8 @@
 use std::ops::Deref;
 use std::sync::OnceLock;
 
-use super::pending::TargetState;
 use super::sync::{Arc, Mutex};
+use super::target_state::TargetState;
 
 /// States in the first bucket; each of the next has twice as many as the one before.
 pub(super) const FIRST: usize = 64;
@@ -26,6 +26,8 @@ pub(super) struct Targets {
 struct Numbers {
     /// Given back.
     free: Vec<u32>,
+    /// Of targets that have gone while something was under way there.
+    lingering: Vec<u32>,
     /// The first that was never given out.
     next: u32,
 }
@@ -59,7 +61,10 @@ pub(super) fn place(number: u32) -> (usize, usize) {
 impl Targets {
     /// A state of its own for another target.
     pub fn open(all: &Arc<Self>) -> Target {
-        let number = all.numbers.lock().take();
+        let number = all.numbers.lock().take(|number| all.get(number).is_some_and(TargetState::is_idle));
+        if let Some(state) = number.and_then(|number| all.get(number)) {
+            state.forget();
+        }
         let state = number.and_then(|number| all.make(number));
         Target {
             number: state.is_some().then_some(number).flatten(),
@@ -90,7 +95,11 @@ impl Targets {
 }
 
 impl Numbers {
-    fn take(&mut self) -> Option<u32> {
+    /// A number that is not used. `idle` says whether nothing is under way at the last target that had one.
+    fn take(&mut self, idle: impl Fn(u32) -> bool) -> Option<u32> {
+        if self.free.is_empty() && !self.lingering.is_empty() {
+            self.free.extend(self.lingering.extract_if(.., |number| idle(*number)));
+        }
         self.free.pop().or_else(|| {
             let number = self.next;
             self.next = self.next.checked_add(1)?;
@@ -123,12 +132,11 @@ impl Deref for Target {
 
 impl Drop for Target {
     fn drop(&mut self) {
-        // Of a transport that was abandoned operations may still end: their number is never used again.
-        if let Some(number) = self.number
-            && self.state.is_idle()
-        {
-            self.state.forget();
-            self.all.numbers.lock().free.push(number);
-        }
+        let Some(number) = self.number else { return };
+        let mut numbers = self.all.numbers.lock();
+        // Operations that end later count at this number: those of an epoch whose end was not theirs, or of a transport that
+        // was abandoned, which may never end.
+        let numbers = if self.state.is_idle() { &mut numbers.free } else { &mut numbers.lingering };
+        numbers.push(number);
     }
 }

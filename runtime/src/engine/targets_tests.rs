@@ -26,9 +26,9 @@ fn a_number_is_one_targets_until_that_goes() {
     }
     assert!(all.get(200).is_none() && all.get(u32::MAX - 100).is_none());
     some[7].begin();
-    some[8].sent();
+    some[8].messages.send(true, |_| Ok::<(), ()>(())).unwrap();
     drop(some);
     let next: Vec<Target> = (0..200).map(|_| Targets::open(&all)).collect();
     assert!(next.iter().all(|target| target.number() != Some(7)), "something is under way there");
-    assert!(next.iter().all(|target| target.is_idle() && target.unconfirmed().is_none()));
+    assert!(next.iter().all(|target| target.is_idle() && target.messages.unconfirmed().is_none()));
 }

@@ -110,24 +110,32 @@ impl Engine {
         let mut known = None;
         let mut clock: Option<Instant> = None;
         let mut idle = Idle::default();
-        let mut polls = 0u32;
+        let (mut polls, mut waited) = (0u32, Duration::ZERO);
         loop {
             let seen = self.progress.events();
             if let Some(result) = ready(known.replace(seen) != Some(seen)) {
+                drop(inside);
+                self.progress.leave(waited);
                 return result;
             }
-            if self.poll()? > 0 {
+            let found = self.poll()? > 0;
+            if found {
                 idle = Idle::default();
-                continue;
             }
             polls += 1;
             if !polls.is_multiple_of(POLLS_PER_CLOCK_READ) {
-                std::hint::spin_loop();
+                if !found {
+                    std::hint::spin_loop();
+                }
                 continue;
             }
             let now = Instant::now();
-            let waited = now - *clock.get_or_insert(now);
+            waited = now - *clock.get_or_insert(now);
+            // A rank that serves its peers all the time waits no longer for that.
             self.check_wait(operation, what, waited)?;
+            if found {
+                continue;
+            }
             let step = self.progress.backoff().next(&mut idle, now);
             if waited >= REPORT_AFTER
                 && let Some(report) = report.take()
@@ -174,7 +182,7 @@ impl Engine {
         what: &dyn Fn() -> String,
         waited: Duration,
     ) -> Result<()> {
-        if let Some(error) = self.failed() {
+        if let Some(error) = self.failed().or_else(|| self.look_for_life(waited)) {
             return Err(error);
         }
         match self.settings.deadline {

@@ -124,6 +124,8 @@ labels! {
         Registration = "registration",
         /// A hint of the window's asked for it.
         Hint = "hint",
+        /// It travels with the message that asks for the target's lock, or that ends the epoch.
+        Epoch = "epoch",
     }
 }
 
@@ -143,6 +145,7 @@ impl Reason {
             Self::Provider => "the transport has nothing better",
             Self::Registration => "the caller's buffer could not be registered",
             Self::Hint => "a hint of the window asked for it",
+            Self::Epoch => "it travels with the message that asks for a lock, or that ends the epoch",
         }
     }
 }

@@ -4,11 +4,12 @@
 //! Counting is off unless `TRANSOM_EXPLAIN` is set or a window is made with the hint `transom_explain`. With the setting,
 //! each rank also reports the counts of its windows:
 //!
-//! - `TRANSOM_EXPLAIN=yes` prints a table when a window goes, and one of all windows at the job's end, to standard error.
+//! - `TRANSOM_EXPLAIN=yes` prints the ways to other ranks at the start, a table when a window goes, and one of all windows at the job's end, to
+//!   standard error.
 //! - `TRANSOM_EXPLAIN=FILE` appends a line of JSON for each row of such a table to `FILE.RANK` when a window goes: `rank` (of
-//!   the job), `window`, `name`, `operation`, `path`, `reason`, `operations`, `bytes`.
+//!   the job), `window`, `name`, `created` (of memory of the program's: `share`, or `attach` or `messages` and why), `operation`, `path`, `reason`, `operations`, `bytes`.
 //!
-//! Counted windows that are freed are also reported as events of `tracing`, target `transom::explain`, one for each row.
+//! Counted windows that are freed are also reported as events of `tracing`, target `transom::explain`, one for each row; the ways to other ranks, when they are known, as those of target `transom::ways`.
 
 mod counters;
 mod explanation;
@@ -18,7 +19,7 @@ mod report;
 pub(crate) use counters::Counters;
 pub use explanation::{Count, Entry, Explanation};
 pub use labels::{Kind, Path, Reason};
-pub(crate) use report::{ExplainSetting, Reporter};
+pub(crate) use report::{ExplainSetting, Reporter, WindowLabel};
 
 use crate::Element;
 use crate::window::Window;

@@ -1,5 +1,7 @@
 //! Reports of a rank's windows when they are freed: to standard error or a file, and as events.
 
+use std::collections::BTreeMap;
+use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -8,6 +10,7 @@ use parking_lot::Mutex;
 use serde::Serialize;
 
 use super::{Entry, Explanation};
+use crate::engine::{Route, Routes};
 use crate::{Class, Error, Result};
 
 /// What `TRANSOM_EXPLAIN` says.
@@ -59,11 +62,34 @@ struct JsonRow<'a> {
     rank: usize,
     window: u32,
     name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    created: Option<&'a str>,
     operation: &'static str,
     path: &'static str,
     reason: &'static str,
     operations: u64,
     bytes: u64,
+}
+
+/// Which window it is.
+#[derive(Debug)]
+pub(crate) struct WindowLabel<'a> {
+    pub number: u32,
+    /// Its name, which may be empty.
+    pub name: &'a str,
+    /// How ranks of the node reach it, if it is over memory of the program's.
+    pub created: Option<String>,
+}
+
+impl fmt::Display for WindowLabel<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let space = if self.name.is_empty() { "" } else { " " };
+        write!(f, "window {}{space}{}", self.number, self.name)?;
+        match &self.created {
+            Some(created) => write!(f, " (memory of the program's: {created})"),
+            None => Ok(()),
+        }
+    }
 }
 
 impl Reporter {
@@ -91,22 +117,39 @@ impl Reporter {
         Ok(Self { rank, output, so_far: Mutex::new((0, Explanation::new())) })
     }
 
+    /// The ways to the other ranks are known. `notes`: what is out of the ordinary about some.
+    pub fn ways(&self, routes: &Routes, notes: &BTreeMap<usize, String>) {
+        let mut ways: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for peer in (0..routes.len()).filter(|peer| *peer != self.rank) {
+            let Route { transport, capabilities } = routes.route(peer);
+            let note = notes.get(&peer).map(|note| format!("; {note}")).unwrap_or_default();
+            let way = format!("{} ({}{note})", transport.name(), capabilities.provider);
+            ways.entry(way).or_default().push(peer);
+        }
+        for (way, peers) in ways {
+            let peers = ranges(&peers);
+            tracing::info!(target: "transom::ways", rank = self.rank, peers, way);
+            if matches!(self.output, Output::Tables) {
+                self.print(&format!("rank {}, ways to other ranks: {way} to {peers}\n", self.rank));
+            }
+        }
+    }
+
     /// A window goes.
-    pub fn window(&self, number: u32, name: &str, explanation: &Explanation) {
+    pub fn window(&self, window: &WindowLabel<'_>, explanation: &Explanation) {
         if explanation.is_empty() {
             return;
         }
-        self.tell_events(number, name, explanation);
+        self.tell_events(window, explanation);
         match &self.output {
             Output::None => {}
             Output::Tables => {
-                let space = if name.is_empty() { "" } else { " " };
-                self.print(&format!("rank {}, window {number}{space}{name}:\n{explanation}\n", self.rank));
+                self.print(&format!("rank {}, {window}:\n{explanation}\n", self.rank));
                 let mut so_far = self.so_far.lock();
                 so_far.0 += 1;
                 so_far.1.merge(explanation);
             }
-            Output::Lines(file) => self.write(file, number, name, explanation),
+            Output::Lines(file) => self.write(file, window, explanation),
         }
     }
 
@@ -123,23 +166,24 @@ impl Reporter {
         let _ = io::stderr().write_all(text.as_bytes());
     }
 
-    fn write(&self, mut file: &File, window: u32, name: &str, explanation: &Explanation) {
-        let lines = explanation.entries().map(|entry| self.line(window, name, &entry));
+    fn write(&self, mut file: &File, window: &WindowLabel<'_>, explanation: &Explanation) {
+        let lines = explanation.entries().map(|entry| self.line(window, &entry));
         let text: serde_json::Result<Vec<String>> = lines.map(|line| serde_json::to_string(&line)).collect();
         let written = text.map_err(io::Error::from).and_then(|lines| {
             // Ranks of several jobs may have the file: each call of the system appends all it is given.
             file.write_all((lines.join("\n") + "\n").as_bytes())
         });
         if let Err(error) = written {
-            tracing::warn!(rank = self.rank, window, %error, "an explanation could not be written");
+            tracing::warn!(rank = self.rank, window = window.number, %error, "an explanation could not be written");
         }
     }
 
-    fn line<'a>(&self, window: u32, name: &'a str, entry: &Entry) -> JsonRow<'a> {
+    fn line<'a>(&self, window: &'a WindowLabel<'_>, entry: &Entry) -> JsonRow<'a> {
         JsonRow {
             rank: self.rank,
-            window,
-            name,
+            window: window.number,
+            name: window.name,
+            created: window.created.as_deref(),
             operation: entry.kind.text(),
             path: entry.path.text(),
             reason: entry.reason.text(),
@@ -148,13 +192,14 @@ impl Reporter {
         }
     }
 
-    fn tell_events(&self, window: u32, name: &str, explanation: &Explanation) {
+    fn tell_events(&self, window: &WindowLabel<'_>, explanation: &Explanation) {
         for entry in explanation.entries() {
             tracing::info!(
                 target: "transom::explain",
                 rank = self.rank,
-                window,
-                name,
+                window = window.number,
+                name = window.name,
+                created = window.created.as_deref(),
                 operation = entry.kind.text(),
                 path = entry.path.text(),
                 reason = entry.reason.text(),
@@ -165,10 +210,26 @@ impl Reporter {
     }
 }
 
+/// Ascending numbers, runs of them in short: `0-2, 5`.
+fn ranges(numbers: &[usize]) -> String {
+    let runs = numbers.chunk_by(|a, b| *b == *a + 1).filter_map(|run| Some((run.first()?, run.last()?)));
+    let texts = runs.map(|(first, last)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    });
+    texts.collect::<Vec<_>>().join(", ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::explain::{Count, Kind, Path, Reason};
+
+    #[test]
+    fn ranks_are_told_in_short() {
+        assert_eq!(ranges(&[0, 1, 2, 5, 7, 8]), "0-2, 5, 7-8");
+        assert_eq!(ranges(&[]), "");
+    }
 
     #[test]
     fn values_of_the_setting() {
@@ -186,9 +247,11 @@ mod tests {
     #[test]
     fn a_line_is_json_whatever_the_windows_name() {
         let reporter = Reporter::open(&ExplainSetting::Nothing, 3).unwrap();
+        let label = WindowLabel { number: 2, name: "a \"halo\"", created: None };
+        assert_eq!(label.to_string(), "window 2 a \"halo\"");
         let count = Count { operations: 5, bytes: 40 };
         let entry = Entry { kind: Kind::Put, path: Path::Direct, reason: Reason::Mapped, count };
-        let line = serde_json::to_string(&reporter.line(2, "a \"halo\"", &entry)).unwrap();
+        let line = serde_json::to_string(&reporter.line(&label, &entry)).unwrap();
         let expected = r#"{"rank":3,"window":2,"name":"a \"halo\"","operation":"put","path":"direct","reason":"mapped","operations":5,"bytes":40}"#;
         assert_eq!(line, expected);
     }

@@ -19,7 +19,18 @@ pub(crate) struct Block {
 
 impl Block {
     pub(super) fn new(heap: Arc<Heap>, start: usize, len: usize) -> Self {
-        Self { heap, start, len, quarantined: AtomicBool::new(false) }
+        let this = Self { heap, start, len, quarantined: AtomicBool::new(false) };
+        this.dump(true);
+        this
+    }
+
+    /// Whether core dumps have it.
+    fn dump(&self, wanted: bool) {
+        if self.len <= Span::DUMPED
+            && let Ok(memory) = self.memory(self.len)
+        {
+            memory.dump(wanted);
+        }
     }
 
     /// Offset in the heap.
@@ -49,6 +60,7 @@ impl Drop for Block {
         if self.len == 0 {
             return;
         }
+        self.dump(false);
         match self.memory(self.len).and_then(|memory| memory.discard()) {
             Ok(()) if !*self.quarantined.get_mut() => {
                 self.heap.free_list.lock().release(self.start, self.len)

@@ -21,6 +21,12 @@ pub(crate) fn capacity(routes: &Routes, in_one_process: bool, asked: Option<u64>
     // Each rank maps its own heap and those of its peers; threads of one process all of them once each.
     let ranks = if in_one_process { routes.len() } else { 1 };
     let limit = limits::address_space().map_or(MAX_TOTAL, |limit| limit / LIMIT_SHARE);
+    // A heap is a file where peers map it, and else private memory.
+    let own = match mapped {
+        Some(_) => limits::file_size(),
+        None => limits::data().map(|limit| limit / LIMIT_SHARE / ranks),
+    };
+    let asked = asked.into_iter().chain(own.map(|own| own as u64)).min();
     bytes(memory(), limit.min(MAX_TOTAL), ranks.saturating_mul(peers + 1), asked)
 }
 

@@ -24,6 +24,9 @@ pub(crate) const GRANULARITY: usize = if cfg!(target_arch = "x86_64") { 4096 } e
 /// Where every rank would like its heap: far from where Linux puts programs, libraries, stacks, and what is mapped.
 const ADDRESS: usize = 0x2000_0000_0000;
 
+/// What is mapped of a peer's heap at first. When windows lie behind that, twice as much.
+const MAPPED_BYTES: usize = 16 << 20;
+
 /// What peers must know of a rank's heap.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct HeapInfo {
@@ -58,7 +61,7 @@ struct Peer {
     address: usize,
     len: usize,
     key: RegionKey,
-    /// Once it has been accessed: all of it, or the beginning that the system let this rank map.
+    /// Its beginning, as far as windows here have reached, and the system lets this rank map it.
     remote: Option<Remote>,
 }
 
@@ -152,8 +155,12 @@ impl Heap {
         let unknown = || TransportError::Peer { peer, reason: "its heap is not known".into() };
         let mut peers = self.peers.lock();
         let known = peers.get_mut(&peer).ok_or_else(unknown)?;
-        if known.remote.is_none() {
-            known.remote = self.attach_all(routes, peer, known, start.saturating_add(bytes))?;
+        let end = start.saturating_add(bytes);
+        if known.remote.as_ref().is_none_or(|remote| remote.len < end)
+            && let Some(more) = self.attach_beginning(routes, peer, known, end)?
+        {
+            // Windows keep what they have of the mapping before.
+            known.remote = Some(more);
         }
         match &known.remote {
             Some(remote) if start <= remote.len && bytes <= remote.len - start => remote.part(start, bytes),
@@ -161,8 +168,9 @@ impl Heap {
         }
     }
 
-    /// A peer's heap, or the beginning of it, `least` bytes or more, that the system lets this rank map; none if it refuses that.
-    fn attach_all(
+    /// The beginning of a peer's heap, `least` bytes and room for more, or as much as the system lets this rank map; none if it refuses
+    /// `least`.
+    fn attach_beginning(
         &self,
         routes: &Routes,
         peer: usize,
@@ -178,6 +186,7 @@ impl Heap {
             // Windows lie where all their ranks have a heap: behind the end of this rank's, nobody's is accessed from here.
             own => {
                 let most = own.map_or(0, |own| own.memory.len());
+                let most = most.min(least.checked_next_power_of_two().unwrap_or(least).max(MAPPED_BYTES));
                 let map = |bytes| routes.to(peer).attach_part(peer, &known.key, 0, bytes);
                 match limits::as_much(known.len.min(most), least, map) {
                     Err(TransportError::NoMemory { .. }) => Ok(None),

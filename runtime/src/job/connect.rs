@@ -1,12 +1,14 @@
 //! Start-up: opens transports, exchanges addresses, decides per peer which transport leads there.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use transom_shm::Shm;
-use transom_transport::{RegionKey, Span, Transport, TransportError};
+use transom_shm::{PLACE_BYTES, Place, Shm};
+use transom_transport::{Capabilities, RegionKey, Span, Transport, TransportError};
 
 use super::control::Control;
+use super::reach::{self, Own, Ranks, Reach, Way};
 use super::{Job, Member, network};
 use crate::bootstrap::Bootstrap;
 use crate::comm::Channel;
@@ -22,6 +24,8 @@ use crate::{Class, Error, Result};
 struct BusinessCard {
     /// Rank 0's choice is the job's secret.
     token: Token,
+    /// Where it is.
+    place: [u8; PLACE_BYTES],
     /// Address on shared memory, and the key of the control block; or why there is none.
     shm: std::result::Result<(Vec<u8>, Vec<u8>), String>,
     /// Whether this host has an RDMA device that may be used; or why not.
@@ -30,11 +34,11 @@ struct BusinessCard {
 
 impl BusinessCard {
     /// Why shared memory does not do for all, where it does not.
-    fn without_shm(cards: &[Self]) -> String {
+    fn without_shm(cards: &[Self], otherwise: String) -> String {
         let reason = cards.iter().enumerate().find_map(|(peer, card)| {
             Some(format!("rank {peer} has no shared memory: {}", card.shm.as_ref().err()?))
         });
-        reason.unwrap_or_else(|| "ranks are on several hosts".into())
+        reason.unwrap_or(otherwise)
     }
 }
 
@@ -46,7 +50,8 @@ pub(super) fn join(mut bootstrap: Box<dyn Bootstrap>, status: JobStatus) -> Resu
     let reporter = Reporter::open(&settings.explain, rank).map_err(name)?;
     let shm = SharedMemory::open(&settings, bootstrap.size());
     let cards = exchange_cards(&settings, &mut *bootstrap, &shm).map_err(name)?;
-    let (routes, shared) = connect(&settings, &mut *bootstrap, shm.as_ref().ok(), &cards).map_err(name)?;
+    let (routes, notes) = connect(&settings, &mut *bootstrap, shm.as_ref().ok(), &cards).map_err(name)?;
+    reporter.ways(&routes, &notes);
     let keys = (0..routes.len())
         .map(|peer| match &cards[peer].shm {
             Ok((_, key)) if routes.to(peer).name() == "shm" => Some(RegionKey(key.clone())),
@@ -54,8 +59,8 @@ pub(super) fn join(mut bootstrap: Box<dyn Bootstrap>, status: JobStatus) -> Resu
         })
         .collect();
     let (memory, region) = match shm {
-        Ok(shm) if shared => (shm.control, Some(shm.region)),
-        _ => {
+        Ok(shm) => (shm.control, Some(shm.region)),
+        Err(_) => {
             let memory = Control::allocate(routes.len(), Span::anonymous);
             (memory.map_err(|e| name(Error::transport("init", &e)))?, None)
         }
@@ -78,7 +83,7 @@ pub(super) fn join(mut bootstrap: Box<dyn Bootstrap>, status: JobStatus) -> Resu
 }
 
 struct SharedMemory {
-    transport: Arc<dyn Transport>,
+    transport: Arc<Shm>,
     control: Span,
     region: Box<dyn transom_transport::Region>,
 }
@@ -89,7 +94,7 @@ impl SharedMemory {
             return Err("TRANSOM_TRANSPORT does not name shm".into());
         }
         let open = || -> std::result::Result<Self, TransportError> {
-            let transport: Arc<dyn Transport> = Arc::new(Shm::new(ranks)?);
+            let transport = Arc::new(Shm::new(ranks)?);
             let control = Control::allocate(ranks, |bytes| match transport.allocate(bytes)? {
                 Some(control) => Ok(control),
                 None => Span::anonymous(bytes),
@@ -114,7 +119,12 @@ fn exchange_cards(
         Ok(shm) => Ok((shm.transport.address(), shm.region.key().0)),
         Err(reason) => Err(reason.clone()),
     };
-    let card = BusinessCard { token, shm, verbs: network::verbs_available(settings) };
+    let card = BusinessCard {
+        token,
+        place: Place::here().to_bytes(),
+        shm,
+        verbs: network::verbs_available(settings),
+    };
     let cards = bootstrap.exchange(0, &encode(&card)?)?;
     cards.iter().enumerate().map(|(peer, card)| decode(peer, card)).collect()
 }
@@ -131,36 +141,39 @@ pub(super) fn decode<'a, T: Deserialize<'a>>(peer: usize, card: &'a [u8]) -> Res
     })
 }
 
-/// The routes, and whether shared memory is among them.
+/// The routes, and what is out of the ordinary about some.
 fn connect(
     settings: &Settings,
     bootstrap: &mut dyn Bootstrap,
     shm: Option<&SharedMemory>,
     cards: &[BusinessCard],
-) -> Result<(Routes, bool)> {
-    let reached: Vec<bool> = cards
-        .iter()
-        .map(|card| match (&card.shm, shm) {
-            (Ok((address, _)), Some(shm)) => shm.transport.reaches(address),
-            _ => false,
-        })
-        .collect();
-    // All ranks must come to the same answer: either shared memory connects every pair of ranks, or not.
-    let everywhere = cards.iter().all(|c| c.shm.is_ok()) && reached.iter().all(|r| *r);
+) -> Result<(Routes, BTreeMap<usize, String>)> {
+    let own = shm.map(|shm| Own { transport: &shm.transport, memory: &shm.control });
+    let ranks = Ranks {
+        addresses: cards.iter().map(|card| Some(card.shm.as_ref().ok()?.0.as_slice())).collect(),
+        places: cards.iter().map(|card| Place::parse(&card.place)).collect(),
+    };
+    let Reach { ways, everywhere, notes } =
+        reach::agree(bootstrap, own.as_ref(), &ranks, settings.tcp_connect)?;
     let mut transports: Vec<Arc<dyn Transport>> = Vec::new();
     if let Some(shm) = shm {
-        for (peer, card) in cards.iter().enumerate().filter(|(peer, _)| reached[*peer]) {
-            if let Ok((address, _)) = &card.shm {
-                shm.transport.connect(peer, address).map_err(|e| Error::transport("init", &e))?;
-            }
-        }
         transports.push(shm.transport.clone());
     }
-    if !everywhere {
+    if let Err(reason) = everywhere {
         let verbs = cards.iter().map(|card| card.verbs.clone()).collect();
-        transports.push(network::open(settings, bootstrap, verbs, &BusinessCard::without_shm(cards))?);
+        let loopback = reach::share_loopback(bootstrap, &ranks.places);
+        let without_shm = BusinessCard::without_shm(cards, reason);
+        transports.push(network::open(settings, bootstrap, verbs, (loopback, &without_shm))?);
     }
     let last = transports.len() - 1;
-    let of_peer = reached.iter().map(|shared| if *shared { 0 } else { last as u8 }).collect();
-    Ok((Routes::new(transports, of_peer), shm.is_some()))
+    let of_peer = ways.iter().map(|way| if *way == Way::Network { last as u8 } else { 0 }).collect();
+    let mut routes = Routes::new(transports, of_peer);
+    for (peer, _) in ways.iter().enumerate().filter(|(_, way)| **way == Way::Mapped) {
+        routes.limit(peer, |capabilities| Capabilities {
+            rma: false,
+            provider: "memory files".into(),
+            ..capabilities.clone()
+        });
+    }
+    Ok((routes, notes))
 }

@@ -1,17 +1,18 @@
 //! The control block: each rank has one, mapped by all ranks of its node, with a slot for each window.
 
+mod peer;
+
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
-use transom_transport::{
-    Region, RegionKey, Remote, Sections, Span, Stripes, TransportError, TransportResult, Updates, limits,
-};
+use transom_transport::{Region, RegionKey, Sections, Span, Stripes, TransportResult, Updates, limits};
 
 use crate::engine::{
     CONTROL_SLOT, Engine, LockWords, PeerSleepers, Routes, SignalLine, Sleepers, UPDATES_WORD,
 };
 use crate::{Class, Error, Result};
+use peer::PeerBlock;
 
 /// Windows that a rank can have at once. Untouched slots cost address space only.
 const SLOTS: usize = 1 << 16;
@@ -50,7 +51,7 @@ pub(crate) struct Control {
     _region: Option<Box<dyn Region>>,
     /// What each peer published, where it shares memory.
     keys: Vec<Option<RegionKey>>,
-    peers: Box<[OnceLock<Remote>]>,
+    peers: Box<[OnceLock<PeerBlock>]>,
     slots: Mutex<Slots>,
     /// Of this rank's threads.
     pub sections: Arc<Sections>,
@@ -67,7 +68,11 @@ impl Control {
     /// The memory of the control block of one of so many ranks: with as many lines as the system's limits leave room for.
     pub fn allocate(ranks: usize, make: impl Fn(usize) -> TransportResult<Span>) -> TransportResult<Span> {
         let most = limits::address_space().map_or(MOST, |limit| MOST.min(limit / SHARE / ranks.max(1)));
-        limits::as_much(most - most % PAGE, LEAST, make)
+        let most = limits::file_size().map_or(most, |limit| most.min(limit));
+        let memory = limits::as_much(most - most % PAGE, LEAST, make)?;
+        // A core dump would touch all of it, and says nothing of the program.
+        memory.dump(false);
+        Ok(memory)
     }
 
     pub fn new(
@@ -156,16 +161,15 @@ impl Control {
         window: u32,
         own: usize,
     ) -> TransportResult<Option<SignalLine>> {
-        let Some(memory) = self.of_peer(routes, peer)? else { return Ok(None) };
+        let Some((block, key)) = self.block_of(routes, peer)? else { return Ok(None) };
+        let Some(memory) = block.memory() else { return Ok(None) };
         let (slot, at) = ((window & 0xffff) as usize, line_offset(window, own));
-        if at + SignalLine::BYTES > memory.len() {
-            return Ok(None);
-        }
+        let Some((lines, at)) = block.line(routes, key, at, SignalLine::BYTES) else { return Ok(None) };
         let state = memory.word32(slot * CONTROL_SLOT + SIGNALS_STATE)?;
         if state.compare_exchange(FRESH, USED, Ordering::AcqRel, Ordering::Acquire) == Err(QUARANTINED) {
             return Ok(None);
         }
-        let line = SignalLine::find(memory, at)?;
+        let line = SignalLine::find(lines, at)?;
         Ok(line.claim(own)?.then_some(line))
     }
 
@@ -226,26 +230,20 @@ impl Control {
 
     /// A peer's control block, where memory is shared with the peer.
     fn of_peer(&self, routes: &Routes, peer: usize) -> TransportResult<Option<&Span>> {
+        Ok(self.block_of(routes, peer)?.and_then(|(block, _)| block.memory()))
+    }
+
+    fn block_of(&self, routes: &Routes, peer: usize) -> TransportResult<Option<(&PeerBlock, &RegionKey)>> {
         let Some(key) = self.keys.get(peer).and_then(Option::as_ref) else { return Ok(None) };
-        let remote = match self.peers[peer].get() {
-            Some(remote) => remote,
+        let block = match self.peers[peer].get() {
+            Some(block) => block,
             None => {
-                let remote = attach(routes, peer, key, self.memory.len())?;
-                self.peers[peer].get_or_init(|| remote)
+                let block = PeerBlock::attach(routes, peer, key, self.memory.len())?;
+                self.peers[peer].get_or_init(|| block)
             }
         };
-        Ok(remote.direct.as_ref())
+        Ok(Some((block, key)))
     }
-}
-
-/// A peer's control block; at most `most` bytes of it, and as far as the system lets this rank map it.
-fn attach(routes: &Routes, peer: usize, key: &RegionKey, most: usize) -> TransportResult<Remote> {
-    let transport = routes.to(peer);
-    limits::as_much(most, LEAST, |bytes| match transport.attach_part(peer, key, 0, bytes) {
-        // The peer has fewer lines than this rank.
-        Err(TransportError::Range { .. }) => transport.attach(peer, key),
-        attached => attached,
-    })
 }
 
 fn updates(control: &Span, window: u32, stripes: Stripes, granularity: usize) -> TransportResult<Updates> {

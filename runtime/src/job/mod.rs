@@ -3,6 +3,7 @@
 mod connect;
 mod control;
 mod network;
+mod reach;
 mod start;
 
 use std::collections::HashMap;
@@ -69,8 +70,8 @@ impl Job {
     /// rank.
     pub fn transport(&self, rank: usize) -> Option<(&'static str, &str)> {
         (rank < self.size()).then(|| {
-            let transport = self.member().engine.routes.to(rank);
-            (transport.name(), transport.capabilities().provider.as_str())
+            let route = self.member().engine.routes.route(rank);
+            (route.transport.name(), route.capabilities.provider.as_str())
         })
     }
 

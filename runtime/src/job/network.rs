@@ -1,8 +1,11 @@
-//! The transport between nodes: verbs where every rank has a device, else libfabric. All ranks come to the same answer.
+//! The transport between nodes: verbs where every rank has a device, else libfabric where it drives a network card at every
+//! rank, else TCP. All ranks come to the same answer.
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use transom_ofi::Ofi;
+use transom_tcp::Tcp;
 use transom_transport::Transport;
 use transom_verbs::Verbs;
 
@@ -11,8 +14,14 @@ use crate::bootstrap::Bootstrap;
 use crate::settings::Settings;
 use crate::{Class, Error, Result};
 
-/// A transport's address, or why a rank cannot have it.
-type BusinessCard = std::result::Result<Vec<u8>, String>;
+/// What a rank publishes of a transport.
+#[derive(Debug, Serialize, Deserialize)]
+struct BusinessCard {
+    /// The transport's address, or why the rank cannot have it.
+    address: std::result::Result<Vec<u8>, String>,
+    /// Whether the rank has a network card that libfabric drives, as far as that was asked.
+    has_card: bool,
+}
 
 /// What a rank opened, or why it could not.
 type Opened = std::result::Result<Arc<dyn Transport>, String>;
@@ -20,6 +29,7 @@ type Opened = std::result::Result<Arc<dyn Transport>, String>;
 /// The bootstrap's exchanges of addresses.
 const OF_VERBS: u32 = 1;
 const OF_OFI: u32 = 2;
+const OF_TCP: u32 = 3;
 
 /// Whether this host has an RDMA device that may be used; or why not.
 pub(super) fn verbs_available(settings: &Settings) -> std::result::Result<(), String> {
@@ -35,28 +45,61 @@ pub(super) fn open(
     settings: &Settings,
     bootstrap: &mut dyn Bootstrap,
     verbs: Vec<std::result::Result<(), String>>,
-    without_shm: &str,
+    (loopback, without_shm): (std::result::Result<(), String>, &str),
 ) -> Result<Arc<dyn Transport>> {
     let mut no_verbs = verbs.into_iter().enumerate().find_map(|(peer, found)| Some((peer, found.err()?)));
     if no_verbs.is_none() {
         let opened = open_verbs(settings, bootstrap);
-        match connect(bootstrap, OF_VERBS, opened)? {
+        match connect(bootstrap, OF_VERBS, opened, Ok(()))?.transport {
             Ok(transport) => return Ok(transport),
             Err(first) => no_verbs = Some(first),
         }
     }
     let (peer, why) = no_verbs.unwrap_or_default();
-    if !settings.ofi {
+    let apart = loopback.as_ref().err().map(|apart| format!("; {apart}")).unwrap_or_default();
+    let failed = |(peer, reason)| {
+        let message = format!("rank {peer}: {reason}{apart}; {without_shm}");
+        Error::new(Class::Transport, "init", message)
+    };
+    let loopback = loopback.is_ok();
+    if settings.tcp {
+        tracing::debug!(peer, why, "no verbs");
+        let card =
+            if settings.ofi { card_available(settings, loopback) } else { Err("not asked for".into()) };
+        let opened = open_tcp(settings, bootstrap, loopback);
+        let connected = connect(bootstrap, OF_TCP, opened, card)?;
+        if !connected.all_have_cards {
+            return connected.transport.map_err(failed);
+        }
+    } else if !settings.ofi {
         let message = match settings.verbs {
             true => format!("rank {peer}: {why}"),
-            false => format!("{without_shm}, and TRANSOM_TRANSPORT names no network: verbs or ofi"),
+            false => format!("{without_shm}, and TRANSOM_TRANSPORT names no network: verbs, ofi or tcp"),
         };
         return Err(Error::new(Class::Transport, "init", message));
     }
-    tracing::debug!(peer, why, "no verbs: libfabric");
-    let opened = open_ofi(settings, bootstrap);
-    connect(bootstrap, OF_OFI, opened)?
-        .map_err(|(peer, reason)| Error::new(Class::Transport, "init", format!("rank {peer}: {reason}")))
+    let opened = open_ofi(settings, bootstrap, loopback);
+    connect(bootstrap, OF_OFI, opened, Ok(()))?.transport.map_err(failed)
+}
+
+/// Whether libfabric drives a network card here, which is then better than TCP; or why not.
+fn card_available(settings: &Settings, loopback: bool) -> std::result::Result<(), String> {
+    if loopback {
+        return Err("all ranks are on one host".into());
+    }
+    transom_ofi::card(settings.ofi_provider.as_deref()).map(drop).map_err(|e| e.to_string())
+}
+
+fn open_tcp(settings: &Settings, bootstrap: &dyn Bootstrap, loopback: bool) -> Opened {
+    let options = transom_tcp::Options {
+        rank: bootstrap.rank(),
+        ranks: bootstrap.size(),
+        loopback,
+        interface: settings.tcp_interface.clone(),
+        connect_timeout: settings.tcp_connect,
+        peer_timeout: settings.tcp_silence,
+    };
+    Tcp::new(&options).map(|tcp| Arc::new(tcp) as Arc<dyn Transport>).map_err(|e| e.to_string())
 }
 
 fn open_verbs(settings: &Settings, bootstrap: &dyn Bootstrap) -> Opened {
@@ -70,46 +113,55 @@ fn open_verbs(settings: &Settings, bootstrap: &dyn Bootstrap) -> Opened {
     Verbs::new(&options).map(|verbs| Arc::new(verbs) as Arc<dyn Transport>).map_err(|e| e.to_string())
 }
 
-fn open_ofi(settings: &Settings, bootstrap: &dyn Bootstrap) -> Opened {
-    let options = transom_ofi::Options {
-        ranks: bootstrap.size(),
-        provider: settings.ofi_provider.clone(),
-        loopback: one_host(bootstrap),
-    };
+fn open_ofi(settings: &Settings, bootstrap: &dyn Bootstrap, loopback: bool) -> Opened {
+    let options =
+        transom_ofi::Options { ranks: bootstrap.size(), provider: settings.ofi_provider.clone(), loopback };
     Ofi::new(options).map(|ofi| Arc::new(ofi) as Arc<dyn Transport>).map_err(|e| e.to_string())
 }
 
-/// Exchanges addresses, and connects to all. If a rank has none: the first such, and why, on every rank.
+/// What an exchange has come to, the same at all ranks.
+struct Connected {
+    /// The transport, connected to all; or the first rank that has none, and why.
+    transport: std::result::Result<Arc<dyn Transport>, (usize, String)>,
+    /// Every rank has a network card that libfabric drives: then nothing is connected.
+    all_have_cards: bool,
+}
+
+/// Exchanges addresses and whether `card` says that there is a network card, and connects to all.
 fn connect(
     bootstrap: &mut dyn Bootstrap,
     exchange: u32,
     opened: Opened,
-) -> Result<std::result::Result<Arc<dyn Transport>, (usize, String)>> {
-    let card: BusinessCard = opened.as_ref().map(|transport| transport.address()).map_err(Clone::clone);
-    let cards = bootstrap.exchange(exchange, &encode(&card)?)?;
+    card: std::result::Result<(), String>,
+) -> Result<Connected> {
+    let own = BusinessCard {
+        address: opened.as_ref().map(|transport| transport.address()).map_err(Clone::clone),
+        has_card: card.is_ok(),
+    };
+    if let Err(why) = card {
+        tracing::debug!(why, "no network card of libfabric's");
+    }
+    let cards = bootstrap.exchange(exchange, &encode(&own)?)?;
     let cards = cards
         .iter()
         .enumerate()
         .map(|(peer, card)| decode(peer, card))
         .collect::<Result<Vec<BusinessCard>>>()?;
-    if let Some((peer, reason)) = cards.iter().enumerate().find_map(|(i, c)| Some((i, c.as_ref().err()?))) {
-        return Ok(Err((peer, reason.clone())));
-    }
-    let transport = match opened {
-        Ok(transport) => transport,
-        Err(reason) => return Ok(Err((bootstrap.rank(), reason))),
+    let all_have_cards = exchange == OF_TCP && cards.iter().all(|card| card.has_card);
+    let without = cards.iter().enumerate().find_map(|(peer, c)| Some((peer, c.address.clone().err()?)));
+    let transport = match (without, opened) {
+        (Some(first), _) => Err(first),
+        (None, Err(reason)) => Err((bootstrap.rank(), reason)),
+        (None, Ok(transport)) => Ok(transport),
     };
-    for (peer, address) in cards.iter().enumerate() {
-        if let Ok(address) = address {
-            transport.connect(peer, address).map_err(|e| Error::transport("init", &e))?;
+    if let Ok(transport) = &transport
+        && !all_have_cards
+    {
+        for (peer, card) in cards.iter().enumerate() {
+            if let Ok(address) = &card.address {
+                transport.connect(peer, address).map_err(|e| Error::transport("init", &e))?;
+            }
         }
     }
-    Ok(Ok(transport))
-}
-
-/// Whether all ranks run on this host: then nothing need listen on an address that others can reach.
-fn one_host(bootstrap: &dyn Bootstrap) -> bool {
-    bootstrap.size() == 1
-        || bootstrap.in_one_process()
-        || std::env::var("TRANSOM_HOST_COUNT").is_ok_and(|count| count.trim() == "1")
+    Ok(Connected { transport, all_have_cards })
 }

@@ -6,7 +6,7 @@ use std::task::Waker;
 use transom_transport::Region;
 use zerocopy::IntoBytes;
 
-use super::send::{Mode, Sending, awaited, refused};
+use super::send::{Mode, Sending, awaited, recalled, refused};
 use crate::comm::Awaited;
 use crate::engine::two_sided::{Answer, OnAnswer, SegmentedSend};
 use crate::engine::{Engine, Promise};
@@ -38,6 +38,7 @@ fn answered<T: Element>(
         match answer {
             Answer::Done(true) => promise.complete(engine, Ok(vec)),
             Answer::Done(false) => promise.complete(engine, Err(refused(engine, operation, dest))),
+            Answer::Recalled => promise.complete(engine, Err(recalled(engine, operation, dest))),
             Answer::ClearToSend(number) => {
                 let then = Box::new(move |engine: &Engine, result| promise.complete(engine, result));
                 engine.start_transfer(Box::new(SegmentedSend {
@@ -78,17 +79,21 @@ pub(super) fn isend<T: Element>(
     }
     let promise = Promise::new();
     match answered_send(&sending, data, promise.clone()) {
-        Ok(()) => Request::new(comm.member(), operation, Sent { promise, dest, tag }),
+        Ok(number) => {
+            let engine = sending.engine().clone();
+            let send = (engine, operation, sending.to, number);
+            Request::new(comm.member(), operation, Sent { promise, send, dest, tag })
+        }
         Err(error) => done(Err(error)),
     }
 }
 
-/// Starts a send that the receiver answers.
+/// Starts a send that the receiver answers; returns its number.
 fn answered_send<T: Element>(
     sending: &Sending<'_>,
     data: Vec<T>,
     promise: Arc<Promise<Vec<T>>>,
-) -> Result<()> {
+) -> Result<u64> {
     let engine = sending.engine();
     let bytes = size_of_val(&data[..]);
     if sending.is_own() || sending.is_short(bytes) {
@@ -113,16 +118,18 @@ fn answered_send<T: Element>(
 }
 
 /// A send that could not be started awaits no answer.
-fn ended(sending: &Sending<'_>, number: u64, sent: Result<()>) -> Result<()> {
+fn ended(sending: &Sending<'_>, number: u64, sent: Result<()>) -> Result<u64> {
     if sent.is_err() {
         sending.engine().two_sided.end_send(sending.to, number);
     }
-    sent
+    sent.map(|()| number)
 }
 
 /// A send under way.
 struct Sent<T> {
     promise: Arc<Promise<Vec<T>>>,
+    /// The call, the receiver in the job, and the send's number.
+    send: (Arc<Engine>, &'static str, usize, u64),
     dest: usize,
     tag: i32,
 }
@@ -138,6 +145,16 @@ impl<T: Element> Awaited<Vec<T>> for Sent<T> {
 
     fn register(&self, waker: &Waker) -> bool {
         self.promise.register(waker)
+    }
+
+    fn cancel(&self) -> bool {
+        let (engine, operation, to, number) = &self.send;
+        if self.promise.is_complete() {
+            return false;
+        }
+        // A send whose receiver cannot be asked goes on.
+        let _ = engine.recall(operation, *to, *number);
+        *to == engine.rank && self.promise.is_complete()
     }
 
     fn what(&self) -> String {

@@ -8,12 +8,11 @@ use zerocopy::IntoBytes;
 use super::check_tag;
 use super::isend::isend;
 use crate::comm::Channel;
-use crate::engine::two_sided::{Answer, Body, Incoming, send_segments};
+use crate::engine::two_sided::{Answer, Body, Incoming, register, send_segments};
 use crate::engine::{Engine, Promise};
 use crate::memory;
 use crate::protocol::messages::Envelope;
 use crate::protocol::wire::{HEADER_BYTES, Header, Kind};
-use crate::settings::Fault;
 use crate::{Class, Communicator, Element, Error, NULL_RANK, Request, Result};
 
 /// Whether a send is complete when its buffer can be reused, or when it is received.
@@ -77,13 +76,7 @@ impl<'a> Sending<'a> {
     /// The region of a message to be fetched; none where the transport has no get, or registers no more: segments need
     /// none.
     pub fn register(&self, memory: &Span) -> Option<Box<dyn Region>> {
-        let engine = self.engine();
-        let transport = engine.routes.to(self.to);
-        if !transport.capabilities().rma || engine.settings.fault == Some(Fault::Register(engine.rank as u64))
-        {
-            return None;
-        }
-        transport.register(memory).ok()
+        register(self.engine(), self.to, memory)
     }
 
     /// A copy of a message, if there is memory for it.
@@ -111,6 +104,11 @@ impl<'a> Sending<'a> {
 
 pub(super) fn awaited(dest: usize, tag: i32) -> String {
     format!("rank {dest} to receive a message with tag {tag}")
+}
+
+/// The send was taken back.
+pub(super) fn recalled(engine: &Engine, operation: &'static str, dest: usize) -> Error {
+    Error::new(Class::Cancelled, operation, "the send was taken back").at_rank(engine.rank).with_target(dest)
 }
 
 /// The receiver could not have the message.
@@ -161,6 +159,7 @@ pub(super) fn send(
     match answer? {
         Answer::Done(true) => Ok(()),
         Answer::Done(false) => Err(refused(engine, operation, dest)),
+        Answer::Recalled => Err(recalled(engine, operation, dest)),
         Answer::ClearToSend(theirs) => send_segments(engine, operation, (sending.to, theirs), bytes),
     }
 }

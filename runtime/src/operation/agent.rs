@@ -6,7 +6,7 @@ use std::sync::Arc;
 use transom_transport::{DataType, ReduceOp, TransportError};
 
 use super::description::Accumulate;
-use super::message::{about, capacity, wrong_length};
+use super::message::{about, capacity, send, wrong_length};
 use super::place::Place;
 use super::request::Deferred;
 use crate::Result;
@@ -21,13 +21,12 @@ const AT_ONCE: usize = 4;
 /// Bytes of the widest element that a header carries.
 const NARROW: usize = 8;
 
-/// Sends the operands along. They may be reused at once; a flush confirms that they are applied.
+/// Sends the operands along. They may be reused at once.
 pub(super) fn accumulate(core: &Core, place: &Place<'_>, what: Accumulate<'_>) -> Result<()> {
     let capacity = whole(capacity(core, place.peer), what.ty);
     for (i, part) in what.operands.chunks(capacity).enumerate() {
         let header = header(core, place, Kind::Accumulate, (what.op, what.ty), i * capacity);
-        core.member.engine.send(place.operation, place.peer.world, &header, part)?;
-        place.peer.state.sent();
+        send(core, place, &header, part)?;
     }
     Ok(())
 }

@@ -1,12 +1,12 @@
 //! Operations on mapped memory, by this thread: loads and stores, CPU atomics, and the locks of elements that have none.
 
-use transom_transport::{DataType, Reduction, Span, TransportError, TransportResult};
+use transom_transport::{DataType, Reduction, Span, TransportResult};
 
 use super::Layout;
 use super::description::Accumulate;
 use super::place::Place;
 use crate::datatype::zip_runs;
-use crate::window::{Core, Domain, TargetMemory};
+use crate::window::{Core, Domain};
 use crate::{Class, Result};
 
 /// The layouts of a transfer: here, and at the target.
@@ -79,11 +79,10 @@ pub(super) fn leaves(core: &Core, place: &Place<'_>) -> crate::Error {
     core.error(Class::Count, place.operation, "a layout leaves its buffer")
 }
 
-/// Whether others may map the target's memory, so that all update it by the same rules (`Updates`). The device keeps to
-/// none, and what others attach to a dynamic window only its owner and the owner's agent update.
+/// Whether others may map the target's memory, so that all update it by the same rules (`Updates`). The device keeps to none.
 fn is_shared(core: &Core, place: &Place<'_>) -> bool {
     let others = place.target != core.rank() || !core.private;
-    others && core.domain == Domain::Cpu && matches!(place.remote, TargetMemory::Fixed(_))
+    others && core.domain == Domain::Cpu
 }
 
 /// Updates elements from `ahead` bytes behind the place on. Where only this rank and its agent do, the agent's large updates are
@@ -127,8 +126,7 @@ pub(super) fn compare_swap(
     let mut swap = || memory.compare_swap_bytes(stripes, number, ty, place.offset, compare, value, old);
     let swapped: TransportResult<()> = if is_shared(core, place) {
         let updates = core.updates(place.operation, place.target, place.peer)?;
-        let outside = TransportError::Range { offset: place.offset, bytes: ty.size(), len: memory.len() };
-        updates.one(&core.member.control.sections, number, &mut swap).unwrap_or(Err(outside))
+        updates.one(&core.member.control.sections, number, &mut swap)
     } else {
         let _updating = core.private.then(|| core.exposure.update_lock.read());
         swap()

@@ -6,6 +6,7 @@ mod completion;
 mod description;
 pub(crate) mod device;
 mod elements;
+mod gathered;
 mod layout;
 mod list;
 mod mapped;
@@ -19,7 +20,9 @@ mod request;
 pub(crate) mod single;
 mod transfer;
 
-pub(crate) use completion::{abandon, complete, start_complete};
+pub(crate) use completion::{
+    abandon, arrives_behind_messages, complete, error_of, is_complete_behind, start_complete,
+};
 pub(crate) use description::{Accumulate, Completion, Description};
 pub use elements::{
     Band, Bor, Bxor, Element, Land, Lor, Lxor, Max, MaxLoc, Min, MinLoc, NoOp, Operation, Prod, Replace, Sum,
@@ -27,6 +30,7 @@ pub use elements::{
 pub use layout::Layout;
 use layout::{check_local, check_signatures};
 pub(crate) use layout::{check_result, dense, operands, rename, scatter};
+pub(crate) use message::send_counted;
 pub(crate) use pipeline::perform;
 pub(crate) use place::Place;
 pub(crate) use regions::check_range;

@@ -8,7 +8,7 @@ use super::mapped::{self, Layouts, index, leaves, range};
 use super::message::{capacity, wrong_length};
 use super::place::Place;
 use super::request::Deferred;
-use super::{Layout, device};
+use super::{Layout, device, message};
 use crate::Result;
 use crate::datatype::zip_runs;
 use crate::memory::ResultBuffer;
@@ -69,7 +69,7 @@ fn fetched<'a>(deferred: Option<&'a Deferred>, result: &'a mut ResultBuffer<'_>)
     }
 }
 
-/// Sends what a batch holds; a flush confirms that it was applied.
+/// Sends what a batch holds.
 fn send(
     core: &Core,
     place: &Place<'_>,
@@ -88,9 +88,7 @@ fn send(
     if let Some((op, ty)) = what {
         (header.op, header.ty) = (op as u8, ty as u8);
     }
-    engine.send(place.operation, place.peer.world, &header, &payload).map_err(|e| core.name(e))?;
-    place.peer.state.sent();
-    Ok(())
+    message::send(core, place, &header, &payload).map_err(|e| core.name(e))
 }
 
 /// Where what is fetched goes.

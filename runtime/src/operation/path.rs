@@ -39,6 +39,13 @@ pub(super) enum Way<'a> {
     Agent,
 }
 
+impl Way<'_> {
+    /// Whether what is done may be done before a message to the same target that was sent earlier.
+    pub fn overtakes_messages(self) -> bool {
+        matches!(self, Self::Device(_) | Self::Transfer | Self::List(_) | Self::Pieces)
+    }
+}
+
 impl Core {
     /// The way of an operation to a place.
     pub(super) fn choose<'a>(&'a self, place: &'a Place<'a>, operation: &Description<'_>) -> Result<Way<'a>> {

@@ -8,7 +8,8 @@ use super::path::Way;
 use super::place::{Place, is_one_run};
 use super::request::Deferred;
 use super::{
-    agent, check_local, check_signatures, device, list, mapped, message, packed, regions, single, transfer,
+    agent, check_local, check_signatures, device, gathered, list, mapped, message, packed, regions, single,
+    transfer,
 };
 use crate::window::Core;
 use crate::{Class, Result};
@@ -16,13 +17,22 @@ use crate::{Class, Result};
 /// Carries out an operation, or starts it. Nothing is sent if it returns an error of its arguments.
 pub(crate) fn perform(core: &Core, mut operation: Description<'_>, completion: Completion<'_>) -> Result<()> {
     check(core, &operation)?;
+    if gathered::join(core, &mut operation, completion)? {
+        return Ok(());
+    }
     let place = match core.place(&operation, completion) {
         Ok(Some(place)) => place,
         Ok(None) => return Ok(()),
         // Perhaps several regions of a dynamic window hold it together.
         Err(error) => return regions::perform(core, operation, completion, error),
     };
+    if gathered::carry(core, &place, &operation, completion)? {
+        return Ok(());
+    }
     let way = core.choose(&place, &operation)?;
+    if place.peer.state.is_unsettled() && way.overtakes_messages() {
+        core.settle(place.operation, place.target, place.peer)?;
+    }
     match &operation.action {
         Action::Get { result, to: None }
             if matches!((way, completion), (Way::Transfer, Completion::Call)) =>

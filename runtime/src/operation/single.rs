@@ -1,6 +1,6 @@
 //! Transfers that one work request does, and that need nothing but to be counted until their end: most of them.
 
-use transom_transport::{Posted, Remote, TransportResult};
+use transom_transport::{Capabilities, Posted, Remote, TransportResult};
 
 use super::place::Place;
 use super::request::Deferred;
@@ -26,7 +26,7 @@ fn way<'a>(core: &'a Core, place: &'a Place<'_>, len: usize) -> Option<(Route<'a
     }
 }
 
-/// The place of an operation of `bytes` bytes that needs no check but of its range: a passive epoch covers the target, which is
+/// The place of an operation of `bytes` bytes that needs no check but of its range: a passive epoch covers the target, whose memory is
 /// reached by a transport, and nobody counts operations.
 #[inline(always)]
 pub(crate) fn plain_place<'a>(
@@ -40,7 +40,10 @@ pub(crate) fn plain_place<'a>(
     let remote = peer.remote.get()?;
     let offset = displacement.checked_mul(peer.unit)?;
     let inside = offset <= peer.bytes && bytes <= peer.bytes - offset;
-    let plain = peer.coverage() == Coverage::Passive && remote.direct.is_none() && core.counters.is_none();
+    let plain = peer.coverage() == Coverage::Passive
+        && remote.direct.is_none()
+        && core.counters.is_none()
+        && core.member.engine.routes.route(peer.world).capabilities.rma;
     (inside && plain).then_some(Place {
         operation,
         target,
@@ -60,19 +63,25 @@ pub(crate) fn put(
     deferred: Option<&Deferred>,
 ) -> Result<()> {
     let bytes = origin.bytes().len();
-    let copies = match origin {
-        OriginBuffer::Scope(_) => false,
-        OriginBuffer::Copied(_) => true,
-        OriginBuffer::Owned(_) | OriginBuffer::Vector(_) => {
-            return piece(core, place, origin.into(), (0, 0, bytes), deferred);
-        }
-    };
-    let Some((route, remote)) = way(core, place, bytes)
-        .filter(|(route, _)| deferred.is_none() && (!copies || bytes <= route.capabilities.copied_put))
-    else {
+    let single = if deferred.is_none() { way(core, place, bytes) } else { None };
+    let Some((route, remote, copies)) = single.and_then(|(route, remote)| {
+        let Capabilities { copied_put, ordered, .. } = *route.capabilities;
+        let copies = match origin {
+            // What is copied, and overtaken by no message, needs no end before its epoch's.
+            OriginBuffer::Scope(_) => ordered && bytes <= copied_put,
+            OriginBuffer::Copied(_) if bytes <= copied_put => true,
+            _ => return None,
+        };
+        Some((route, remote, copies))
+    }) else {
         return piece(core, place, origin.into(), (0, 0, bytes), deferred);
     };
-    let context = core.member.engine.pendings.begin_plain(&place.peer.state);
+    let pendings = &core.member.engine.pendings;
+    core.member.engine.count_post();
+    let context = match copies {
+        true => pendings.begin_copied(&place.peer.state),
+        false => pendings.begin_plain(&place.peer.state),
+    };
     let posted = if copies {
         route.transport.put_copy(remote, place.offset, origin.bytes(), context)
     } else {
@@ -122,6 +131,7 @@ pub(crate) fn get(
     let Some((route, remote)) = way(core, place, bytes) else {
         return piece(core, place, result.into(), (0, 0, bytes), deferred);
     };
+    core.member.engine.count_post();
     let context = core.member.engine.pendings.begin_plain(&place.peer.state);
     match LocalBuffer::Result(result).transfer(route.transport, (remote, place.offset), (0, bytes), context) {
         Ok(Posted::Pending) => Ok(()),

@@ -158,6 +158,7 @@ fn post(
         let (target, done) = (place.peer.state.share(), count.cloned());
         pendings.begin(Pending { target, buffer, done, pull: None, value: None })
     };
+    core.member.engine.count_post();
     match request(context) {
         Ok(Posted::Pending) => Ok(()),
         posted => {

@@ -107,9 +107,32 @@ impl<W: Sleep> LockQueue<'_, W> {
         self.agent_tickets.add_one();
     }
 
-    /// Takes the lock for the agent's tickets that are next, and calls `tell` for each; releases it at once for ranks that
-    /// have given up. `held` locks the list of these tickets.
-    pub fn grant<R, G>(&self, held: impl Fn() -> G, mut tell: impl FnMut(Ticket, R))
+    /// Joins the queue for a rank of another node. If the lock is free it is taken, and `now` told: it says whether the rank
+    /// keeps it. Else the agent holds the ticket for `later`. To be followed by [`LockQueue::grant`]; `held` as there.
+    pub fn admit<R, G>(
+        &self,
+        kind: LockKind,
+        held: impl Fn() -> G,
+        now: impl FnOnce(Ticket) -> bool,
+        later: impl FnOnce() -> R,
+    ) where
+        G: DerefMut<Target = Vec<AgentTicket<R>>>,
+    {
+        let ticket = self.lock.draw(kind);
+        if !self.lock.try_enter(ticket) {
+            return self.enqueue_for(&mut held(), ticket, Some(later()));
+        }
+        if !now(ticket) {
+            self.lock.release(ticket);
+        }
+        // Whom the agent represents is looked at by who grants.
+        self.changed();
+    }
+
+    /// Takes the lock for the agent's tickets that are next, and calls `tell` for each, which says whether its rank keeps the
+    /// lock; releases it at once for those that do not, and for ranks that have given up. `held` locks the list of these
+    /// tickets.
+    pub fn grant<R, G>(&self, held: impl Fn() -> G, mut tell: impl FnMut(Ticket, R) -> bool)
     where
         G: DerefMut<Target = Vec<AgentTicket<R>>>,
     {
@@ -119,16 +142,19 @@ impl<W: Sleep> LockQueue<'_, W> {
             let AgentTicket { ticket, waiter } = waiting.remove(position);
             self.agent_tickets.take_one();
             drop(waiting);
-            if waiter.is_none() {
+            if !waiter.is_some_and(|waiter| tell(ticket, waiter)) {
                 self.lock.release(ticket);
             }
             // The next round looks at the agent's tickets.
             self.changed();
-            if let Some(waiter) = waiter {
-                tell(ticket, waiter);
-            }
         }
     }
+}
+
+/// A rank that the agent represents gives up: its ticket stays where it is, and nobody is told when it is served. The rank, if
+/// the lock has not been granted to it.
+pub fn withdraw<R>(held: &mut [AgentTicket<R>], is_it: impl Fn(&R) -> bool) -> Option<R> {
+    held.iter_mut().find_map(|held| held.waiter.take_if(|waiter| is_it(waiter)))
 }
 
 impl Ticket {

@@ -57,26 +57,42 @@ enum Role {
     Target,
     /// The agent represents it.
     Far,
+    /// The agent represents it, and does for it what the lock is for.
+    Passes,
+    /// As [`Role::Far`] and [`Role::Passes`], but it does not wait.
+    Withdraws,
+    WithdrawsPass,
     /// As [`Role::Near`], but it does not wait.
     GivesUp,
 }
 
 use LockKind::{Exclusive, Shared};
-use Role::{Far, GivesUp, Near, Target};
+use Role::{Far, GivesUp, Near, Passes, Target, Withdraws, WithdrawsPass};
 
 enum Message {
-    Lock(usize, LockKind),
+    Lock(Waiter, LockKind),
+    Withdraw(usize),
     Unlock(Ticket),
     Wake,
     Abandon(Ticket),
     End,
 }
 
+/// A rank that the agent represents: whether it keeps the lock when it has it.
+#[derive(Debug, Clone, Copy)]
+struct Waiter {
+    rank: usize,
+    keeps: bool,
+}
+
+/// A reply: the ticket of a lock that was granted; none if the rank had withdrawn before.
+type Reply = Option<Ticket>;
+
 #[derive(Default)]
 struct Model {
     words: [Futex; 5],
-    held: Mutex<Vec<AgentTicket<usize>>>,
-    replies: [(Mutex<Option<Ticket>>, Condvar); 3],
+    held: Mutex<Vec<AgentTicket<Waiter>>>,
+    replies: [(Mutex<Option<Reply>>, Condvar); 3],
     readers: AtomicUsize,
     writers: AtomicUsize,
 }
@@ -87,27 +103,40 @@ impl Model {
         LockQueue { lock: TicketLock { next, read, write }, sleepers, agent_tickets }
     }
 
-    fn held(&self) -> MutexGuard<'_, Vec<AgentTicket<usize>>> {
+    fn held(&self) -> MutexGuard<'_, Vec<AgentTicket<Waiter>>> {
         self.held.lock().unwrap()
+    }
+
+    fn reply(&self, rank: usize, reply: Reply) {
+        *self.replies[rank].0.lock().unwrap() = Some(reply);
+        self.replies[rank].1.notify_all();
+    }
+
+    /// The agent has the lock for a rank; whether that keeps it.
+    fn tell(&self, ticket: Ticket, Waiter { rank, keeps }: Waiter) -> bool {
+        if !keeps {
+            self.hold(ticket.kind);
+        }
+        self.reply(rank, Some(ticket));
+        keeps
     }
 
     /// What the agent does at a change of the lock.
     fn recheck(&self) {
-        self.queue().grant(
-            || self.held(),
-            |ticket, rank| {
-                *self.replies[rank].0.lock().unwrap() = Some(ticket);
-                self.replies[rank].1.notify_all();
-            },
-        );
+        self.queue().grant(|| self.held(), |ticket, waiter| self.tell(ticket, waiter));
     }
 
     fn agent(&self, messages: &Receiver<Message>) {
         let queue = self.queue();
         loop {
             match messages.recv().unwrap() {
-                Message::Lock(rank, kind) => {
-                    queue.enqueue_for(&mut self.held(), queue.lock.draw(kind), Some(rank));
+                Message::Lock(waiter, kind) => {
+                    queue.admit(kind, || self.held(), |ticket| self.tell(ticket, waiter), || waiter);
+                }
+                Message::Withdraw(rank) => {
+                    if withdraw(&mut self.held(), |waiter| waiter.rank == rank).is_some() {
+                        self.reply(rank, None);
+                    }
                 }
                 Message::Unlock(ticket) => {
                     queue.lock.release(ticket);
@@ -131,13 +160,17 @@ impl Model {
     }
 
     fn acquire(&self, me: usize, role: Role, kind: LockKind, agent: &Sender<Message>) -> Option<Ticket> {
-        if role == Far {
-            agent.send(Message::Lock(me, kind)).unwrap();
+        if matches!(role, Far | Passes | Withdraws | WithdrawsPass) {
+            let keeps = matches!(role, Far | Withdraws);
+            agent.send(Message::Lock(Waiter { rank: me, keeps }, kind)).unwrap();
+            if matches!(role, Withdraws | WithdrawsPass) {
+                agent.send(Message::Withdraw(me)).unwrap();
+            }
             let (reply, there) = &self.replies[me];
             let mut reply = reply.lock().unwrap();
             loop {
                 match reply.take() {
-                    Some(ticket) => return Some(ticket),
+                    Some(granted) => return granted.filter(|_| keeps),
                     None => reply = there.wait(reply).unwrap(),
                 }
             }
@@ -166,7 +199,7 @@ impl Model {
     fn participate(&self, me: usize, (role, kind): (Role, LockKind), agent: &Sender<Message>) {
         let Some(ticket) = self.acquire(me, role, kind, agent) else { return };
         self.hold(kind);
-        if role == Far {
+        if matches!(role, Far | Withdraws) {
             agent.send(Message::Unlock(ticket)).unwrap();
         } else {
             self.queue().lock.release(ticket);
@@ -226,4 +259,17 @@ fn shuttle_who_gives_up_is_passed_over() {
     model([(Near, Exclusive), (GivesUp, Exclusive), (Far, Exclusive)]);
     model([(Near, Shared), (GivesUp, Exclusive), (Near, Shared)]);
     model([(Near, Exclusive), (GivesUp, Shared), (GivesUp, Exclusive)]);
+}
+
+#[test]
+fn shuttle_epochs_of_one_message_wait_their_turn() {
+    model([(Near, Exclusive), (Passes, Exclusive), (Far, Exclusive)]);
+    model([(Target, Exclusive), (Passes, Shared), (Passes, Exclusive)]);
+    model([(Near, Shared), (Passes, Shared), (Passes, Exclusive)]);
+}
+
+#[test]
+fn shuttle_who_withdraws_is_passed_over() {
+    model([(Near, Exclusive), (Withdraws, Exclusive), (Passes, Exclusive)]);
+    model([(Far, Exclusive), (WithdrawsPass, Shared), (Withdraws, Shared)]);
 }

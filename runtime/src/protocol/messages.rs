@@ -73,9 +73,7 @@ impl<R, M> Messages<R, M> {
     pub fn take(&mut self, pattern: Pattern) -> Option<(Envelope, M)> {
         let number = self.find(pattern)?;
         let (envelope, message) = self.messages.remove(&number)?;
-        for pattern in envelope.patterns() {
-            self.index.remove(&(pattern, number));
-        }
+        self.unlist(envelope, number);
         Some((envelope, message))
     }
 
@@ -89,6 +87,21 @@ impl<R, M> Messages<R, M> {
     /// Cancels a receive, unless a message has matched it.
     pub fn cancel(&mut self, pattern: Pattern, number: u64) -> Option<R> {
         self.receives.remove(&(pattern, number))
+    }
+
+    /// Takes the first message of a rank that `is_it` says.
+    pub fn withdraw(&mut self, source: usize, is_it: impl Fn(&M) -> bool) -> Option<M> {
+        let mut all = self.messages.iter();
+        let number = *all.find(|(_, (envelope, message))| envelope.source == source && is_it(message))?.0;
+        let (envelope, message) = self.messages.remove(&number)?;
+        self.unlist(envelope, number);
+        Some(message)
+    }
+
+    fn unlist(&mut self, envelope: Envelope, number: u64) {
+        for pattern in envelope.patterns() {
+            self.index.remove(&(pattern, number));
+        }
     }
 
     /// A message arrived: returns it with the first posted receive that matches it, or keeps it.

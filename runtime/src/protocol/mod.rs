@@ -3,6 +3,7 @@
 //! - [`wire`]: the messages that ranks send each other.
 //! - [`lock`]: the fair reader-writer lock of passive-target epochs.
 //! - [`runs`]: non-contiguous accesses in a message.
+//! - [`gathered`]: small operations in the message that asks for their target's lock.
 //! - [`lock_queue`]: the waiters of that lock, and their wake-up.
 //! - [`dissemination`]: the rounds of a barrier.
 //! - [`signals`]: counters and flags in shared memory, by which ranks of one node signal each other without messages.
@@ -11,6 +12,7 @@
 //! - [`messages`]: matching of messages and receives.
 
 pub mod dissemination;
+pub mod gathered;
 pub mod lock;
 pub mod lock_queue;
 pub mod matching;

@@ -12,9 +12,11 @@ pub type Token = [u8; 16];
 #[repr(u8)]
 pub enum Kind {
     /// A part of a collective's data: `offset` its sequence number, `op` the collective, `count` the round, `value`
-    /// the whole length, `compare` where this part starts, `window` and `request` the communicator's context.
+    /// the whole length, `compare` where this part starts, `window` and `request` the communicator's context. If the status is
+    /// [`CARRIES`], there is no data: the payload is operations to be carried out before ([`super::gathered`]).
     Collective = 0,
-    /// Accumulate the payload at `offset`; or, if `count` is not 0, at so many runs ([`super::runs`]).
+    /// Accumulate the payload at `offset`; or, if `count` is not 0, at so many runs ([`super::runs`]). If the status is
+    /// [`CONFIRM`], say [`Kind::Applied`]; likewise with puts and notifications.
     Accumulate = 1,
     /// Accumulate as above, reply with what was there.
     GetAccumulate = 2,
@@ -22,11 +24,12 @@ pub enum Kind {
     FetchOp = 3,
     /// Compare with `compare`, store `value`, reply with what was there.
     CompareSwap = 4,
-    /// Take the window's lock; `op` is 1 for exclusive. Replied to when it is granted.
+    /// Take the window's lock, `op` being 1 for exclusive, and carry out the `count` operations of the payload
+    /// ([`super::gathered`]); if `value` is 1, release it. Replied to then, with the ticket and what they fetch.
     Lock = 5,
     /// Release the window's lock; `op` as above, `value` the ticket.
     Unlock = 6,
-    /// Reply when everything sent before is applied.
+    /// Reply when everything sent before is applied; or, if the status is [`CONFIRM`], say [`Kind::Applied`].
     Flush = 7,
     /// Answer to a request: `value`, or the payload.
     Reply = 8,
@@ -43,9 +46,10 @@ pub enum Kind {
     AccumulatePull = 13,
     /// My window is posted to you.
     Post = 14,
-    /// I have completed my accesses to your window.
+    /// I have completed my accesses to your window. Carry out the `count` operations of the payload before
+    /// ([`super::gathered`]).
     Complete = 15,
-    /// Write the payload at `offset`, then count `value` notifications of number `compare`.
+    /// Write the payload at `offset`, then count a notification of number `compare`.
     Notify = 16,
     /// Reply with the attached region that holds `count` bytes at address `offset`.
     FindRegion = 17,
@@ -59,6 +63,17 @@ pub enum Kind {
     /// I have been waiting for a while in collective `op`, of sequence number `offset`, for ranks that signal in shared
     /// memory: if you are in another one, say so. Context as in a collective's data.
     Waiting = 21,
+    /// The message that asked for this is applied, or refused, and all before it are over: its `request`, the origin's number of
+    /// the target, and its `value`, the message's number.
+    Applied = 22,
+    /// I have given up waiting for the reply to my [`Kind::Lock`] of number `request`: refuse it, unless it has been granted.
+    Withdraw = 23,
+    /// Carry out the `count` operations of the payload ([`super::gathered`]), which fetch nothing.
+    Apply = 24,
+    /// Are you alive? Then say [`Kind::Here`].
+    Ask = 25,
+    /// I am alive.
+    Here = 26,
     /// An eager message: `offset` its tag, the payload its bytes; `window` and `request` are the communicator's context. If
     /// `op` is 1, say [`Kind::Done`] to number `value` when it is received.
     Eager = 32,
@@ -71,6 +86,10 @@ pub enum Kind {
     Segment = 35,
     /// Your message of number `value` has been received; or cannot be, if the status is [`REFUSED`].
     Done = 36,
+    /// Forget my message of number `value` unless a receive has matched it, and then say [`Kind::Recalled`].
+    Recall = 37,
+    /// Your message of number `value` is forgotten.
+    Recalled = 38,
 }
 
 impl Kind {
@@ -99,11 +118,18 @@ impl Kind {
             19 => Self::Abandon,
             20 => Self::Ring,
             21 => Self::Waiting,
+            22 => Self::Applied,
+            23 => Self::Withdraw,
+            24 => Self::Apply,
+            25 => Self::Ask,
+            26 => Self::Here,
             32 => Self::Eager,
             33 => Self::RequestToSend,
             34 => Self::ClearToSend,
             35 => Self::Segment,
             36 => Self::Done,
+            37 => Self::Recall,
+            38 => Self::Recalled,
             _ => return None,
         })
     }
@@ -113,6 +139,10 @@ impl Kind {
 pub const OK: u8 = 0;
 /// [`Header::status`] of a reply to a request that the target refused.
 pub const REFUSED: u8 = 1;
+/// [`Header::status`] of a message that is to be confirmed by [`Kind::Applied`].
+pub const CONFIRM: u8 = 2;
+/// [`Header::status`] of a collective's message that carries operations.
+pub const CARRIES: u8 = 3;
 
 /// The header, 64 bytes.
 #[derive(Debug, Clone, Copy, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
@@ -126,7 +156,7 @@ pub struct Header {
     pub op: u8,
     /// Element type.
     pub ty: u8,
-    /// Of a reply: [`OK`] or [`REFUSED`].
+    /// Of a reply: [`OK`] or [`REFUSED`]. Of others: [`CONFIRM`], [`CARRIES`] or nothing.
     pub status: u8,
     /// Rank of the sender.
     pub origin: u32,
@@ -148,6 +178,15 @@ impl Header {
     /// The context of a message between ranks of a communicator.
     pub fn context(&self) -> u64 {
         u64::from(self.window) << 32 | u64::from(self.request)
+    }
+
+    /// The same header, of a message that is to be confirmed by that number, if by one; `target` is the origin's number of the
+    /// target.
+    pub fn confirmed_by(self, target: u32, number: Option<u64>) -> Self {
+        match number {
+            Some(value) => Self { status: CONFIRM, request: target, value, ..self },
+            None => self,
+        }
     }
 
     /// The same header with a context.

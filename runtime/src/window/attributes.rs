@@ -1,5 +1,6 @@
 //! A window's attributes (MPI-4.1 §12.2.6).
 
+use super::created::CREATED_AS;
 use super::options::Hints;
 use super::{Flavour, Info, Local, MemoryModel, Window};
 use crate::{Class, Communicator, Element, NULL_RANK, Result};
@@ -81,7 +82,11 @@ impl<T: Element> Window<T> {
 
     /// The hints in effect (`MPI_Win_get_info`).
     pub fn info(&self) -> Info {
-        self.core.live.info(&self.core.hints)
+        let info = self.core.live.info(&self.core.hints);
+        match &self.core.created {
+            Some(created) => info.with(CREATED_AS, created.text()),
+            None => info,
+        }
     }
 
     /// Changes hints (`MPI_Win_set_info`): `no_locks`, `accumulate_ordering` and `accumulate_ops`, for what follows. Others are

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use transom_transport::{Region, Span, TransportError, TransportResult};
 
 use super::copies::Copies;
+use super::created::Created;
 use super::domain::Domain;
 use super::dynamic::Attachment;
 use super::options::{Flavour, Hints, LiveHints, MemoryModel};
@@ -16,7 +17,7 @@ use super::peer::Peer;
 use super::table::Peers;
 use crate::engine::{Exposure, LockWords};
 use crate::epoch::AccessState;
-use crate::explain::Counters;
+use crate::explain::{Counters, WindowLabel};
 use crate::heap::Block;
 use crate::job::Member;
 use crate::protocol::wire::Kind;
@@ -65,6 +66,8 @@ pub(crate) struct Core {
     pub domain: Domain,
     /// Whether peers access the user's memory, which is valid as long as the window only.
     pub user_memory: bool,
+    /// How peers of this node reach it. Dropped after they have ended all access.
+    pub created: Option<Created>,
     /// The block of this rank's heap that others access, shared with windows that overlap this one.
     pub block: Option<Arc<Block>>,
     /// All ranks have agreed to access it no more.
@@ -201,7 +204,9 @@ impl Drop for Core {
     fn drop(&mut self) {
         let engine = &self.member.engine;
         if let Some(counters) = &self.counters {
-            self.member.reporter.window(self.number, self.name.get_mut(), &counters.explanation());
+            let memory = self.created.as_ref().map(Created::text);
+            let window = WindowLabel { number: self.number, name: self.name.get_mut(), created: memory };
+            self.member.reporter.window(&window, &counters.explanation());
         }
         engine.exposures.remove(self.number);
         engine.forget_waiting(self.comm.context(), u64::MAX);

@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use transom_transport::{AtomicScope, Span, TransportError};
 
 use super::copies::Copies;
+use super::created::CreatedHint;
 use super::domain::{AtomicSupport, AtomicsHint, Domain, domain};
 use super::gather::{LocalPart, gather};
 use super::options::{Flavour, Hints, LiveHints, MemoryModel};
@@ -60,8 +61,8 @@ impl Core {
             memory => (memory, Vec::new()),
         };
         let user_memory = match &memory {
-            Memory::User(span) | Memory::Part(span, _) => {
-                hints.model == MemoryModel::Unified && span.file().is_none()
+            Memory::User(span) | Memory::Part(span, None) => {
+                hints.model == MemoryModel::Unified && span.is_callers()
             }
             _ => false,
         };
@@ -111,6 +112,7 @@ impl Core {
             attachments: Mutex::default(),
             registrations: Mutex::new(made.registrations),
             user_memory,
+            created: made.created,
             block: made.block,
             freed: AtomicBool::new(false),
         }
@@ -128,6 +130,11 @@ fn proposal<T: Element>(
         && hints.atomics == AtomicsHint::Auto
     {
         hints.atomics = comm.member().engine.settings.atomics;
+    }
+    if let Ok(hints) = &mut hints
+        && hints.created == CreatedHint::Auto
+    {
+        hints.created = comm.member().engine.settings.created;
     }
     let (flavour, bytes) = match memory {
         Memory::Allocate(bytes) => (Flavour::Allocate, bytes.clone()),
@@ -157,8 +164,16 @@ pub(super) fn failed(error: TransportError) -> Error {
 /// Memory that peers of some transport map, if one has such.
 pub(super) fn allocate(member: &Member, bytes: usize) -> Result<Span> {
     for transport in member.engine.routes.transports() {
-        if let Some(memory) = transport.allocate(bytes).map_err(failed)? {
-            return Ok(memory);
+        match transport.allocate(bytes) {
+            Ok(Some(memory)) => return Ok(memory),
+            Ok(None) => {}
+            // A limit on files leaves private memory, which peers reach by cross-memory attach, or by messages.
+            Err(error @ TransportError::NoMemory { .. }) => {
+                let private = Span::anonymous(bytes).map_err(|_| failed(error.clone()))?;
+                tracing::warn!(%error, "a window's memory is mapped by no peer, and is slower for them");
+                return Ok(private);
+            }
+            Err(error) => return Err(failed(error)),
         }
     }
     Span::anonymous(bytes).map_err(failed)

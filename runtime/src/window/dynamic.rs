@@ -7,7 +7,8 @@ use parking_lot::Mutex;
 use transom_transport::{Region, Span};
 
 use super::copies::Copies;
-use super::{Local, Window, create};
+use super::created::Created;
+use super::{Local, MemoryModel, Window, create};
 use crate::engine::{Attached, Regions};
 use crate::memory::{ExposedVec, RawBuffer};
 use crate::protocol::wire::Kind;
@@ -18,7 +19,9 @@ use crate::{Class, Element, Error, Result};
 pub(crate) struct Attachment {
     local: Span,
     pub copies: Option<Copies>,
-    /// Dropped before the memory.
+    /// How peers of this node reach it.
+    created: Option<Created>,
+    /// Dropped before the memory, as is all before it.
     registrations: Vec<Box<dyn Region>>,
     memory: Box<dyn Any + Send>,
     /// Calls of [`Window::with_attached`] that run.
@@ -72,8 +75,9 @@ impl<T: Element> Window<T> {
         const NAME: &str = ATTACH;
         let core = &self.core;
         let regions = self.regions(NAME)?;
+        let bytes = local.len();
         let refused = |e: Error| {
-            let message = format!("{} bytes cannot be attached: {}", local.len(), e.message());
+            let message = format!("{bytes} bytes cannot be attached: {}", e.message());
             core.error(Class::RmaAttach, NAME, message)
         };
         if local.is_empty() {
@@ -84,10 +88,15 @@ impl<T: Element> Window<T> {
             ));
         }
         let address = local.address();
+        let shared = match core.hints.model {
+            MemoryModel::Unified => Some(Created::new(&core.comm, local.clone(), core.hints.created)),
+            MemoryModel::Separate => None,
+        };
+        let (created, local) = shared.map_or((None, local), |(created, local)| (Some(created), local));
         let (public, copies) = create::copies(&core.member, &core.hints, local.clone()).map_err(refused)?;
         let (registrations, keys) = create::register(&core.member, &public).map_err(refused)?;
         let region = Attached { address, memory: public, keys, known_to: Mutex::default() };
-        let attachment = Attachment { local, copies, registrations, memory, views: 0 };
+        let attachment = Attachment { local, copies, created, registrations, memory, views: 0 };
         core.attachments.lock().insert(address, attachment);
         regions.attach(region);
         Ok(address)
@@ -136,8 +145,8 @@ impl<T: Element> Window<T> {
             std::thread::yield_now();
         }
         drop(region);
-        let Attachment { copies, registrations, memory, .. } = attachment;
-        drop(registrations);
+        let Attachment { copies, created, registrations, memory, .. } = attachment;
+        drop((registrations, created));
         if let Some(copies) = copies {
             copies.refresh().map_err(|e| core.name(Error::transport(NAME, &e)))?;
         }

@@ -9,6 +9,7 @@ use transom_transport::{Region, Span};
 
 use super::copies::Copies;
 use super::create::{Memory, allocate, copies, failed, refuse_if_asked, register};
+use super::created::{Created, shares_attached};
 use super::options::{Hints, MemoryModel};
 use super::plan::Proposal;
 use super::table::{Parts, PerRank, Source};
@@ -46,6 +47,7 @@ pub(super) struct LocalPart {
     pub registrations: Vec<Box<dyn Region>>,
     keys: Vec<(String, Vec<u8>)>,
     pub block: Option<Arc<Block>>,
+    pub created: Option<Created>,
 }
 
 impl LocalPart {
@@ -71,7 +73,7 @@ pub(super) fn gather(
         return Ok(found);
     }
     let member = comm.member();
-    let made = make(member, memory, hints);
+    let made = make(comm, memory, hints);
     let offer = made.as_ref().map(|made| (made.number, made.keys.clone())).map_err(reason);
     let offers = comm.exchange(Kind::Window, &offer).and_then(|offers| all(operation, offers));
     let (made, offers) = settle(member, made.map(Some), offers)?;
@@ -215,8 +217,18 @@ fn parts_in_heaps(comm: &Communicator, proposals: &[Proposal], offers: &[InHeap]
 }
 
 /// Allocates and registers this rank's part.
-fn make(member: &Member, memory: Memory, hints: &Hints) -> Result<LocalPart> {
+fn make(comm: &Communicator, memory: Memory, hints: &Hints) -> Result<LocalPart> {
+    let member = comm.member();
+    let mut created = None;
     let (local, block) = match memory {
+        Memory::User(span) | Memory::Part(span, None) if span.is_callers() => {
+            // In the separate model peers access the other copy.
+            let shared = (hints.model == MemoryModel::Unified)
+                .then(|| Created::new(comm, span.clone(), hints.created));
+            let (how, local) = shared.map_or((None, span), |(how, local)| (Some(how), local));
+            created = how;
+            (local, None)
+        }
         Memory::User(span) => (span, None),
         Memory::Part(span, block) => (span, block),
         Memory::Allocate(bytes) => {
@@ -229,13 +241,14 @@ fn make(member: &Member, memory: Memory, hints: &Hints) -> Result<LocalPart> {
         }
         Memory::Shared(_) => (Span::empty(), None),
         Memory::Dynamic => {
-            return expose(member, hints, Exposed::Dynamic(Regions::default()), Span::empty(), None);
+            let regions = Regions::new(shares_attached(comm, hints));
+            return expose(member, hints, Exposed::Dynamic(regions), Span::empty(), None);
         }
     };
     let (public, copies) = copies(member, hints, local.clone())?;
     let (registrations, keys) = register(member, &public)?;
     let made = expose(member, hints, Exposed::Fixed(public), local, copies)?;
-    Ok(LocalPart { registrations, keys, block, ..made })
+    Ok(LocalPart { registrations, keys, block, created, ..made })
 }
 
 /// This rank's part in a block of its heap.
@@ -275,5 +288,6 @@ fn expose(
         registrations: Vec::new(),
         keys: Vec::new(),
         block: None,
+        created: None,
     })
 }

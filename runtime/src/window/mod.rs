@@ -5,6 +5,7 @@ mod attributes;
 mod copies;
 mod core;
 mod create;
+mod created;
 mod domain;
 mod dynamic;
 mod gather;
@@ -23,6 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 pub(crate) use self::core::Core;
+pub(crate) use created::CreatedHint;
 pub use domain::device_path;
 pub(crate) use domain::{AtomicsHint, Domain, WORD, is_devices};
 pub use local::Local;

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
 
+use super::created::{CREATED, CREATED_AS, CreatedHint};
 use super::domain::{ATOMICS, AtomicsHint};
 use crate::{Class, Error, Result};
 
@@ -81,6 +82,7 @@ pub struct WindowOptions {
     /// | `mpi_accumulate_granularity` | bytes | ranges of this size are locked for accumulates, of several elements or of elements wider than 8 bytes; up to 32, each element is updated by itself; 0, the default, leaves it to the runtime. Where ranks differ, the largest |
     /// | `transom_memory_model` | unified, separate | see [`MemoryModel`] |
     /// | `transom_atomics` | auto, cpu, nic | who updates elements of 8 bytes: the network device integers, where it can and ranks are on several nodes (auto); CPUs; or the device all types, wherever it can |
+    /// | `transom_created` | auto, share, attach | memory of the program's is shared with the ranks of its node in place, page by page, where nothing speaks against it (auto) or wherever it can be; or is reached by cross-memory attach. [`crate::Window::info`] tells by `transom_created_as` what became of it |
     /// | `transom_explain` | false, true | true: operations are counted by path, see [`crate::Window::explain`] |
     pub info: Info,
 }
@@ -114,7 +116,7 @@ const GRANULARITY: &str = "mpi_accumulate_granularity";
 const MODEL: &str = "transom_memory_model";
 const EXPLAIN: &str = "transom_explain";
 /// The keys that only this runtime knows: others that begin like them are misspelt.
-const OWN: [&str; 3] = [MODEL, EXPLAIN, ATOMICS];
+const OWN: [&str; 5] = [MODEL, EXPLAIN, ATOMICS, CREATED, CREATED_AS];
 
 /// The orders that accumulates keep unless a hint gives them up (MPI-4.1 §12.7.2).
 const ORDERS: [&str; 4] = ["rar", "raw", "war", "waw"];
@@ -134,6 +136,7 @@ pub(crate) struct Hints {
     /// Whether operations are counted.
     pub explain: bool,
     pub atomics: AtomicsHint,
+    pub created: CreatedHint,
 }
 
 /// The hints that can change while there is a window.
@@ -206,6 +209,7 @@ impl Hints {
             },
             explain: flag(info, EXPLAIN)?,
             atomics: AtomicsHint::parse(info)?,
+            created: CreatedHint::parse(info)?,
         })
     }
 
@@ -223,6 +227,7 @@ impl Hints {
             .with(MODEL, if self.model == MemoryModel::Separate { "separate" } else { "unified" })
             .with(EXPLAIN, flag(self.explain))
             .with(ATOMICS, self.atomics.name())
+            .with(CREATED, self.created.name())
     }
 }
 
@@ -277,6 +282,7 @@ mod tests {
             .with("transom_memory_model", "separate")
             .with("transom_explain", "true")
             .with("transom_atomics", "nic")
+            .with("transom_created", "attach")
             .with("unknown", "kept by nobody");
         let hints = Hints::parse(&info).unwrap();
         let effective = hints.info();
@@ -287,6 +293,7 @@ mod tests {
             "transom_memory_model",
             "transom_explain",
             "transom_atomics",
+            "transom_created",
         ] {
             assert_eq!(effective.get(key), info.get(key));
         }
@@ -304,6 +311,7 @@ mod tests {
             ("transom_memory_modle", "separate"),
             ("transom_explain", "stderr"),
             ("transom_atomics", "gpu"),
+            ("transom_created", "yes"),
         ] {
             let error = Hints::parse(&Info::new().with(key, value)).unwrap_err();
             assert_eq!(error.class(), Class::Info, "{key}");

@@ -67,6 +67,7 @@ impl Peer {
         match self.covered.load(Ordering::Acquire) {
             active if active == Coverage::Active as u8 => Coverage::Active,
             passive if passive == Coverage::Passive as u8 => Coverage::Passive,
+            deferred if deferred == Coverage::Deferred as u8 => Coverage::Deferred,
             _ => Coverage::None,
         }
     }
@@ -205,9 +206,14 @@ impl Core {
         bytes: usize,
     ) -> Result<(TargetMemory<'a>, usize)> {
         if target == self.rank() {
-            let (region, offset) = regions
-                .find(address, bytes)
-                .ok_or_else(|| self.not_attached(operation, target, address, bytes))?;
+            let Some((region, offset)) = regions.find(address, bytes) else {
+                return Err(match regions.find_detached(address, bytes) {
+                    Some(gone) => {
+                        self.detached(operation, target, (address, bytes), (gone.start, gone.len()))
+                    }
+                    None => self.not_attached(operation, target, address, bytes),
+                });
+            };
             let remote = own_memory(peer, region.memory.clone());
             let known = CachedRegion {
                 address: region.address,
@@ -250,14 +256,20 @@ impl Core {
         let failed = |e| self.failed(operation, target, &e);
         let card: RegionInfo = postcard::from_bytes(&request.take_data())
             .map_err(|e| self.error(Class::Peer, operation, format!("the card of a region: {e}")))?;
-        let remote = engine.routes.to(peer.world).attach(peer.world, &RegionKey(card.key)).map_err(failed)?;
+        let (start, key) = match card {
+            RegionInfo::Attached { address, key } => (address, key),
+            RegionInfo::Detached { address: start, bytes: len } => {
+                return Err(self.detached(operation, target, (address, bytes), (start, len)));
+            }
+        };
+        let remote = engine.routes.to(peer.world).attach(peer.world, &RegionKey(key)).map_err(failed)?;
         let inside = address
-            .checked_sub(card.address)
+            .checked_sub(start)
             .is_some_and(|offset| offset <= remote.len && bytes <= remote.len - offset);
         if !inside {
             return Err(self.not_attached(operation, target, address, bytes));
         }
-        let known = CachedRegion { address: card.address, remote, gone: AtomicBool::new(false), _own: None };
+        let known = CachedRegion { address: start, remote, gone: AtomicBool::new(false), _own: None };
         regions.learn(peer.world, known, forgotten);
         Ok(())
     }
@@ -266,6 +278,21 @@ impl Core {
     fn not_attached(&self, operation: &'static str, target: usize, address: usize, bytes: usize) -> Error {
         let message = format!(
             "no region that the target has attached holds {bytes} bytes at address {address:#x}: attach it there first"
+        );
+        self.error(Class::RmaRange, operation, message).with_target(target)
+    }
+
+    #[cold]
+    fn detached(
+        &self,
+        operation: &'static str,
+        target: usize,
+        (address, bytes): (usize, usize),
+        (start, len): (usize, usize),
+    ) -> Error {
+        let message = format!(
+            "rank {target} has detached the {len} bytes at address {start:#x}, which held the {bytes} at {address:#x}, and this \
+             access came after: complete all accesses before the target detaches, and tell it so, as by a barrier"
         );
         self.error(Class::RmaRange, operation, message).with_target(target)
     }

@@ -1,12 +1,13 @@
 //! Memory that all ranks of a window map as one range (`MPI_Win_allocate_shared`, MPI-4.1 §12.2.3), whatever transport
 //! leads from one to the other.
 
-use transom_transport::Span;
+use transom_transport::{RegionKey, Span, TransportError, TransportResult};
 
 use super::create::{failed, refuse_if_asked};
 use super::options::Hints;
 use super::plan::Proposal;
 use crate::collective::Kind;
+use crate::engine::Engine;
 use crate::{Class, Communicator, Error, Result};
 
 /// Rank 0 allocates all, the others map it. Returns every rank's part as mapped here. Collective.
@@ -20,9 +21,8 @@ pub(super) fn make(
     let (parts, total) = layout(proposals, hints);
     // The first of them keeps the memory until all have mapped it; after that the mappings hold it.
     let mut first = None;
-    let card: std::result::Result<Option<Vec<u8>>, (bool, String)> = if comm.rank() == 0 {
-        let made =
-            refuse_if_asked(member, total).and_then(|()| transom_shm::allocate_shared(total).map_err(failed));
+    let card: std::result::Result<Option<Card>, (bool, String)> = if comm.rank() == 0 {
+        let made = refuse_if_asked(member, total).and_then(|()| allocate(&member.engine, total));
         made.map(|(all, card)| {
             first = Some(all);
             Some(card)
@@ -32,7 +32,7 @@ pub(super) fn make(
         Ok(None)
     };
     let card = match comm.exchange(Kind::Window, &card)?.swap_remove(0) {
-        Ok(card) => card.unwrap_or_default(),
+        Ok(card) => card.unwrap_or_else(|| Ok(Vec::new())),
         Err((no_memory, reason)) => {
             let class = if no_memory { Class::NoMemory } else { Class::System };
             return Err(Error::new(class, operation, format!("rank 0: {reason}")));
@@ -40,7 +40,7 @@ pub(super) fn make(
     };
     let mapped: std::result::Result<Span, String> = match &first {
         Some(all) => Ok(all.clone()),
-        None => transom_shm::map_shared(comm.channel().job_rank(0), &card).map_err(|e| e.to_string()),
+        None => map(&member.engine, comm.channel().job_rank(0), card).map_err(|e| e.to_string()),
     };
     let outcomes: Vec<Option<String>> = comm.exchange(Kind::Window, &mapped.as_ref().err().cloned())?;
     if let Some((rank, reason)) = outcomes.into_iter().enumerate().find_map(|(r, o)| Some((r, o?))) {
@@ -51,6 +51,33 @@ pub(super) fn make(
     }
     let all = mapped.map_err(|reason| Error::new(Class::RmaShared, operation, reason))?;
     parts.into_iter().map(|(start, bytes)| all.part(start, bytes).map_err(failed)).collect()
+}
+
+/// The card of [`transom_shm::allocate_shared`], or a key of the transport's.
+type Card = std::result::Result<Vec<u8>, Vec<u8>>;
+
+/// By the transport, where there is shared memory as such: it knows how peers come to it.
+fn allocate(engine: &Engine, bytes: usize) -> Result<(Span, Card)> {
+    let Some(shm) = engine.routes.shared_memory() else {
+        return transom_shm::allocate_shared(bytes).map(|(all, card)| (all, Ok(card))).map_err(failed);
+    };
+    // Reserved: the others' parts are in use until they have freed the window, too.
+    let all = if bytes == 0 { None } else { shm.reserve(bytes, 0).map_err(failed)? };
+    let all = all.unwrap_or_else(Span::empty);
+    let key = shm.register(&all).map_err(failed)?.key();
+    Ok((all, Err(key.0)))
+}
+
+fn map(engine: &Engine, owner: usize, card: Card) -> TransportResult<Span> {
+    let unreachable = || {
+        let reason = "it is on another host, or in a container that shares no memory with this one";
+        TransportError::Peer { peer: owner, reason: reason.into() }
+    };
+    match card {
+        Ok(card) => transom_shm::map_shared(owner, &card),
+        Err(_) if !engine.routes.shares_memory(owner) => Err(unreachable()),
+        Err(key) => engine.routes.to(owner).attach(owner, &RegionKey(key))?.direct.ok_or_else(unreachable),
+    }
 }
 
 /// Start and length of every rank's part, and the length of all.

@@ -22,13 +22,14 @@ pub fn run(transport: &str, test: &str, sizes: &[usize], program: Program) {
     });
 }
 
-/// `SIZES => module: program = name, …;` makes two tests of each program, `over_shm::name` and `over_ofi::name`, with jobs of
-/// so many ranks.
+/// `SIZES => module: program = name, …;` makes three tests of each program, `over_shm::name`, `over_ofi::name` and
+/// `over_tcp::name`, with jobs of so many ranks.
 #[allow(unused_macros, reason = "some make tests of their own")]
 macro_rules! tests {
     ($($sizes:expr => $module:ident: $($program:ident = $name:ident),*;)*) => {
         tests! { over_shm "shm" $($sizes => $module: $($program = $name),*;)* }
         tests! { over_ofi "ofi" $($sizes => $module: $($program = $name),*;)* }
+        tests! { over_tcp "tcp" $($sizes => $module: $($program = $name),*;)* }
     };
     ($over:ident $transport:literal $($sizes:expr => $module:ident: $($program:ident = $name:ident),*;)*) => {
         mod $over {

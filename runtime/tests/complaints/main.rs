@@ -28,7 +28,7 @@ macro_rules! complaints {
         $(#[$attr])*
         #[test]
         fn $name() {
-            for transport in ["shm", "ofi"] {
+            for transport in ["shm", "tcp"] {
                 tests::run(transport, stringify!($name), &$sizes, $program);
             }
         }

@@ -58,8 +58,7 @@ pub fn no_torn_values(job: &Job) -> Result<()> {
     Ok(())
 }
 
-/// More memory than there is: an error when the window is made, at every rank the same, and no signal later. No file in
-/// /dev/shm or /tmp limits what there is.
+/// More memory than there is: an error when the window is made, at every rank the same, and no signal later.
 pub fn memory_that_is_not_there(job: &Job) -> Result<()> {
     // Together more than any machine has, at the last rank alone.
     let len = |rank: usize| if rank + 1 == job.size() { 1usize << 45 } else { 1 };
@@ -75,12 +74,5 @@ pub fn memory_that_is_not_there(job: &Job) -> Result<()> {
         let all = job.allgather(error.message().as_bytes())?;
         assert!(all.iter().all(|message| *message == all[0]));
     }
-    let named = |folder: &str| {
-        let own = std::process::id().to_string();
-        let names = std::fs::read_dir(folder).into_iter().flatten().filter_map(|e| e.ok());
-        names.filter(|entry| entry.file_name().to_string_lossy().contains(&own)).count()
-    };
-    let window = job.allocate::<u8>(1 << 16)?;
-    assert_eq!((named("/dev/shm"), named("/tmp")), (0, 0), "windows have no name");
-    window.free()
+    Ok(())
 }

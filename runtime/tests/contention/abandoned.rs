@@ -74,6 +74,8 @@ impl Turn<'_> {
     fn hold(&self) -> Result<()> {
         self.window.lock(LockKind::Exclusive, self.target, |epoch| {
             epoch.put_value(self.target, 0, self.step)?;
+            // The lock is held from here on at the latest.
+            epoch.flush(self.target)?;
             self.say(1)?;
             self.hear(2)
         })
@@ -81,7 +83,7 @@ impl Turn<'_> {
 
     fn give_up(&self, kind: LockKind) -> Result<()> {
         self.hear(1)?;
-        let given_up = self.window.lock(kind, self.target, |_| Ok(()));
+        let given_up = self.window.lock(kind, self.target, |epoch| epoch.put_value(self.target, 0, u64::MAX));
         assert_eq!(given_up.unwrap_err().class(), Class::Timeout);
         self.say(2)?;
         self.hear(3)?;
@@ -94,7 +96,9 @@ impl Turn<'_> {
 
     fn come_later(&self, kind: LockKind) -> Result<()> {
         self.hear(2)?;
-        self.window.lock(kind, self.target, |epoch| epoch.get_value(self.target, 0).map(drop))?;
+        let value = self.window.lock(kind, self.target, |epoch| epoch.get_value(self.target, 0))?;
+        // Of another target the holder may release the lock before it hears that rank 1 has given up.
+        assert!(self.target != 0 || value == self.step, "an operation of a rank that has given up: {value}");
         self.window
             .lock(LockKind::Exclusive, self.target, |epoch| epoch.put_value(self.target, 0, self.step + 1))?;
         self.say(3)

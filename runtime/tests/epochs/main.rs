@@ -15,6 +15,7 @@ mod random;
 #[macro_use]
 #[path = "../common/tests.rs"]
 mod tests;
+mod turns;
 mod walk;
 
 use transom::{Class, Result};
@@ -34,7 +35,10 @@ tests! {
         empty_groups = pscw_empty_groups, epochs_run_ahead = pscw_epochs_without_access_run_ahead,
         polling_by_test = pscw_polling_by_test, without_posts = pscw_with_nocheck,
         wrong_groups = pscw_wrong_groups_are_errors;
-    RANKS => locks: without_a_check = lock_with_nocheck, refused_by_a_hint = lock_refused_by_no_locks;
+    RANKS => locks: without_a_check = lock_with_nocheck, refused_by_a_hint = lock_refused_by_no_locks,
+        with_operations_of_all_kinds = lock_with_operations_of_all_kinds, one_in_another = lock_in_another;
+    [1, 2, 3] => turns: by_fences = fences_of_operations_that_go_different_ways,
+        by_starts_and_posts = pscw_of_operations_that_go_different_ways;
     RANKS => walk: random_orders_of_calls = random_orders_of_calls_follow_the_standard;
 }
 

@@ -1,13 +1,15 @@
 //! Puts and gets.
 
 use transom::explain::{Kind, Path, Reason};
-use transom::{Class, Job, LockKind, NULL_RANK, Result};
+use transom::{Class, Job, LockKind, NULL_RANK, Result, Sum};
 
-use super::expected::{check, counted, right, way};
+use super::expected::{check, counted, is_mapped, right, way};
 
 const OWN: (Path, Reason) = (Path::Direct, Reason::Loopback);
 const NEAR: (Path, Reason) = (Path::Direct, Reason::Mapped);
 const FAR: (Path, Reason) = (Path::Transport, Reason::Remote);
+/// With the request for the lock, or the end of the epoch.
+const WITH_LOCK: (Path, Reason) = (Path::Message, Reason::Epoch);
 
 pub fn transfers(job: &Job) -> Result<()> {
     let window = job.allocate_with::<u64>(64, &counted())?;
@@ -56,7 +58,38 @@ pub fn of_the_users_memory(job: &Job) -> Result<()> {
     rma.put(right(job), 2, &[1, 2])?;
     rma.unlock(right(job))?;
     drop(rma);
-    check(&window, &[(Kind::Put, path, reason, 2, 24), (Kind::Put, OWN.0, OWN.1, 1, 8)]);
+    // What is not mapped is locked by its agent, and the put comes with the request. Of a fence of two the put is a part.
+    let with_lock = |far: bool| if is_mapped(job) || !far { (path, reason) } else { WITH_LOCK };
+    let (fenced, locked) = (with_lock(job.size() == 2), with_lock(job.size() > 1));
+    let puts = [(Kind::Put, fenced.0, fenced.1, 1, 8), (Kind::Put, locked.0, locked.1, 1, 16)];
+    check(&window, &[puts[0], puts[1], (Kind::Put, OWN.0, OWN.1, 1, 8)]);
+    window.free()
+}
+
+/// Small operations travel with the request for their target's lock; what comes behind another kind goes its own way.
+pub fn in_epochs_of_a_lock(job: &Job) -> Result<()> {
+    let window = job.allocate_with::<u64>(1 << 14, &counted())?;
+    let right = right(job);
+    let data = vec![1; 1 << 14];
+    for size in [1, 1 << 14] {
+        window.lock(LockKind::Shared, right, |epoch| {
+            epoch.put(right, 0, &[1, 2])?;
+            epoch.accumulate(right, 2, Sum, &[1])?;
+            epoch.put(right, 0, &data[..size])?;
+            epoch.flush(right)?;
+            epoch.put_value(right, 3, 1)
+        })?;
+    }
+    let (path, reason) = way(job, OWN, NEAR, FAR);
+    let (early, early_reason) = way(job, OWN, NEAR, WITH_LOCK);
+    let (agent, agent_reason) =
+        way(job, (Path::Cpu, OWN.1), (Path::Cpu, NEAR.1), (Path::Agent, Reason::Provider));
+    let rows = [
+        (Kind::Put, early, early_reason, 3, 16 + 8 + 16),
+        (Kind::Put, path, reason, 3, 8 + (8 << 14) + 8),
+        (Kind::Accumulate, agent, agent_reason, 2, 16),
+    ];
+    check(&window, &rows);
     window.free()
 }
 
@@ -97,11 +130,14 @@ pub fn of_threads(job: &Job) -> Result<()> {
     })?;
     let (each, others) = (EPOCHS * PUTS, job.size() as u64 - 1);
     let (path, reason) = way(job, OWN, NEAR, FAR);
+    // Which go with a lock's request depends on when another thread's lock comes.
+    let early = window.explain().by_reason(Kind::Put, WITH_LOCK.0, WITH_LOCK.1).operations;
     check(
         &window,
         &[
             (Kind::Put, OWN.0, OWN.1, each, 8 * each),
-            (Kind::Put, path, reason, others * each, others * 8 * each),
+            (Kind::Put, path, reason, others * each - early, 8 * (others * each - early)),
+            (Kind::Put, WITH_LOCK.0, WITH_LOCK.1, early, 8 * early),
         ],
     );
     window.free()

@@ -36,12 +36,14 @@ struct Map {
 }
 
 impl Map {
-    /// With the bounds that follow: the extent is a multiple of the alignment (MPI-4.1 §5.1).
-    fn of(elements: Vec<(i64, DataType)>) -> Self {
+    /// With the bounds that follow: the extent is a multiple of the alignment (MPI-4.1 §5.1), and does not end before `end`, where
+    /// the last of the types ends that it is made of.
+    fn of(elements: Vec<(i64, DataType)>, end: i64) -> Self {
         let low = elements.iter().map(|(offset, _)| *offset).min().unwrap_or(0);
         // A pair ends with its index: padding behind that is no data.
-        let end = |ty: &DataType| ty.fields().last().map_or(0, |(start, len)| start + len) as i64;
-        let high = elements.iter().map(|(offset, ty)| offset + end(ty)).max().unwrap_or(0);
+        let data = |ty: &DataType| ty.fields().last().map_or(0, |(start, len)| start + len) as i64;
+        let high =
+            elements.iter().map(|(offset, ty)| offset + data(ty)).max().map_or(0, |high| high.max(end));
         let alignment = elements.iter().map(|(_, ty)| ty.alignment()).max().unwrap_or(1);
         let extent = ((high - low) as usize).next_multiple_of(alignment) as i64;
         Self { elements, low, extent, set: false }
@@ -55,7 +57,11 @@ impl Map {
             low = low.min(displacement + self.low);
             high = high.max(displacement + self.low + self.extent);
         }
-        if self.set { Self { elements, low, extent: high - low, set: true } } else { Self::of(elements) }
+        if self.set {
+            Self { elements, low, extent: high - low, set: true }
+        } else {
+            Self::of(elements, high)
+        }
     }
 
     fn blocks(&self, blocks: impl Iterator<Item = (usize, i64)>) -> Self {
@@ -66,7 +72,7 @@ impl Map {
 impl Recipe {
     fn map(&self) -> Map {
         match self {
-            Self::Basic(ty) => Map::of(vec![(0, *ty)]),
+            Self::Basic(ty) => Map::of(vec![(0, *ty)], 0),
             Self::Contiguous(count, inner) => inner.map().blocks([(*count, 0)].into_iter()),
             Self::Vector(count, len, stride, inner) => {
                 let inner = inner.map();
@@ -84,7 +90,7 @@ impl Recipe {
                 let parts =
                     fields.iter().map(|(len, at, inner)| inner.map().blocks([(*len, *at)].into_iter()));
                 // The generator always sets the bounds of structures: those of this may be wrong.
-                Map::of(parts.flat_map(|part| part.elements).collect())
+                Map::of(parts.flat_map(|part| part.elements).collect(), 0)
             }
             Self::Subarray([sizes, subsizes, starts], c, inner) => {
                 let inner = inner.map();

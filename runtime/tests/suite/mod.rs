@@ -66,6 +66,7 @@ pub const PROGRAMS: &[(&str, Program)] = &[
     ("probes", receives::probes),
     ("synchronous_sends", receives::synchronous_sends),
     ("cancelled_and_truncated", receives::cancelled_and_truncated),
+    ("sends_that_are_taken_back", receives::sends_that_are_taken_back),
     ("thousands_outstanding", messages::thousands_outstanding),
     ("communicators_apart", messages::communicators_apart),
     ("awaited_messages", receives::awaited_messages),

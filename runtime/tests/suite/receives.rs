@@ -87,6 +87,32 @@ pub fn cancelled_and_truncated(job: &Job) -> Result<()> {
     Ok(())
 }
 
+/// Sends that no receive has met are taken back; others are not, however late it is asked.
+pub fn sends_that_are_taken_back(job: &Job) -> Result<()> {
+    let (left, right) = neighbours(job);
+    for (len, synchronous) in [(11usize, true), (90_001, false), (90_001, true)] {
+        // A rank's messages to itself are copies, and complete at once.
+        let synchronous = synchronous || right == job.rank();
+        let start = |value| match synchronous {
+            true => job.issend(right, 6, vec![value; len]),
+            false => job.isend(right, 6, vec![value; len]),
+        };
+        let (first, second, third) = (start(1u8), start(2), start(3));
+        second.cancel();
+        assert_eq!(class(second.wait()), Class::Cancelled);
+        job.barrier()?;
+        let received = job.irecv::<u8>(left, 6, len);
+        assert_eq!(job.recv::<u8>(left, 6)?.0, vec![3; len]);
+        assert_eq!(received.wait()?.0, vec![1; len]);
+        job.barrier()?;
+        third.cancel();
+        assert_eq!((first.wait()?, third.wait()?), (vec![1; len], vec![3; len]));
+        assert!(job.iprobe(ANY_SOURCE, ANY_TAG)?.is_none());
+        job.barrier()?;
+    }
+    Ok(())
+}
+
 pub fn awaited_messages(job: &Job) -> Result<()> {
     let (left, right) = neighbours(job);
     block_on(async {

@@ -58,7 +58,7 @@ fn run(name: &str, transport: &str, ranks: usize, heap: Option<usize>) -> String
 macro_rules! tests {
     ($($name:ident)*) => {
         mod shm { $(#[test] fn $name() { super::everywhere(stringify!($name), "shm"); })* }
-        mod ofi { $(#[test] fn $name() { super::everywhere(stringify!($name), "ofi"); })* }
+        mod tcp { $(#[test] fn $name() { super::everywhere(stringify!($name), "tcp"); })* }
     };
 }
 
@@ -89,7 +89,7 @@ fn cost(transport: &str, ranks: usize) -> (usize, usize) {
 #[test]
 fn a_windows_bookkeeping_does_not_grow_with_the_ranks() {
     let start = Instant::now();
-    for transport in ["shm", "ofi"] {
+    for transport in ["shm", "tcp"] {
         let ((few, few_maps), (many, many_maps)) = (cost(transport, 2), cost(transport, 8));
         // Pages of the allocator, and of 2,000 control slots, make some difference.
         assert!(

@@ -92,13 +92,18 @@ pub fn detach_and_attach_again(job: &Job) -> Result<()> {
             assert_eq!(memory[599], round);
             job.barrier()?;
             window.lock_all(|epoch| {
-                for class in [
-                    epoch.put_value(right, there, 1).unwrap_err().class(),
-                    epoch.get_value(right, there).unwrap_err().class(),
-                    epoch.fetch_add(right, there, 1).unwrap_err().class(),
-                ] {
-                    assert_eq!(class, Class::RmaRange);
+                let errors = [
+                    epoch.put_value(right, there, 1).unwrap_err(),
+                    epoch.get_value(right, there + 8 * 599).unwrap_err(),
+                    epoch.fetch_add(right, there, 1).unwrap_err(),
+                ];
+                let wanted = format!("rank {right} has detached the 4800 bytes at address {there:#x}");
+                for error in errors {
+                    assert_eq!(error.class(), Class::RmaRange);
+                    assert!(error.to_string().contains(&wanted), "{error}");
                 }
+                let never = epoch.put_value(right, there + 8 * 600, 1).unwrap_err().to_string();
+                assert!(never.contains("attach it there first"), "{never}");
                 Ok(())
             })?;
             job.barrier()?;

@@ -24,6 +24,7 @@ tests! {
         wait_refreshes = notify_wait_refreshes;
     RANKS => attributes: attributes = attributes, hints = hints, errors = errors_say_what_to_do;
     RANKS => shared: contiguous = shared_contiguous, noncontiguous = shared_noncontiguous, empty = shared_empty,
+        loads_in_a_lock = loads_in_a_lock_of_shared_memory,
         operations_go_by_the_transport = operations_on_shared, refused = shared_where_it_cannot_be;
 }
 

@@ -1,5 +1,7 @@
 //! Windows in memory that all ranks map.
 
+use std::time::Duration;
+
 use transom::explain::{Kind, Path, Reason};
 use transom::{Class, Flavour, Job, LockKind, MemoryModel, Result, Sum, WindowOptions};
 
@@ -45,6 +47,27 @@ fn stores_and_operations_meet(job: &Job, window: &transom::Window<u64>) -> Resul
         assert_eq!(first, [size as u64, size as u64, 7]);
     }
     job.barrier()
+}
+
+/// A lock is held when the call returns: loads and stores ask nobody, whatever path operations take.
+pub fn loads_in_a_lock(job: &Job) -> Result<()> {
+    let window = job.allocate_shared::<u64>(1)?;
+    let last = job.size() - 1;
+    if job.rank() == last && last > 0 {
+        window.lock(LockKind::Exclusive, 0, |_| {
+            for peer in 0..last {
+                job.send::<u8>(peer, 0, &[])?;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+            window.shared(0)?.set(0, 1)
+        })?;
+    } else if last > 0 {
+        job.recv::<u8>(last, 0)?;
+        let seen = window.lock(LockKind::Shared, 0, |_| window.shared(0)?.get(0))?;
+        assert_eq!(seen, 1, "read while rank {last} had the exclusive lock");
+    }
+    job.barrier()?;
+    window.free()
 }
 
 /// With the hint alloc_shared_noncontig each part starts on a page of its own.

@@ -74,7 +74,7 @@ impl Recipe {
             map
         };
         match self {
-            Self::Basic(ty) => Map { entries: vec![(0, *ty)], marks: None },
+            Self::Basic(ty) => Map { entries: vec![(0, *ty)], ..Map::default() },
             Self::Dup(inner) => inner.map(),
             Self::Contiguous(count, inner) => inner.map().instances(*count),
             Self::Vector(count, len, stride, bytes, inner) => {

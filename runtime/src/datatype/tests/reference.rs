@@ -9,6 +9,8 @@ use crate::datatype::basic;
 pub(super) struct Map {
     pub(super) entries: Vec<(i64, DataType)>,
     pub(super) marks: Option<(i64, i64)>,
+    /// The highest upper bound of the types that it is made of.
+    pub(super) end: Option<i64>,
 }
 
 impl Map {
@@ -16,6 +18,9 @@ impl Map {
     pub(super) fn place(&mut self, part: &Self, displacements: impl IntoIterator<Item = i64>) {
         for at in displacements {
             self.entries.extend(part.entries.iter().map(|(disp, ty)| (disp + at, *ty)));
+            if part.marks.is_none() && !part.entries.is_empty() {
+                self.end = self.end.max(Some(at + part.bounds().1));
+            }
             if let Some((low, high)) = part.marks {
                 let (low, high) = (low + at, high + at);
                 let (a, b) = self.marks.unwrap_or((low, high));
@@ -55,6 +60,7 @@ impl Map {
             return marks;
         }
         let Some((low, mut high)) = self.true_bounds() else { return (0, 0) };
+        high = high.max(self.end.unwrap_or(high));
         let alignment = self.entries.iter().map(|entry| basic::alignment(entry.1)).max().unwrap_or(1);
         while (high - low) % alignment as i64 != 0 {
             high += 1;

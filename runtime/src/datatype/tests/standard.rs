@@ -38,6 +38,14 @@ fn extents_are_padded_for_alignment() {
 }
 
 #[test]
+fn no_block_ends_behind_the_extent() {
+    let uneven = Datatype::hvector(2, 1, 17, &pair()).unwrap();
+    assert_eq!(numbers(&uneven), (18, 0, 40, 0, 26));
+    let again = Datatype::hvector(2, 1, 41, &uneven).unwrap();
+    assert_eq!(numbers(&again), (36, 0, 88, 0, 67));
+}
+
+#[test]
 fn contiguous() {
     let ty = Datatype::contiguous(3, &pair()).unwrap();
     assert_eq!(elements(&ty), [('d', 0), ('c', 8), ('d', 16), ('c', 24), ('d', 32), ('c', 40)]);

@@ -7,24 +7,22 @@ use transom_transport::Completion;
 
 use super::check;
 use super::pending::{Pending, Pendings};
-use super::requests::Requests;
 use super::sync::{Arc, AtomicBool, Ordering};
 use super::targets::Target;
 
 const THREADS: usize = 3;
 
 enum Message {
-    /// An accumulate of a thread.
-    Apply(usize),
-    /// A flush, with the number of its request.
-    Flush(u32),
+    /// An accumulate of a thread, and the number by which it is to be confirmed.
+    Apply(usize, Option<u64>),
+    /// A flush, with the number that is to be confirmed.
+    Flush(u64),
     End,
 }
 
 struct Rank {
     state: Target,
     pendings: Pendings,
-    requests: Requests,
     /// Applied at the target: each thread's put, and its accumulate.
     put: [AtomicBool; THREADS],
     applied: [AtomicBool; THREADS],
@@ -38,7 +36,6 @@ impl Default for Rank {
         Self {
             state: pendings.target(),
             pendings,
-            requests: Requests::default(),
             put: Default::default(),
             applied: Default::default(),
             acted: Default::default(),
@@ -55,15 +52,10 @@ fn until(done: impl Fn() -> bool) {
 impl Rank {
     /// As `operation::start_complete` and `operation::complete`.
     fn flush(&self, messages: &Sender<Message>) {
-        let confirmation = self.state.unconfirmed().map(|sent| {
-            let (number, request) = self.requests.open(None);
-            messages.send(Message::Flush(number)).unwrap();
-            (request, sent)
-        });
+        let asked = self.state.messages.ask(|number| messages.send(Message::Flush(number))).unwrap();
         until(|| self.state.is_idle());
-        if let Some((request, sent)) = confirmation {
-            until(|| request.outcome().is_some());
-            self.state.confirm(sent);
+        if let Some(number) = asked {
+            until(|| self.state.messages.is_confirmed(number));
         }
     }
 
@@ -76,18 +68,24 @@ impl Rank {
             self.pendings.begin(Pending { target, buffer: None, done: None, pull: None, value: None })
         };
         puts.send((me, context)).unwrap();
-        messages.send(Message::Apply(me)).unwrap();
-        self.state.sent();
+        self.state.messages.send(me != 1, |number| messages.send(Message::Apply(me, number))).unwrap();
     }
 
     fn target(&self, messages: &Receiver<Message>) {
         loop {
             match messages.recv().unwrap() {
-                Message::Apply(thread) => self.applied[thread].store(true, Ordering::SeqCst),
-                Message::Flush(number) => drop(self.requests.reply(number, true, 0, &[])),
+                Message::Apply(thread, number) => {
+                    self.applied[thread].store(true, Ordering::SeqCst);
+                    number.into_iter().for_each(|number| self.confirm(number));
+                }
+                Message::Flush(number) => self.confirm(number),
                 Message::End => return,
             }
         }
+    }
+
+    fn confirm(&self, number: u64) {
+        self.pendings.confirmed(self.state.number().unwrap(), number, None);
     }
 
     /// The transport, which completes the latest put first: in no order.
@@ -136,7 +134,7 @@ fn shuttle_a_flush_completes_all_that_was_issued_before_it() {
             })
             .collect();
         threads.into_iter().for_each(|thread| thread.join().unwrap());
-        assert!(rank.state.is_idle() && rank.state.unconfirmed().is_none());
+        assert!(rank.state.is_idle() && rank.state.messages.unconfirmed().is_none());
         drop(puts);
         transport.join().unwrap();
         messages.send(Message::End).unwrap();

@@ -17,6 +17,10 @@ mod pending;
 mod regions;
 #[path = "../requests.rs"]
 mod requests;
+#[path = "../sent.rs"]
+mod sent;
+#[path = "../target_state.rs"]
+mod target_state;
 #[path = "../targets.rs"]
 mod targets;
 

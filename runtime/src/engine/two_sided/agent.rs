@@ -35,6 +35,19 @@ pub(in crate::engine) fn handle(engine: &Engine, header: &Header, kind: Kind, pa
             then(engine, Answer::Done(header.status == wire::OK));
             Some(())
         }
+        Kind::Recall => {
+            if engine.two_sided.forget(peer, header.value) {
+                let mut answer = engine.header(Kind::Recalled);
+                answer.value = header.value;
+                engine.defer_send(peer, &answer, &[]);
+            }
+            Some(())
+        }
+        Kind::Recalled => {
+            let then = engine.two_sided.end_send(peer, header.value)?;
+            then(engine, Answer::Recalled);
+            Some(())
+        }
         _ => None,
     }
 }

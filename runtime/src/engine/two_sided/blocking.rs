@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use transom_transport::{Posted, Remote};
+use transom_transport::{Posted, Region, Remote, Span};
 
 use super::delivery::{MAX_GET, failed, has_region, source};
 use super::{Body, Incoming};
 use crate::Result;
-use crate::engine::{Countdown, Engine, Pending, TargetState, waiting};
+use crate::engine::{Countdown, Engine, Pending, Route, TargetState, waiting};
 use crate::memory::{LocalBuffer, ResultBuffer};
 use crate::protocol::wire::{HEADER_BYTES, Kind};
+use crate::settings::Fault;
 
 impl Incoming {
     /// Whether [`fetch_blocking`] can get it.
@@ -32,6 +33,29 @@ pub(crate) fn fetch_blocking(
         .and_then(|remote| get(engine, operation, &remote, &ResultBuffer::borrowed(buffer)));
     engine.acknowledge(from, arrived.number, fetched.is_ok());
     fetched
+}
+
+/// Gets what a rank shows at `start` of a region into `buffer`.
+pub(crate) fn fetch_region(
+    engine: &Engine,
+    operation: &'static str,
+    (from, key): (usize, Vec<u8>),
+    start: usize,
+    buffer: &mut [u8],
+) -> Result<()> {
+    let remote = source(engine, from, key, start.saturating_add(buffer.len()))
+        .and_then(|remote| remote.part(start, buffer.len()))
+        .map_err(|error| failed(engine, operation, &error))?;
+    get(engine, operation, &remote, &ResultBuffer::borrowed(buffer))
+}
+
+/// The region of bytes that a rank is to get; none where the transport has no get, or registers no more.
+pub(crate) fn register(engine: &Engine, to: usize, memory: &Span) -> Option<Box<dyn Region>> {
+    let Route { transport, capabilities } = engine.routes.route(to);
+    if !capabilities.rma || engine.settings.fault == Some(Fault::Register(engine.rank as u64)) {
+        return None;
+    }
+    transport.register(memory).ok()
 }
 
 /// Gets all of a region. Nothing is under way any more when it returns.

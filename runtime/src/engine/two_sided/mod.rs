@@ -20,7 +20,7 @@ use crate::Result;
 use crate::protocol::messages::{Envelope, Messages, Pattern};
 use crate::protocol::wire::{self, Header, Kind};
 pub(super) use agent::handle;
-pub(crate) use blocking::{fetch_blocking, send_segments};
+pub(crate) use blocking::{fetch_blocking, fetch_region, register, send_segments};
 pub(crate) use delivery::{OnDelivered, check_capacity, deliver};
 use segments::SegmentedReceive;
 pub(crate) use segments::SegmentedSend;
@@ -65,6 +65,8 @@ pub(crate) enum Answer {
     Done(bool),
     /// It is to be sent in segments for this number.
     ClearToSend(u64),
+    /// It was taken back before a receive matched it.
+    Recalled,
 }
 
 pub(crate) type OnAnswer = Box<dyn FnOnce(&Engine, Answer) + Send>;
@@ -123,6 +125,12 @@ impl TwoSided {
         let cancelled = self.state.lock().cancel(pattern, number);
         // Dropped when the lock is not held any more: it may own what has a drop of its own.
         cancelled.is_some()
+    }
+
+    /// Forgets a message of a rank's that awaits an answer. False if a receive has matched it.
+    fn forget(&self, source: usize, number: u64) -> bool {
+        let forgotten = self.state.lock().withdraw(source, |message| message.number == Some(number));
+        forgotten.is_some()
     }
 
     /// Drops what is not complete.
@@ -205,6 +213,22 @@ impl Engine {
         header.value = number;
         header.status = if received { wire::OK } else { wire::REFUSED };
         self.defer_send(source, &header, &[]);
+    }
+
+    /// Takes back a send that awaits an answer, unless a receive has matched it: it is answered in any case.
+    pub fn recall(&self, operation: &'static str, peer: usize, number: u64) -> Result<()> {
+        if peer != self.rank {
+            let mut header = self.header(Kind::Recall);
+            header.value = number;
+            return self.send_in_order(operation, peer, &header, &[]);
+        }
+        if self.two_sided.forget(peer, number)
+            && let Some(then) = self.two_sided.end_send(peer, number)
+        {
+            then(self, Answer::Recalled);
+            self.progress.interrupt();
+        }
+        Ok(())
     }
 
     /// Advances a transfer as far as it goes now; later polls do the rest.

@@ -53,7 +53,7 @@ impl<'w, T: Element> Explicit<'w, T> {
         self.access.core
     }
 
-    /// Opens an epoch to `target` (`MPI_Win_lock`).
+    /// Opens an epoch to `target` (`MPI_Win_lock`). Over a network the lock may be taken later, as by [`crate::Window::lock`].
     ///
     /// # Errors
     /// No such rank; an epoch is open that does not go with it; another assertion than `NOCHECK`; the hint `no_locks`.

@@ -13,6 +13,9 @@ impl<T: Element> Window<T> {
     /// (`MPI_Win_lock`, `MPI_Win_unlock`, MPI-4.1 §12.5.3). The target does nothing for it. Locks are fair: ranks are
     /// served in the order in which they ask.
     ///
+    /// Over a network the lock is taken when an operation needs it, by a flush, or with the end of the epoch, so that a short
+    /// epoch is one message: a lock that guards more than RMA to its target guards that from a flush on.
+    ///
     /// # Errors
     /// `target` is no rank; an epoch is open that does not go with it; the error of `body`, or of an operation that
     /// could not be completed.
@@ -97,7 +100,7 @@ impl<T: Element> Window<T> {
             return Err(core.error(Class::Assert, "fence", message));
         }
         core.open_fence(By::Scope)?;
-        let scope = Scope { core, only: None, close: |core, _| core.close_fence() };
+        let scope = Scope { core, only: None, close: |core, _| core.close_fence(true) };
         synchronise(core, before)?;
         let result = within(scope, body);
         // Whatever happened here, the others come to their second fence.

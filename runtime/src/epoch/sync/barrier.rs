@@ -6,9 +6,11 @@ use transom_transport::memory::store_load_fence;
 
 use crate::Result;
 use crate::collective::{Exchange, Kind};
+use crate::operation;
 use crate::protocol::dissemination::rounds;
+use crate::protocol::gathered::Gathered;
 use crate::protocol::matching::Mismatch;
-use crate::protocol::wire::Kind as Message;
+use crate::protocol::wire::{CARRIES, Kind as Message};
 use crate::window::Core;
 
 /// Every rank of the window has come to this call, and what each did before is visible.
@@ -42,8 +44,24 @@ impl<'a> FenceBarrier<'a> {
             return Ok(());
         }
         store_load_fence();
+        if let Some(carried) = self.core.take_carried(to) {
+            return self.tell_carrying(to, round, &carried);
+        }
         let messages = self.messages();
         messages.block(messages.send(to, round, &[]))
+    }
+
+    /// The same with operations that the other rank carries out first.
+    fn tell_carrying(&self, to: usize, round: usize, carried: &Gathered) -> Result<()> {
+        let (channel, peer) = (self.core.comm.channel(), &self.core.peers[to]);
+        let mut header = channel.engine.header(Message::Collective).in_context(channel.context);
+        (header.op, header.status) = (self.kind as u8, CARRIES);
+        (header.offset, header.count) = (self.sequence, round as u64);
+        let payload = carried.in_window(peer.number);
+        let operation = Kind::name(self.kind as u8);
+        let sent = operation::send_counted(self.core, operation, peer, false, (&header, &payload));
+        peer.state.leave_unsettled();
+        sent
     }
 
     fn await_signal(&self, from: usize, round: usize) -> Result<()> {

@@ -51,9 +51,13 @@ impl Core {
         if peer.remote.get().is_none_or(|remote| remote.direct.is_some()) {
             self.order_stores();
         }
+        if peer.coverage() == Coverage::Deferred {
+            self.take_lock_of("flush", target, peer)?;
+        }
         if !self.is_touched(target) {
             return Ok(());
         }
+        self.send_carried("flush", target, peer)?;
         let confirmation = operation::start_complete(self, "flush", target, peer)?;
         operation::complete(self, "flush", target, peer, confirmation.as_ref())
     }
@@ -80,17 +84,56 @@ impl Core {
     /// Completes all operations to all targets.
     pub(crate) fn flush_all(&self, operation: &'static str) -> Result<()> {
         self.order_stores();
+        let gathered = self.take_lock(operation);
         let touched: Vec<usize> = self.access.touched.lock().iter().copied().collect();
-        self.complete(operation, &touched)
+        gathered.and(self.complete(operation, &touched))
+    }
+
+    /// Completes what epochs have left under way at a target, before puts and gets that might overtake it.
+    #[inline(never)]
+    pub(crate) fn settle(&self, operation: &'static str, target: usize, peer: &Peer) -> Result<()> {
+        // Before: what other threads leave meanwhile is not done.
+        peer.state.settle();
+        let confirmation = operation::start_complete(self, operation, target, peer)?;
+        operation::complete(self, operation, target, peer, confirmation.as_ref())
+    }
+
+    /// Whether the epoch of fence or start that is open ends with messages to this target that arrive behind whatever is sent to
+    /// it: then what has come there need not be confirmed.
+    ///
+    /// A complete concerns its targets alone, and each is told. Of a fence all ranks are told by all; but a rank that leaves it
+    /// may at once access another, where operations of a third may still have to come: only if there is no third, messages do.
+    pub(crate) fn ends_in_order(&self, peer: &Peer) -> bool {
+        let told = match self.access.open.accessing() {
+            Accessing::Start => true,
+            Accessing::Fence => self.peers.len() == 2,
+            _ => false,
+        };
+        told && operation::arrives_behind_messages(self, peer)
     }
 
     /// Confirmations are asked of all targets before the first is awaited. Every target is completed, whatever happens
     /// to the others; the first error is returned.
     fn complete(&self, operation: &'static str, targets: &[usize]) -> Result<()> {
+        self.complete_or_leave(operation, targets, false)
+    }
+
+    /// The same; what messages to the targets that end the epoch arrive behind is left under way if they will be `told`.
+    fn complete_or_leave(&self, operation: &'static str, targets: &[usize], told: bool) -> Result<()> {
         let peers = targets.iter().filter_map(|target| Some((*target, self.peers.get(*target)?)));
-        let asked: Vec<_> =
-            peers.map(|(t, peer)| (t, peer, operation::start_complete(self, operation, t, peer))).collect();
+        let (left, others): (Vec<_>, Vec<_>) = peers.partition(|(_, peer)| {
+            told && self.ends_in_order(peer) && operation::is_complete_behind(self, peer)
+        });
+        let ask = |target, peer| {
+            self.send_carried(operation, target, peer)?;
+            operation::start_complete(self, operation, target, peer)
+        };
+        let asked: Vec<_> = others.into_iter().map(|(t, peer)| (t, peer, ask(t, peer))).collect();
         let mut result = Ok(());
+        for (target, peer) in left {
+            result = result.and(operation::error_of(self, operation, target, peer));
+            peer.state.leave_unsettled();
+        }
         for (target, peer, confirmation) in asked {
             let completed = confirmation.and_then(|confirmation| {
                 operation::complete(self, operation, target, peer, confirmation.as_ref())
@@ -103,6 +146,11 @@ impl Core {
     /// Completes all operations to those of `targets` that were touched, or ends all traffic: their buffers are about to go.
     #[inline]
     pub(super) fn complete_last(&self, operation: &'static str, targets: &[usize]) -> Result<()> {
+        self.end_last(operation, targets, false)
+    }
+
+    #[inline]
+    fn end_last(&self, operation: &'static str, targets: &[usize], told: bool) -> Result<()> {
         if self.access.last_touched.load(Ordering::Relaxed) == NOBODY {
             return Ok(());
         }
@@ -116,21 +164,22 @@ impl Core {
             }
             ended
         };
-        let result = self.complete(operation, &ended);
-        if ended.iter().any(|target| self.peers.get(*target).is_some_and(|peer| !peer.state.is_idle())) {
+        let result = self.complete_or_leave(operation, &ended, told);
+        if ended.iter().any(|target| self.peers.get(*target).is_some_and(|peer| peer.state.under_way() > 0)) {
             operation::abandon(self);
         }
         result
     }
 
-    /// The same for all that were touched.
+    /// The same for all that were touched. If all targets are `told` next that the epoch has ended, what that arrives behind is left
+    /// under way.
     #[inline]
-    pub(super) fn complete_touched(&self, operation: &'static str) -> Result<()> {
+    pub(super) fn complete_touched(&self, operation: &'static str, told: bool) -> Result<()> {
         if self.access.last_touched.load(Ordering::Relaxed) == NOBODY {
             return Ok(());
         }
         let touched: Vec<usize> = self.access.touched.lock().iter().copied().collect();
-        self.complete_last(operation, &touched)
+        self.end_last(operation, &touched, told)
     }
 
     /// Ends whatever calls have opened.

@@ -13,10 +13,11 @@ impl Core {
     /// Makes sure that the open epoch covers `target`.
     #[inline]
     pub(crate) fn check_covered(&self, operation: &'static str, target: usize, peer: &Peer) -> Result<()> {
-        if peer.coverage() != Coverage::None {
-            return Ok(());
+        match peer.coverage() {
+            Coverage::Active | Coverage::Passive => Ok(()),
+            Coverage::Deferred => self.take_lock_of(operation, target, peer),
+            Coverage::None => self.cover_first(operation, target, peer),
         }
-        self.cover_first(operation, target, peer)
     }
 
     /// The first operation to `target` since the epoch was opened.
@@ -28,6 +29,8 @@ impl Core {
             Accessing::Fence => Coverage::Active,
             Accessing::Start => {
                 self.await_start(operation, target)?;
+                // The target has posted its window behind its last epoch.
+                peer.state.settle();
                 Coverage::Active
             }
             Accessing::LockAll => {
@@ -76,7 +79,7 @@ impl Core {
     pub(crate) fn check_requests(&self, operation: &'static str, target: usize) -> Result<()> {
         self.target(operation, target)?;
         match self.access.open.coverage(target) {
-            Coverage::Passive => Ok(()),
+            Coverage::Passive | Coverage::Deferred => Ok(()),
             Coverage::None => Err(self.not_covered(operation, target)),
             Coverage::Active => {
                 let message = "operations with requests are for epochs of lock and lock_all";
@@ -115,6 +118,11 @@ impl Core {
                 return Ok(false);
             }
             if !state.awaited.contains(&target) {
+                if !state.checked && peer.state.is_unsettled() {
+                    drop(state);
+                    self.settle(operation, target, peer)?;
+                    continue;
+                }
                 if !state.checked {
                     peer.cover(Coverage::Passive);
                     return Ok(true);

@@ -36,9 +36,10 @@ impl Core {
         Ok(())
     }
 
-    /// Completes what was done in it, and closes it. Stores to mapped memory are ordered by the fence that follows.
-    pub(crate) fn close_fence(&self) -> Result<()> {
-        let result = self.complete_touched("fence");
+    /// Completes what was done in it, and closes it. Stores to mapped memory are ordered by the fence that follows, if one does: then
+    /// its messages tell the other rank of the epoch's end.
+    pub(crate) fn close_fence(&self, followed: bool) -> Result<()> {
+        let result = self.complete_touched("fence", followed);
         self.end_whole();
         self.access.open.close_access();
         result
@@ -53,8 +54,10 @@ impl Core {
                 "operations were started since the last fence, and NOPRECEDE says that there are none";
             return Err(self.error(Class::Assert, "fence", message));
         }
-        let ended = if open { self.close_fence() } else { Ok(()) };
-        self.access.open.check_none("fence").map_err(|e| self.name(e))?;
+        let ended = if open { self.close_fence(true) } else { Ok(()) };
+        if let Err(error) = self.access.open.check_none("fence") {
+            return ended.and(self.send_all_carried("fence")).and(Err(self.name(error)));
+        }
         // Whatever happened here, the others come to their fence.
         let fenced = synchronise(self, assert);
         ended.and(fenced)?;
@@ -80,7 +83,7 @@ impl Core {
         if !self.is_open(Accessing::Fence, By::Calls) || self.is_fence_used() {
             return open();
         }
-        self.close_fence()?;
+        self.close_fence(false)?;
         open().inspect_err(|_| drop(self.open_fence(By::Calls)))
     }
 
@@ -96,7 +99,7 @@ impl Core {
             return Ok(());
         }
         match self.access.open.accessing() {
-            Accessing::Fence => self.close_fence(),
+            Accessing::Fence => self.close_fence(false),
             Accessing::Start => self.complete_start(By::Calls),
             Accessing::LockAll => self.unlock_all(By::Calls),
             Accessing::Nothing | Accessing::Locks => Ok(()),

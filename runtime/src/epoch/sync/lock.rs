@@ -87,15 +87,34 @@ impl Core {
             *access.null_lock.lock() = Some(by);
             return Ok(());
         };
-        let ticket = if assert.has(Assert::NOCHECK) {
-            None
-        } else {
-            let acquired = ticket::acquire(self, target, peer, kind);
-            Some(acquired.inspect_err(|_| access.open.close_lock(target))?)
-        };
-        peer.held.set(ticket, by);
-        self.cover_by(target, peer, Coverage::Passive);
+        let taken = self.take_or_defer(kind, (target, peer), assert, by);
+        taken.inspect_err(|_| access.open.close_lock(target))?;
         self.refresh("lock").inspect_err(|_| drop(self.end_lock(target, peer)))
+    }
+
+    /// Takes the lock of a target, or leaves it for later.
+    fn take_or_defer(
+        &self,
+        kind: LockKind,
+        (target, peer): (usize, &Peer),
+        assert: Assert,
+        by: By,
+    ) -> Result<()> {
+        self.take_lock("lock")?;
+        let deferred = !assert.has(Assert::NOCHECK) && self.defers_lock(target, peer)?;
+        if assert.has(Assert::NOCHECK) && peer.state.is_unsettled() {
+            self.settle("lock", target, peer)?;
+        }
+        if assert.has(Assert::NOCHECK) || deferred {
+            peer.held.set(None, by);
+        } else {
+            peer.held.set(Some(ticket::acquire(self, target, peer, kind)?), by);
+        }
+        match deferred {
+            true => self.defer_lock(kind, target, peer),
+            false => self.cover_by(target, peer, Coverage::Passive),
+        }
+        Ok(())
     }
 
     fn check_locks(&self, operation: &'static str, assert: Assert) -> Result<()> {
@@ -177,7 +196,9 @@ impl Core {
 
     /// Ends the epoch of a lock that is held, whatever comes of its operations.
     fn end_lock(&self, target: usize, peer: &Peer) -> Result<()> {
-        let mut result = self.complete_last("unlock", &[target]);
+        let deferred =
+            if peer.coverage() == Coverage::Deferred { self.end_deferred(target, peer) } else { None };
+        let mut result = deferred.unwrap_or_else(|| self.complete_last("unlock", &[target]));
         result = result.and(self.publish("unlock"));
         self.uncover(target, peer);
         result = match peer.held.take() {
@@ -205,7 +226,7 @@ impl Core {
             let message = "no lock_all epoch is open: call lock_all first";
             return Err(self.error(Class::RmaSync, "unlock_all", message));
         }
-        let mut result = self.complete_touched("unlock_all");
+        let mut result = self.complete_touched("unlock_all", false);
         result = result.and(self.publish("unlock_all"));
         self.order_stores();
         for target in self.end_whole() {

@@ -2,8 +2,10 @@
 //! Methods of windows without element type; scopes and calls stand on them.
 
 mod barrier;
+mod carried;
 mod completion;
 mod coverage;
+mod deferred;
 mod fence;
 mod lock;
 mod open;

@@ -5,6 +5,7 @@
 
 use super::By;
 use super::table::Accessing;
+use crate::operation;
 use crate::protocol::pscw::Call;
 use crate::protocol::wire::Kind;
 use crate::window::Core;
@@ -57,7 +58,15 @@ fn send(core: &Core, operation: &'static str, call: Call, rank: usize) -> Result
     }
     let mut header = engine.header(if call == Call::Post { Kind::Post } else { Kind::Complete });
     header.window = peer.number;
-    engine.send(operation, peer.world, &header, &[]).map_err(|e| core.name(e))
+    let carried = if call == Call::Complete { core.take_carried(rank) } else { None };
+    let sent = match carried {
+        None => engine.send(operation, peer.world, &header, &[]),
+        Some(carried) => {
+            header.count = carried.count();
+            operation::send_counted(core, operation, peer, false, (&header, carried.payload()))
+        }
+    };
+    sent.map_err(|e| core.name(e))
 }
 
 /// The first rank of a group that has not completed its accesses.
@@ -82,7 +91,7 @@ impl Core {
             let message = "no access epoch of start is open: call start first";
             return Err(self.error(Class::RmaSync, "complete", message));
         }
-        let result = self.complete_touched("complete");
+        let result = self.complete_touched("complete", true);
         self.end_whole();
         let (group, checked) = {
             let mut whole = self.access.whole.lock();

@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 
 use super::OpenEpochs;
+use super::carried::Carried;
+use super::deferred::Deferred;
 use crate::protocol::lock::{LockKind, Ticket};
 
 /// How an epoch is opened and closed.
@@ -28,6 +30,8 @@ pub(crate) enum Coverage {
     Active = 1,
     /// By an epoch of lock or lock_all.
     Passive = 2,
+    /// By one of lock, for which the lock is yet to be taken.
+    Deferred = 3,
 }
 
 /// A target that no rank has.
@@ -43,6 +47,12 @@ pub(crate) struct AccessState {
     pub(super) fence_used: AtomicBool,
     /// Whether a lock of the null rank is held, and how it was opened.
     pub(super) null_lock: Mutex<Option<By>>,
+    /// The lock that is yet to be taken.
+    pub(super) deferred: Mutex<Deferred>,
+    /// A thread has taken a lock, or failed to.
+    pub(super) taken: Condvar,
+    /// Operations that wait for the end of the epoch, by target.
+    pub(super) carried: Carried,
     /// Targets reached by a transport or messages since their epoch began.
     pub(super) touched: Mutex<BTreeSet<usize>>,
     /// The last of them to be touched: [`NOBODY`] if there is none.
@@ -56,6 +66,9 @@ impl Default for AccessState {
             whole: Mutex::default(),
             fence_used: AtomicBool::new(false),
             null_lock: Mutex::default(),
+            deferred: Mutex::default(),
+            taken: Condvar::new(),
+            carried: Carried::default(),
             touched: Mutex::default(),
             last_touched: AtomicUsize::new(NOBODY),
         }
@@ -100,6 +113,12 @@ impl HeldLock {
         });
         let by = if by == By::Calls { BY_CALLS } else { 0 };
         self.0.store(HELD | by | ticket, Ordering::Release);
+    }
+
+    /// The lock that is held without a ticket has one from now on.
+    pub fn grant(&self, ticket: Ticket) {
+        let by = self.0.load(Ordering::Acquire) & BY_CALLS;
+        self.set(Some(ticket), if by == 0 { By::Scope } else { By::Calls });
     }
 
     /// Whether a lock is held that was opened so.

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use crate::Result;
 use crate::engine::{Idle, LockWords, Step, agent_abandon, agent_recheck};
+use crate::protocol::gathered::Gathered;
 use crate::protocol::lock::{LockKind, Ticket};
 use crate::protocol::lock_queue::LockQueue;
 use crate::protocol::wire::{Header, Kind};
@@ -17,7 +18,7 @@ const POLLS_PER_LOOK: u32 = 64;
 pub(super) fn acquire(core: &Core, target: usize, peer: &Peer, kind: LockKind) -> Result<Ticket> {
     match core.lock_words("lock", target, peer)? {
         Some(words) => enter(core, target, peer, words, words.lock().draw(kind)),
-        None => request(core, target, peer, kind),
+        None => claim(core, "lock", (target, peer), kind, None, true).map(|(ticket, _)| ticket),
     }
 }
 
@@ -131,16 +132,36 @@ fn abandon(core: &Core, target: usize, peer: &Peer, ticket: Ticket) {
     }
 }
 
-/// Asks the target's agent for the lock.
-fn request(core: &Core, target: usize, peer: &Peer, kind: LockKind) -> Result<Ticket> {
+/// Asks the target's agent for the lock, and to carry out operations as soon as it has it: what these fetch. The agent releases
+/// the lock behind them unless this rank `keeps` it.
+pub(super) fn claim(
+    core: &Core,
+    operation: &'static str,
+    (target, peer): (usize, &Peer),
+    kind: LockKind,
+    operations: Option<&Gathered>,
+    keeps: bool,
+) -> Result<(Ticket, Vec<u8>)> {
     let engine = &core.member.engine;
-    let header = about(core, peer, Kind::Lock, Ticket { number: 0, kind });
-    let request = engine.request("lock", peer.world, header, &[])?;
-    if let Err(error) = engine.await_reply("lock", target, &request)
-        // Unless the lock has come meanwhile, it is given back when it comes.
-        && (request.give_up() || request.outcome() == Some(false))
-    {
-        return Err(core.name(error));
+    let mut header = about(core, peer, Kind::Lock, Ticket { number: 0, kind });
+    header.value = u64::from(!keeps);
+    header.count = operations.map_or(0, Gathered::count);
+    let payload = operations.map_or(&[][..], Gathered::payload);
+    let request = engine.request(operation, peer.world, header, payload).map_err(|e| core.name(e))?;
+    let what = || format!("the {kind:?} lock of rank {target}");
+    if let Err(error) = engine.await_reply_of(operation, target, &request, &what) {
+        // The lock may have come meanwhile. If it comes yet it is given back, and what it was wanted for is not done.
+        let over = if keeps { request.give_up() } else { request.outcome().is_none() };
+        if over {
+            let mut header = about(core, peer, Kind::Withdraw, Ticket { number: 0, kind });
+            header.request = request.number();
+            engine.send_later(peer.world, &header, &[]);
+        }
+        if over || request.outcome() == Some(false) {
+            return Err(core.name(error));
+        }
     }
-    Ok(Ticket { number: request.value() as u32, kind })
+    // It was granted behind everything that was sent to the target before.
+    peer.state.settle();
+    Ok((Ticket { number: request.value() as u32, kind }, request.take_data()))
 }
