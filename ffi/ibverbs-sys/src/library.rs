@@ -30,6 +30,9 @@ type QueryGidTable = unsafe extern "C" fn(
     entry_size: usize,
 ) -> isize;
 
+/// `ibv_fork_init(3)`.
+type ForkInit = unsafe extern "C" fn() -> c_int;
+
 library! {
     /// The functions libibverbs exports, at the symbol versions that go with these bindings.
     ///
@@ -39,6 +42,8 @@ library! {
     optional {
         /// `ibv_query_gid_table(3)`, whose last argument is the size of an entry; absent before rdma-core 33.
         ibv_query_gid_table: QueryGidTable = ("_ibv_query_gid_table", "IBVERBS_1.11");
+        /// `ibv_fork_init(3)`.
+        ibv_fork_init: ForkInit = ("ibv_fork_init", "IBVERBS_1.1");
     }
 
     /// `ibv_get_device_list(3)`.

@@ -26,6 +26,13 @@ impl Context {
         let devices = DeviceList::get()?;
         let device = devices.find(name)?;
         let library = devices.library();
+        if let Some(prepare_for_fork) = library.ibv_fork_init {
+            // A child of fork must not take registered pages from their owner (a program's `system()`): since Linux 5.12 none
+            // does, before that libibverbs keeps them from the child. It refuses where another library has registered memory
+            // already, and then nothing is different from before.
+            // SAFETY: ibv_fork_init(3) asks for nothing.
+            unsafe { prepare_for_fork() };
+        }
         // SAFETY: ibv_open_device(3): a device of a list that is not freed yet.
         let context = unsafe { (library.ibv_open_device)(device) };
         // SAFETY: just opened, and closed by nothing else.

@@ -74,11 +74,16 @@ pub fn rust(constants: &[Constant]) -> String {
         if let Constant::Handle { kind, name, .. } = constant
             && kind == "type"
         {
-            let _ = writeln!(text, "    ({}, \"MPI_{name}\"),", rust_name(name));
+            let _ = writeln!(text, "    ({}, \"{}\"),", rust_name(name), full_name(name));
         }
     }
     text.push_str("];\n");
     text
+}
+
+/// The name for users.
+pub fn full_name(name: &str) -> String {
+    if name.starts_with("MPIX_") { name.into() } else { format!("MPI_{name}") }
 }
 
 /// `2INT` is no name in Rust.

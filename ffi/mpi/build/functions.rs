@@ -2,6 +2,14 @@
 
 use crate::notation::{self, Type};
 
+impl Function {
+    /// Its name as users write it.
+    pub fn full(&self, large: bool) -> String {
+        let prefix = if self.extension { "MPIX" } else { "MPI" };
+        format!("{prefix}_{}{}", self.name, if large { "_c" } else { "" })
+    }
+}
+
 /// Whether the library has a function, and when it may be called.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum State {
@@ -16,9 +24,10 @@ pub struct Argument {
     pub ty: Type,
 }
 
-/// One function, or with `large` a pair; the name is without `MPI_`.
+/// One function, or with `large` a pair; the name is without `MPI_` or `MPIX_`.
 pub struct Function {
     pub state: State,
+    pub extension: bool,
     pub name: String,
     pub large: bool,
     pub arguments: Vec<Argument>,
@@ -50,6 +59,7 @@ fn parse_line(line: &str) -> Result<Line, String> {
         _ => return Err("the state is -, +, * or =".into()),
     };
     let name = words.next().ok_or("no name")?;
+    let (name, extension) = name.strip_prefix("MPIX_").map_or((name, false), |name| (name, true));
     let (name, large) = name.strip_suffix("/c").map_or((name, false), |name| (name, true));
     let mut arguments = Vec::new();
     let mut returns = None;
@@ -61,5 +71,5 @@ fn parse_line(line: &str) -> Result<Line, String> {
         let (name, ty) = word.split_once(':').ok_or("an argument is NAME:TYPE")?;
         arguments.push(Argument { name: name.into(), ty: notation::parse(ty)? });
     }
-    Ok(Line::Function(Function { state, name: name.into(), large, arguments, returns }))
+    Ok(Line::Function(Function { state, extension, name: name.into(), large, arguments, returns }))
 }

@@ -63,8 +63,8 @@ pub fn text(constants: &[Constant], types: &str, lines: &[Line]) -> String {
 
 fn declare(text: &mut String, prefix: &str, function: &Function, large: bool) {
     let returns = function.returns.as_ref().map_or("int".into(), |ty| ty.c());
-    let begin = format!("{returns} {prefix}_{}{}(", function.name, if large { "_c" } else { "" });
-    let mut line = begin;
+    let profiling = prefix.strip_suffix("MPI").unwrap_or_default();
+    let mut line = format!("{returns} {profiling}{}(", function.full(large));
     if function.arguments.is_empty() {
         line.push_str("void");
     }

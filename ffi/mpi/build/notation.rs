@@ -94,6 +94,10 @@ impl Type {
         self.base == name && self.shape == Shape::Value
     }
 
+    pub fn base(&self) -> &str {
+        &self.base
+    }
+
     fn pair(&self) -> bool {
         PAIRS.iter().any(|(name, ..)| *name == self.base)
     }

@@ -110,7 +110,7 @@ fn is_target([rank, at]: [&Argument; 2]) -> bool {
 }
 
 fn export(text: &mut String, function: &Function, large: bool) {
-    let full = format!("{}{}", function.name, if large { "_c" } else { "" });
+    let full = function.full(large);
     let named = || function.arguments.iter().filter(|argument| !argument.ty.is("..."));
     let arguments: Vec<String> =
         named().map(|a| format!("{}: {}", name(&a.name), a.ty.rust(large))).collect();
@@ -122,14 +122,13 @@ fn export(text: &mut String, function: &Function, large: bool) {
     let own = function.name.to_lowercase();
     let error_object = error_object(function);
     let body = match function.state {
+        State::Missing if returns.starts_with('*') => "std::ptr::null_mut()".into(),
         State::Missing if function.returns.is_some() => "Default::default()".into(),
-        State::Missing => format!("call(\"MPI_{full}\", When::Always, {error_object}, unsupported)"),
+        State::Missing => format!("call(\"{full}\", When::Always, {error_object}, unsupported)"),
         State::Value => format!("unsafe {{ calls::{own}({passed}) }}"),
         State::Initialised | State::Always => {
             let when = if function.state == State::Always { "Always" } else { "Initialised" };
-            format!(
-                "call(\"MPI_{full}\", When::{when}, {error_object}, || unsafe {{ calls::{own}({passed}) }})"
-            )
+            format!("call(\"{full}\", When::{when}, {error_object}, || unsafe {{ calls::{own}({passed}) }})")
         }
     };
     let lower = full.to_lowercase();
@@ -150,19 +149,19 @@ fn export(text: &mut String, function: &Function, large: bool) {
         exported(text, &full, (&arguments, &returns), [&body, &body]);
     } else {
         // One body each: called from two places, what it does would not be compiled into it.
-        let forwards = format!("unsafe {{ export_pmpi_{lower}({given}) }}");
+        let forwards = format!("unsafe {{ export_p{lower}({given}) }}");
         exported(text, &full, (&arguments, &returns), [&body, &forwards]);
     }
 }
 
-/// A function as `PMPI_` and `MPI_`.
+/// A function under its two names, that of the profiling interface first.
 fn exported(text: &mut String, full: &str, (arguments, returns): (&str, &str), bodies: [&str; 2]) {
     let lower = full.to_lowercase();
-    for (prefix, body) in ["PMPI", "MPI"].into_iter().zip(bodies) {
-        let exported = format!("export_{}_{lower}", prefix.to_lowercase());
+    for (profiling, body) in ["P", ""].into_iter().zip(bodies) {
+        let exported = format!("export_{}{lower}", profiling.to_lowercase());
         let _ = writeln!(
             text,
-            "#[unsafe(export_name = \"{prefix}_{full}\")]\n\
+            "#[unsafe(export_name = \"{profiling}{full}\")]\n\
              unsafe extern \"C\" fn {exported}({arguments}) -> {returns} {{ {body} }}"
         );
     }

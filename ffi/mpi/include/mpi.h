@@ -82,7 +82,7 @@ typedef struct MPI_ABI_Datatype *MPI_Datatype;
 #define MPI_UNSIGNED_LONG                ((MPI_Datatype)0x20e)
 #define MPI_UNSIGNED_LONG_LONG           ((MPI_Datatype)0x20f)
 #define MPI_FLOAT                        ((MPI_Datatype)0x210)
-#define MPI_C_FLOAT_COMPLEX              ((MPI_Datatype)0x212)
+#define MPI_C_COMPLEX                    ((MPI_Datatype)0x212)
 #define MPI_CXX_FLOAT_COMPLEX            ((MPI_Datatype)0x213)
 #define MPI_DOUBLE                       ((MPI_Datatype)0x214)
 #define MPI_C_DOUBLE_COMPLEX             ((MPI_Datatype)0x216)
@@ -140,7 +140,7 @@ typedef struct MPI_ABI_Datatype *MPI_Datatype;
 #define MPI_COMPLEX16                    ((MPI_Datatype)0x2e3)
 #define MPI_COMPLEX32                    ((MPI_Datatype)0x2eb)
 #define MPI_LONG_LONG_INT                MPI_LONG_LONG
-#define MPI_C_COMPLEX                    MPI_C_FLOAT_COMPLEX
+#define MPI_C_FLOAT_COMPLEX              MPI_C_COMPLEX
 
 /* Versions, lengths of strings */
 #define MPI_VERSION                      5
@@ -1122,13 +1122,9 @@ int MPI_Parrived(MPI_Request request, int partition, int *flag);
 int MPI_Pready(int partition, MPI_Request request);
 int MPI_Pready_list(int length, const int array_of_partitions[], MPI_Request request);
 int MPI_Pready_range(int partition_low, int partition_high, MPI_Request request);
-int MPI_Precv_init(void *buf, int partitions, int count, MPI_Datatype datatype, int dest, int tag,
+int MPI_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int MPI_Precv_init_c(void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
-    MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int MPI_Psend_init(const void *buf, int partitions, int count, MPI_Datatype datatype, int dest, int tag,
-    MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int MPI_Psend_init_c(const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest,
+int MPI_Psend_init(const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request);
 
 /* Collectives (chapter 6) */
@@ -2179,13 +2175,9 @@ int PMPI_Parrived(MPI_Request request, int partition, int *flag);
 int PMPI_Pready(int partition, MPI_Request request);
 int PMPI_Pready_list(int length, const int array_of_partitions[], MPI_Request request);
 int PMPI_Pready_range(int partition_low, int partition_high, MPI_Request request);
-int PMPI_Precv_init(void *buf, int partitions, int count, MPI_Datatype datatype, int dest, int tag,
+int PMPI_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
     MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int PMPI_Precv_init_c(void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
-    MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int PMPI_Psend_init(const void *buf, int partitions, int count, MPI_Datatype datatype, int dest, int tag,
-    MPI_Comm comm, MPI_Info info, MPI_Request *request);
-int PMPI_Psend_init_c(const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest,
+int PMPI_Psend_init(const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest,
     int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request);
 int PMPI_Allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
     MPI_Datatype recvtype, MPI_Comm comm);

@@ -10,9 +10,6 @@ use crate::abi::{self, Datatype, ERR_BUFFER, ERR_COUNT, ERR_TRUNCATE};
 use crate::failure::{Result, fail};
 use crate::types::{self, TypeObject};
 
-/// No buffer begins below.
-const LOWEST: usize = 4096;
-
 /// Bytes of the program's memory that a call reads.
 #[inline]
 pub fn bytes<'a>(address: *const c_void, len: usize) -> Result<&'a [u8]> {
@@ -35,21 +32,21 @@ pub fn bytes_mut<'a>(address: *mut c_void, len: usize) -> Result<&'a mut [u8]> {
 #[inline(always)]
 pub fn plain(address: *const c_void, len: usize) -> Option<RawBuffer> {
     // SAFETY: as in `raw_buffer`.
-    (address as usize >= LOWEST).then(|| unsafe { RawBuffer::unchecked(address.cast_mut().cast(), len) })
+    abi::is_address(address.addr()).then(|| unsafe { RawBuffer::unchecked(address.cast_mut().cast(), len) })
 }
 
 /// The word at an address that is one.
 #[inline(always)]
 pub fn load_word(address: *const c_void) -> Option<u64> {
     // SAFETY: as in `bytes`, for 8 of them.
-    (address as usize >= LOWEST).then(|| unsafe { address.cast::<u64>().read_unaligned() })
+    abi::is_address(address.addr()).then(|| unsafe { address.cast::<u64>().read_unaligned() })
 }
 
 /// The place of a word, at an address that is one.
 #[inline(always)]
 pub fn word_place<'a>(address: *mut c_void) -> Option<&'a mut [u8; size_of::<u64>()]> {
     // SAFETY: as in `bytes_mut`, for 8 of them.
-    (address as usize >= LOWEST).then(|| unsafe { &mut *address.cast() })
+    abi::is_address(address.addr()).then(|| unsafe { &mut *address.cast() })
 }
 
 /// Bytes of the program's memory that an operation accesses until it is complete.
@@ -63,8 +60,8 @@ pub fn raw_buffer(address: *mut c_void, len: usize) -> Result<RawBuffer> {
 
 #[inline]
 fn check(address: *const c_void, len: usize) -> Result<()> {
-    // MPI_BOTTOM is null, and its bytes are elsewhere; MPI_IN_PLACE and its like are no addresses either.
-    if len > 0 && (address as usize) < LOWEST {
+    // MPI_BOTTOM is null, and its bytes are elsewhere.
+    if len > 0 && !abi::is_address(address.addr()) {
         return fail(ERR_BUFFER, format!("{len} bytes at address {address:p}"));
     }
     if isize::try_from(len).is_err() {
@@ -201,6 +198,25 @@ impl Buffer {
         let mut packed = Vec::new();
         typed.datatype.pack(typed.count, bytes(typed.address, typed.len)?, 0, &mut packed)?;
         Ok(packed)
+    }
+
+    /// Calls `body` with its data, one after the other: in place if it is so there.
+    pub fn read<R>(&self, body: impl FnOnce(&[u8]) -> Result<R>) -> Result<R> {
+        match self.plain()? {
+            Some(data) => body(data),
+            None => body(&self.pack()?),
+        }
+    }
+
+    /// Has `body` fill it with data, one after the other: in place if it is so there. What is not filled stays as it is.
+    pub fn fill<R>(&self, body: impl FnOnce(&mut [u8]) -> Result<R>) -> Result<R> {
+        if let Some(data) = self.clone().plain_mut()? {
+            return body(data);
+        }
+        let mut data = self.pack()?;
+        let result = body(&mut data)?;
+        self.unpack(&data)?;
+        Ok(result)
     }
 
     /// Puts data where the buffer has it; less than its capacity is no error (MPI-4.1 §3.2.4).

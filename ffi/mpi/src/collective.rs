@@ -5,6 +5,7 @@ pub mod gathering;
 mod inter;
 pub mod local;
 pub mod neighbours;
+mod parts;
 pub mod reducing;
 mod reduction;
 pub mod scattering;
@@ -34,6 +35,11 @@ impl Plan {
     /// A plan that `carry_out` carries out.
     pub fn new(carry_out: impl Fn(How) -> Result<Option<Pending>> + Send + Sync + 'static) -> Self {
         Self(Box::new(carry_out))
+    }
+
+    /// One of the forms.
+    pub fn carry_out(&self, how: How) -> Result<Option<Pending>> {
+        (self.0)(how)
     }
 
     /// The blocking form.

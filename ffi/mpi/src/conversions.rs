@@ -2,7 +2,9 @@
 
 use std::ffi::c_int;
 
-use crate::abi::{Comm, Datatype, Errhandler, File, Group, Info, Message, Op, Request, Session, Status, Win};
+use crate::abi::{
+    Comm, Datatype, Errhandler, F_STATUS_SIZE, File, Group, Info, Message, Op, Request, Session, Status, Win,
+};
 use crate::failure::Result;
 use crate::pointer::Pointer;
 
@@ -15,7 +17,7 @@ macro_rules! conversions {
 
         /// The handle of an integer.
         pub fn $fromint(int: c_int) -> $ty {
-            $ty(int as usize)
+            $ty(int as _)
         }
 
         /// The handle as a Fortran integer.
@@ -25,7 +27,7 @@ macro_rules! conversions {
 
         /// The handle of a Fortran integer.
         pub fn $f2c(int: c_int) -> $ty {
-            $ty(int as usize)
+            $ty(int as _)
         }
     )*};
 }
@@ -44,10 +46,9 @@ conversions! {
     Win: win_toint, win_fromint, win_c2f, win_f2c;
 }
 
-/// `MPI_Status_c2f`: eight integers (MPI-4.1 §19.3.5).
+/// `MPI_Status_c2f`: integers (MPI-4.1 §19.3.5).
 pub fn status_c2f(c: Pointer<Status>, fortran: Pointer<c_int>) -> Result<()> {
-    let Status { source, tag, error, internal } = c.get()?;
-    for (index, word) in [source, tag, error].into_iter().chain(internal).enumerate() {
+    for (index, word) in c.get()?.to_fortran().into_iter().enumerate() {
         fortran.set_at(index, word)?;
     }
     Ok(())
@@ -55,7 +56,9 @@ pub fn status_c2f(c: Pointer<Status>, fortran: Pointer<c_int>) -> Result<()> {
 
 /// `MPI_Status_f2c`.
 pub fn status_f2c(fortran: Pointer<c_int>, c: Pointer<Status>) -> Result<()> {
-    let word = |index| fortran.at(index);
-    let internal = [word(3)?, word(4)?, word(5)?, word(6)?, word(7)?];
-    c.set(Status { source: word(0)?, tag: word(1)?, error: word(2)?, internal })
+    let mut words = [0; F_STATUS_SIZE as usize];
+    for (index, word) in words.iter_mut().enumerate() {
+        *word = fortran.at(index)?;
+    }
+    c.set(Status::from_fortran(words))
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use parking_lot::{Mutex, RwLock};
 
 use crate::abi::{
-    self, Comm, ERR_ERRHANDLER, ERRORS_ABORT, ERRORS_ARE_FATAL, ERRORS_RETURN, Errhandler, Session, Win,
+    self, Comm, ERR_ERRHANDLER, ERRORS_ABORT, ERRORS_ARE_FATAL, ERRORS_RETURN, Errhandler, Session, Win, Word,
 };
 use crate::failure::{Failure, Result, fail};
 use crate::table::Table;
@@ -47,7 +47,7 @@ pub struct UserHandler {
     of: Of,
     function: usize,
     /// The handle by which the program knows it, and how often it was given out. Null when all were freed.
-    handle: Mutex<(usize, usize)>,
+    handle: Mutex<(Word, usize)>,
 }
 
 static HANDLERS: Table<UserHandler> = Table::new(7, "error handler", ERR_ERRHANDLER);
@@ -181,7 +181,7 @@ impl UserHandler {
 
     /// Calls the function with a handle of the object and the code (§9.3.1).
     fn run(&self, error_object: ErrorObject, code: c_int) {
-        type Function = unsafe extern "C" fn(*mut usize, *mut c_int, ...);
+        type Function = unsafe extern "C" fn(*mut Word, *mut c_int, ...);
         let mut object = match error_object {
             ErrorObject::Win(win) => win.0,
             ErrorObject::Comm(comm) => comm.0,
@@ -190,7 +190,7 @@ impl UserHandler {
         };
         let mut passed = code;
         // SAFETY: the program gave the address as that of an MPI_Comm_errhandler_function or its like, which takes
-        // a handle's address, a code's, and whatever else: handles are pointer-sized numbers.
+        // a handle's address, a code's, and whatever else: handles are words.
         unsafe {
             let function: Function = std::mem::transmute::<usize, Function>(self.function);
             function(&raw mut object, &raw mut passed);

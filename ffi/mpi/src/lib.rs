@@ -1,8 +1,9 @@
-//! `libmpi_abi.so.1`: the C interface of MPI-5.0 with its standard ABI, over the runtime.
+//! `libmpi_abi.so.1`: the C interface of MPI-5.0 with its standard ABI, over the runtime; and `libmpi.so.12`, with that of MPICH.
 //!
 //! The tables in `abi/` say which functions, constants and types there are; the build makes mpi.h and the exported
 //! functions of them. An exported function finds out whether it may be called, calls the function of the same name in
-//! `calls`, and takes an error to the handler of the object it was for (`call.rs`).
+//! `calls`, and takes an error to the handler of the object it was for (`call.rs`). The package transom-mpich has the same sources and
+//! other tables (`abi.rs`).
 //!
 //! What is here translates handles, constants and memory, and decides nothing.
 
@@ -24,11 +25,15 @@ mod conversions;
 mod environment;
 mod errors;
 mod failure;
+#[cfg(mpich)]
+mod fortran;
 mod group;
 mod handlers;
 mod hardware;
 mod info;
 mod message;
+#[cfg(mpich)]
+mod mpich;
 mod op;
 mod pointer;
 mod request;
@@ -56,6 +61,8 @@ mod calls {
         parrived, pready, pready_list, pready_range, precv_init, psend_init,
     };
     pub use crate::message::{buffered::*, matched::*, persistent::*, receive::*, send::*};
+    #[cfg(mpich)]
+    pub use crate::mpich::{removed::*, *};
     pub use crate::op::*;
     pub use crate::request::{calls::*, general::*, some::*, status::*};
     pub use crate::session::*;
@@ -87,6 +94,8 @@ mod exports {
     use crate::abi::*;
     use crate::buffer::Triple;
     use crate::call::{When, call, unsupported};
+    #[cfg(mpich)]
+    use crate::fortran;
     use crate::handlers::ErrorObject;
     use crate::message::Envelope;
     use crate::pointer::{Counts, Pointer, Text};

@@ -3,7 +3,7 @@
 
 use std::ffi::{CStr, c_char, c_int};
 
-use crate::abi::{Aint, ERR_ARG, UNDEFINED};
+use crate::abi::{Aint, ERR_ARG, STATUS_IGNORE, STATUSES_IGNORE, Status, UNDEFINED};
 use crate::failure::{Result, fail};
 
 /// A pointer to one `T`, or several.
@@ -24,6 +24,12 @@ impl<T: Copy> Pointer<T> {
     /// # Safety
     /// Null, a constant with a meaning of its own, or valid for what the call does with it.
     pub unsafe fn new(place: *mut T) -> Self {
+        Self(place)
+    }
+
+    /// A place of the library's own.
+    #[cfg(mpich)]
+    pub fn to(place: &mut T) -> Self {
         Self(place)
     }
 
@@ -86,6 +92,26 @@ impl<T: Copy> Pointer<T> {
     /// The first `len`.
     pub fn list(self, len: usize) -> Result<Vec<T>> {
         (0..len).map(|index| self.at(index)).collect()
+    }
+}
+
+/// `MPI_STATUS_IGNORE` and `MPI_STATUSES_IGNORE` are one; no more is stored at null.
+const NO_STATUS: usize = STATUS_IGNORE;
+const _: () = assert!(STATUS_IGNORE == STATUSES_IGNORE);
+
+impl Pointer<Status> {
+    /// Whether the caller wants no status.
+    #[inline(always)]
+    pub fn is_ignored(self) -> bool {
+        self.0.is_null() || self.0.addr() == NO_STATUS
+    }
+
+    /// Stores a status unless the caller wants none.
+    #[inline(always)]
+    pub fn give(self, status: Status) {
+        if !self.is_ignored() {
+            self.replace(status);
+        }
     }
 }
 

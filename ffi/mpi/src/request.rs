@@ -11,7 +11,7 @@ use std::sync::{Arc, LazyLock};
 use parking_lot::Mutex;
 use transom::Class;
 
-use crate::abi::{ERR_REQUEST, Request, Status};
+use crate::abi::{ERR_REQUEST, Request, Status, TABLE, Word};
 use crate::failure::{Result, fail};
 use crate::handlers::ErrorObject;
 use crate::message::partitioned::Partitioned;
@@ -73,8 +73,8 @@ pub fn running(pending: Pending, error_object: ErrorObject) -> Result<Request> {
 
 /// The request of whatever is complete when its call returns, without a message: one for all, which is never freed. A number that is
 /// neither predefined nor a table's.
-pub const COMPLETE: Request = Request(COMPLETE_KIND << 27 | 1);
-const COMPLETE_KIND: usize = 15;
+pub const COMPLETE: Request = Request(TABLE | COMPLETE_KIND << 27 | 1);
+const COMPLETE_KIND: Word = 15;
 
 /// The object of [`COMPLETE`].
 static COMPLETE_OBJECT: LazyLock<Arc<RequestObject>> =
@@ -121,6 +121,12 @@ fn add_detached(pending: Arc<Pending>) {
     // What has ended fills its buffers, and goes.
     detached.retain_mut(|pending| Arc::get_mut(pending).is_none_or(|pending| pending.test().is_none()));
     detached.push(pending);
+}
+
+/// Whether a request is complete, whose outcome stays to be taken. What is no request is.
+#[cfg(mpich)]
+pub fn is_complete(request: Request) -> bool {
+    get(request).map_or(true, |object| object.poll())
 }
 
 /// The object of a handle.

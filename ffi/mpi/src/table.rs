@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
+use crate::abi::{TABLE, Word, narrow, wide};
 use crate::failure::{Result, fail};
 
 const INDEX_BITS: u32 = 21;
@@ -101,7 +102,7 @@ impl<T> Table<T> {
     }
 
     /// A handle of a new object.
-    pub fn insert(&self, object: Arc<T>) -> Result<usize> {
+    pub fn insert(&self, object: Arc<T>) -> Result<Word> {
         Ok(self.reserve()?.fill(object))
     }
 
@@ -120,7 +121,10 @@ impl<T> Table<T> {
             },
         };
         self.make_slot(index);
-        let handle = self.kind << KIND_SHIFT | usize::from(places.generations[index]) << INDEX_BITS | index;
+        let handle = wide(TABLE)
+            | self.kind << KIND_SHIFT
+            | usize::from(places.generations[index]) << INDEX_BITS
+            | index;
         Ok(Reserved { table: self, handle })
     }
 
@@ -133,7 +137,8 @@ impl<T> Table<T> {
     }
 
     /// Takes an object out; its handle is stale from now on.
-    pub fn remove(&self, handle: usize) -> Result<Arc<T>> {
+    pub fn remove(&self, handle: Word) -> Result<Arc<T>> {
+        let handle = wide(handle);
         let mut places = self.places.lock();
         let Some(slot) = self.slot(handle) else { return self.stale(handle) };
         slot.handle.store(index(handle) ^ 1, Ordering::Release);
@@ -145,7 +150,7 @@ impl<T> Table<T> {
     }
 
     /// The object of a handle.
-    pub fn get(&self, handle: usize) -> Result<Arc<T>> {
+    pub fn get(&self, handle: Word) -> Result<Arc<T>> {
         let object = std::ptr::from_ref(self.peek(handle)?);
         // SAFETY: the table holds one count, which is not released during the call (see the module); this adds one.
         unsafe {
@@ -156,7 +161,8 @@ impl<T> Table<T> {
 
     /// The object of a handle, for the length of a call that does not free it.
     #[inline]
-    pub fn peek(&self, handle: usize) -> Result<&T> {
+    pub fn peek(&self, handle: Word) -> Result<&T> {
+        let handle = wide(handle);
         match self.slot(handle) {
             // SAFETY: it is there while the slot has its handle, kept by the table's count, which is not released during
             // the call: an object that another thread's call is using must not be freed (MPI-4.1 §11.6.2).
@@ -167,7 +173,8 @@ impl<T> Table<T> {
 
     /// The same without an error, and only of the first slots.
     #[inline(always)]
-    pub fn find(&self, handle: usize) -> Option<Found<'_, T>> {
+    pub fn find(&self, handle: Word) -> Option<Found<'_, T>> {
+        let handle = wide(handle);
         let slot = &self.first[handle % FIRST];
         // Both before the comparison: it takes an instruction less.
         let object = slot.object.load(Ordering::Acquire);
@@ -214,17 +221,17 @@ impl<T> Table<T> {
 
 impl<T> Reserved<'_, T> {
     /// The handle. It leads nowhere yet.
-    pub fn handle(&self) -> usize {
-        self.handle
+    pub fn handle(&self) -> Word {
+        narrow(self.handle)
     }
 
     /// Gives it its object.
-    pub fn fill(self, object: Arc<T>) -> usize {
+    pub fn fill(self, object: Arc<T>) -> Word {
         let this = ManuallyDrop::new(self);
         let slot = this.table.make_slot(index(this.handle));
         slot.object.store(Arc::into_raw(object).cast_mut(), Ordering::Release);
         slot.handle.store(this.handle, Ordering::Release);
-        this.handle
+        narrow(this.handle)
     }
 }
 
@@ -252,16 +259,27 @@ mod tests {
     #[test]
     fn a_handle_leads_to_its_object_and_nowhere_once_it_is_freed() {
         let table = Table::new(3, "thing", 7);
-        let mut handles: Vec<usize> = (0..5000).map(|i| table.insert(Arc::new(i)).unwrap()).collect();
+        let mut handles: Vec<Word> = (0..5000).map(|i| table.insert(Arc::new(i)).unwrap()).collect();
         for (i, handle) in handles.iter().enumerate() {
             assert_eq!(*table.peek(*handle).unwrap(), i);
-            assert!(*handle > 4096 && i32::try_from(*handle).is_ok());
+            assert!((4096..1 << 32).contains(&wide(*handle)));
         }
         let first = handles.swap_remove(0);
         assert_eq!(*table.remove(first).unwrap(), 0);
-        for stale in [first, 0, 4 << KIND_SHIFT, usize::MAX, first + 7000] {
+        for stale in [first, 0, 4 << KIND_SHIFT, TABLE, Word::MAX, first + 7000] {
             assert_eq!(table.get(stale).unwrap_err().code(), 7);
             assert_eq!(table.remove(stale).unwrap_err().code(), 7);
+        }
+    }
+
+    #[test]
+    fn no_predefined_datatype_is_a_handle_of_a_table() {
+        let kind = |handle: Word| wide(handle) >> KIND_SHIFT;
+        for (ty, name) in crate::abi::DATATYPES {
+            assert_ne!(kind(ty.0), kind(TABLE) | 8, "{name}");
+        }
+        for null in [crate::abi::REQUEST_NULL.0, crate::abi::MESSAGE_NULL.0, crate::abi::MESSAGE_NO_PROC.0] {
+            assert!(wide(null) < 4096 || wide(null) < 1 << 31 && wide(TABLE) == 1 << 31, "{null:#x}");
         }
     }
 

@@ -47,6 +47,9 @@ unsafe impl Send for WinObject {}
 // SAFETY: as above.
 unsafe impl Sync for WinObject {}
 
+/// Predefined attributes (§12.2.6).
+pub const ATTRIBUTES: [c_int; 5] = [WIN_BASE, WIN_SIZE, WIN_DISP_UNIT, WIN_CREATE_FLAVOR, abi::WIN_MODEL];
+
 static WINS: Table<WinObject> = Table::new(3, "window", ERR_WIN);
 
 /// The window of a handle.

@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Once, OnceLock};
 use std::thread::ThreadId;
 
 use parking_lot::Mutex;
@@ -29,6 +29,7 @@ struct World {
     own: Arc<CommObject>,
     /// Taken when the job ends.
     job: Mutex<Option<Job>>,
+    process: u32,
     thread_level: AtomicI32,
     main_thread: ThreadId,
 }
@@ -70,8 +71,12 @@ pub fn join(level: c_int) -> Result<()> {
 }
 
 fn start(level: c_int) -> Result<()> {
-    if WORLD.get().is_some() {
-        return fail(ERR_OTHER, "the job has ended, and a process joins one job only");
+    if let Some(world) = WORLD.get() {
+        // Sessions have been here before.
+        return match *world.job.lock() {
+            Some(_) => Ok(()),
+            None => fail(ERR_OTHER, "the job has ended by MPI_Finalize, and a process joins one job only"),
+        };
     }
     let job = transom::init()?;
     let own = job.group().incl(&[job.rank()])?;
@@ -80,23 +85,51 @@ fn start(level: c_int) -> Result<()> {
         world: comm::predefined(Communicator::clone(&job), "MPI_COMM_WORLD"),
         own: comm::predefined(own, "MPI_COMM_SELF"),
         job: Mutex::new(Some(job)),
+        process: std::process::id(),
         thread_level: AtomicI32::new(level),
         main_thread: std::thread::current().id(),
     };
     WORLD.set(world).or_else(|_| fail(ERR_OTHER, "the job was started twice"))
 }
 
-/// Ends the job after its last user.
+/// Ends the job after its last user; after sessions alone when the process ends, for there may be more of them.
 pub fn leave() -> Result<()> {
     let mut users = USERS.lock();
     *users = users.saturating_sub(1);
     if *users > 0 {
         return Ok(());
     }
+    if !was_started() {
+        UP.store(false, Ordering::Release);
+        static AT_EXIT: Once = Once::new();
+        // SAFETY: `end_with_process` is a function of this library, whose handlers run before it is unloaded (atexit(3)).
+        AT_EXIT.call_once(|| _ = unsafe { libc::atexit(end_with_process) });
+        return Ok(());
+    }
     let job = world()?.job.lock().take();
     let ended = job.map_or(Ok(()), Job::finalize);
     UP.store(false, Ordering::Release);
     ended.map_err(Failure::from)
+}
+
+/// Ends a job that only sessions have used. Not in a child of the process, which is no rank, nor while a session is open: who exits
+/// then has not left the job, and the launcher says so.
+extern "C" fn end_with_process() {
+    if is_running() {
+        return;
+    }
+    let Some(world) = WORLD.get().filter(|world| world.process == std::process::id()) else { return };
+    let Some(job) = world.job.try_lock().and_then(|mut job| job.take()) else { return };
+    // This thread's variables are gone by now.
+    let ended = std::thread::Builder::new().spawn(|| job.finalize()).map(std::thread::JoinHandle::join);
+    match ended {
+        Ok(Ok(Ok(()))) => (),
+        Ok(Ok(Err(error))) => {
+            eprintln!("transom: {}: the end of the job: {error}", who());
+            abort(ERR_OTHER);
+        }
+        Ok(Err(_)) | Err(_) => abort(ERR_OTHER),
+    }
 }
 
 /// `MPI_Init`. Returns the level of thread support: what was asked for, as every level is there.

@@ -2,94 +2,33 @@
 //! check is in `tests/c`; they need a C compiler.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use std::sync::OnceLock;
+mod common;
 
-/// Seconds that a job may take on a busy machine.
-const LIMIT: &str = "120";
+use std::ffi::OsStr;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use common::{LIMIT, compile, exported, prefix, source, succeed};
 
 /// Warnings that mpi.h and the programs must not cause.
 const STRICT: [&str; 5] = ["-Wall", "-Wextra", "-Wconversion", "-Werror", "-pedantic"];
 
-fn source() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).into()
+const BOTH: [&str; 2] = ["shm", "tcp"];
+
+fn mpicc(prefix: &Path) -> Command {
+    Command::new(prefix.join("bin/mpicc"))
 }
 
-fn succeed(command: &mut Command) -> Output {
-    let output = command.stdin(Stdio::null()).output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    assert!(output.status.success(), "{command:?}\n{}{}", text(&output.stdout), text(&output.stderr));
-    output
-}
-
-/// The wrappers, the library and `transom`, built and laid out by `install.sh`.
-fn prefix() -> Option<&'static Path> {
-    static PREFIX: OnceLock<Option<PathBuf>> = OnceLock::new();
-    PREFIX
-        .get_or_init(|| {
-            if Command::new("cc").arg("--version").output().is_err() {
-                assert!(std::env::var("CI").is_err(), "CI must have a C compiler (cc)");
-                eprintln!("skipped: there is no C compiler (cc)");
-                return None;
-            }
-            // target/PROFILE/deps/programs-…
-            let test = std::env::current_exe().unwrap();
-            let built = test.ancestors().nth(2).unwrap();
-            let profile = built.file_name().unwrap().to_str().unwrap();
-            let cargo_profile = if profile == "debug" { "dev" } else { profile };
-            let packages = ["-p", "transom-mpi", "-p", "transom-launcher"];
-            succeed(
-                Command::new(env!("CARGO"))
-                    .args(["build", "-q", "--profile", cargo_profile])
-                    .args(packages)
-                    .current_dir(source()),
-            );
-            let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mpi");
-            succeed(
-                Command::new(source().join("install.sh"))
-                    .arg(profile)
-                    .arg(&prefix)
-                    .env("CARGO_TARGET_DIR", built.parent().unwrap()),
-            );
-            Some(prefix)
-        })
-        .as_deref()
-}
-
-fn compile(prefix: &Path, name: &str) -> PathBuf {
-    let program = prefix.join(name);
-    let file = source().join("tests/c").join(name).with_extension("c");
-    let options = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-pthread", "-o"].map(OsStr::new);
-    succeed(Command::new(prefix.join("bin/mpicc")).args(options).arg(&program).arg(file));
-    program
-}
-
-/// Runs a program with some numbers of ranks over some transports, and alone.
+/// Runs a program as jobs, and alone.
 fn run(name: &str, ranks: &[usize], transports: &[&str]) {
     let Some(prefix) = prefix() else { return };
-    let program = compile(prefix, name);
-    for transport in transports {
-        for ranks in ranks {
-            let mut job = Command::new(prefix.join("bin/mpiexec"));
-            job.args(["-n", &ranks.to_string(), "--timeout", LIMIT])
-                .arg(&program)
-                .env("TRANSOM_TRANSPORT", transport)
-                .env("TRANSOM_DEADLINE", "60")
-                .env_remove("SLURM_JOB_ID");
-            let output = String::from_utf8(succeed(&mut job).stdout).unwrap();
-            let expected = format!("all well with {ranks}");
-            assert!(output.lines().any(|line| line == expected), "{name}: no {expected:?} in\n{output}");
-        }
-    }
+    let program = compile(prefix, name, mpicc);
+    common::run(prefix, &program, ranks, transports);
     if ranks.contains(&1) {
         let alone = succeed(&mut Command::new(&program));
         assert!(String::from_utf8(alone.stdout).unwrap().contains("all well with 1"));
     }
 }
-
-const BOTH: [&str; 2] = ["shm", "ofi"];
 
 /// `name: PROGRAM, ranks, transports;` makes a test of each C program.
 macro_rules! programs {
@@ -106,6 +45,7 @@ programs! {
     dynamic_windows: "dynamic", [1, 2, 3], BOTH;
     operations_with_requests: "requests", [1, 2, 3], BOTH;
     threads_on_a_window: "threads", [2], BOTH;
+    created_windows: "created", [1, 2, 3], BOTH;
     shared_windows: "shared", [1, 2, 3], BOTH;
     wrong_arguments_of_windows: "arguments", [1, 2], BOTH;
     windows_in_a_wrong_order: "wrong", [1, 2], BOTH;
@@ -120,6 +60,7 @@ programs! {
     generalised_requests: "general", [1, 2, 3], BOTH;
     partitioned_messages: "partitioned", [1, 2, 3], BOTH;
     collectives: "collectives", [1, 2, 3, 4], BOTH;
+    long_collectives: "long", [1, 2, 3, 4], BOTH;
     collectives_of_two_groups: "two_groups", [2, 3, 4], BOTH;
     sessions: "session", [1, 2, 3], ["shm"];
     constants_are_those_of_the_standard: "constants", [1], ["shm"];
@@ -153,11 +94,71 @@ fn every_function_of_windows_has_wrong_arguments() {
     assert_eq!(known.len(), 61);
 }
 
+/// A job of two that ends well; `tool` runs each rank.
+fn run_by(prefix: &Path, tool: &[&str], program: &Path, variables: &[(&str, &str)]) {
+    let mut job = Command::new(prefix.join("bin/mpiexec"));
+    job.args(["-n", "2", "--timeout", "300"]).args(tool).arg(program);
+    job.envs(variables.iter().copied()).env_remove("SLURM_JOB_ID");
+    let output = String::from_utf8(succeed(&mut job).stdout).unwrap();
+    assert!(output.lines().any(|line| line == "all well with 2"), "{output}");
+}
+
+fn has(tool: &str) -> bool {
+    let found = Command::new(tool).arg("--version").output().is_ok();
+    assert!(found || std::env::var("CI").is_err(), "CI must have {tool}");
+    found
+}
+
+/// Memory that becomes a window in place, as tools that watch every access see it.
+#[test]
+fn created_windows_under_tools() {
+    let Some(prefix) = prefix() else { return };
+    let few = ("TRANSOM_TEST_CREATED", "20");
+    let sanitized = prefix.join("created_sanitized");
+    let options = ["-std=c11", "-g", "-O1", "-fsanitize=address,undefined", "-pthread", "-o"].map(OsStr::new);
+    let compiled = Command::new(prefix.join("bin/mpicc"))
+        .args(options)
+        .arg(&sanitized)
+        .arg(source().join("tests/c/created.c"))
+        .output()
+        .unwrap();
+    match compiled.status.success() {
+        // What was freed is kept for a while otherwise.
+        true => {
+            run_by(prefix, &[], &sanitized, &[few, ("ASAN_OPTIONS", "detect_leaks=0,quarantine_size_mb=1")])
+        }
+        false => eprintln!("skipped: the C compiler has no sanitizers"),
+    }
+    let program = compile(prefix, "created", mpicc);
+    if has("valgrind") {
+        run_by(prefix, &["valgrind", "-q", "--error-exitcode=9"], &program, &[few]);
+    }
+}
+
+/// Without a privilege other threads cannot be made to wait, and there must be none.
+#[test]
+fn created_windows_of_an_ordinary_user() {
+    let Some(prefix) = prefix() else { return };
+    if !nix::unistd::geteuid().is_root() || !has("setpriv") {
+        return;
+    }
+    let program = compile(prefix, "created", mpicc);
+    let nobody =
+        ["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"];
+    let tool: Vec<&str> = ["setpriv"].into_iter().chain(nobody).collect();
+    let reaches = Command::new("setpriv").args(nobody).args(["test", "-x"]).arg(&program).status();
+    if !reaches.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: an ordinary user cannot reach {}", program.display());
+        return;
+    }
+    run_by(prefix, &tool, &program, &[("TRANSOM_TEST_CREATED", "20")]);
+}
+
 /// `MPI_Abort` by one rank, while the others wait for it, gives the job the program's exit code.
 #[test]
 fn aborts() {
     let Some(prefix) = prefix() else { return };
-    let program = compile(prefix, "abort");
+    let program = compile(prefix, "abort", mpicc);
     let expected = [("0", 0), ("7", 7), ("-1", 255), ("256", 1)];
     let of = |command: &mut Command, code| {
         let output = command.arg(code).stdin(Stdio::null()).env_remove("SLURM_JOB_ID").output().unwrap();
@@ -174,6 +175,26 @@ fn aborts() {
             (code, "about to abort\n".into()),
             "{given}, alone"
         );
+    }
+}
+
+/// Memory that the program unmaps under a window: an access ends, on every transport.
+#[test]
+fn unmapped_memory() {
+    let Some(prefix) = prefix() else { return };
+    let program = compile(prefix, "unmapped", mpicc);
+    for transport in ["shm", "tcp", "ofi"] {
+        let mut job = Command::new(prefix.join("bin/mpiexec"));
+        job.args(["-n", "2", "--timeout", LIMIT]).arg(&program);
+        job.env("TRANSOM_TRANSPORT", transport).env("TRANSOM_OFI_SILENCE", "3").env_remove("SLURM_JOB_ID");
+        let output = job.stdin(Stdio::null()).output().unwrap();
+        let [stdout, stderr] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+        if transport == "ofi" && stderr.contains("no libfabric") {
+            eprintln!("skipped over ofi: there is no libfabric");
+            continue;
+        }
+        assert!(stdout.contains("the get ended"), "{transport}: {stdout}{stderr}");
+        assert_eq!(output.status.code(), Some(9), "{transport}: {stdout}{stderr}");
     }
 }
 
@@ -197,32 +218,16 @@ fn header_is_clean() {
     }
 }
 
-/// The header in the repository is what the tables make. If a table has changed: TRANSOM_BLESS=1 writes it anew.
 #[test]
 fn header_is_up_to_date() {
-    let made = include_str!(concat!(env!("OUT_DIR"), "/mpi.h"));
-    let file = source().join("include/mpi.h");
-    if std::env::var_os("TRANSOM_BLESS").is_some() {
-        std::fs::write(&file, made).unwrap();
-    }
-    assert!(
-        std::fs::read_to_string(&file).unwrap() == made,
-        "include/mpi.h is old: TRANSOM_BLESS=1 cargo test"
-    );
+    common::is_up_to_date(include_str!(concat!(env!("OUT_DIR"), "/mpi.h")), "mpi.h");
 }
 
 /// Every function of the tables, under both names, and nothing else.
 #[test]
 fn exports_are_those_of_the_table() {
     let Some(prefix) = prefix() else { return };
-    let output =
-        Command::new("nm").args(["-D", "--defined-only"]).arg(prefix.join("lib/libmpi_abi.so.1")).output();
-    let Ok(output) = output else {
-        eprintln!("skipped: there is no nm");
-        return;
-    };
-    let symbols = String::from_utf8(output.stdout).unwrap();
-    let mut exported: Vec<&str> = symbols.lines().filter_map(|line| line.split_whitespace().nth(2)).collect();
+    let Some(mut exported) = exported(&prefix.join("lib/libmpi_abi.so.1")) else { return };
     exported.sort_unstable();
     let mut expected = Vec::new();
     for line in include_str!("../abi/functions.txt").lines().filter(|line| !line.starts_with('#')) {

@@ -2,10 +2,10 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::{Of, create, free};
+use super::{Convention, Functions, Of, Value, create, free};
 use crate::abi::{
     self, ANY_SOURCE, APPNUM, Comm, Datatype, ERR_KEYVAL, HOST, IO, LASTUSEDCODE, PROC_NULL, TAG_UB,
-    UNIVERSE_SIZE, WIN_BASE, WIN_MODEL, WTIME_IS_GLOBAL, Win,
+    UNIVERSE_SIZE, WTIME_IS_GLOBAL, Win,
 };
 use crate::environment::store_pointer;
 use crate::failure::{Result, fail};
@@ -21,7 +21,8 @@ macro_rules! keys {
             keyval: Pointer<c_int>,
             extra_state: *mut c_void,
         ) -> Result<()> {
-            keyval.set(create(Of::$of, copy, delete, extra_state))
+            let functions = Functions { convention: Convention::C, copy, delete };
+            keyval.set(create(Of::$of, functions, extra_state))
         }
 
         /// Frees such a key.
@@ -43,15 +44,21 @@ keys! {
 }
 
 /// Gives the program an attribute: its value, stored where it wants it.
-fn give(value: Option<usize>, place: *mut c_void, found: Pointer<c_int>) -> Result<()> {
-    if let Some(value) = value {
-        store_pointer(place, value as *mut c_void)?;
+fn give(value: Option<Value>, place: *mut c_void, found: Pointer<c_int>) -> Result<()> {
+    if let Some(value) = &value {
+        store_pointer(place, value.for_c() as *mut c_void)?;
     }
     found.set(flag(value.is_some()))
 }
 
+/// Whether it is a predefined key, which no key of a program's is.
+pub fn is_predefined(keyval: c_int) -> bool {
+    let of_worlds = [TAG_UB, IO, HOST, WTIME_IS_GLOBAL, APPNUM, LASTUSEDCODE, UNIVERSE_SIZE];
+    of_worlds.contains(&keyval) || win::ATTRIBUTES.contains(&keyval)
+}
+
 fn check_not_predefined(keyval: c_int) -> Result<()> {
-    if (TAG_UB..=WIN_MODEL).contains(&keyval) {
+    if is_predefined(keyval) {
         return fail(ERR_KEYVAL, "predefined attributes cannot be changed");
     }
     Ok(())
@@ -60,20 +67,21 @@ fn check_not_predefined(keyval: c_int) -> Result<()> {
 /// The address of the value of a predefined attribute (§9.1.2); values do not change.
 fn predefined(keyval: c_int) -> Option<usize> {
     use std::sync::OnceLock;
-    static VALUES: [OnceLock<c_int>; 7] = [const { OnceLock::new() }; 7];
-    let value = match keyval {
-        TAG_UB => c_int::MAX,
-        IO => ANY_SOURCE,
-        HOST => PROC_NULL,
-        WTIME_IS_GLOBAL => 0,
-        APPNUM => 0,
+    static VALUES: [OnceLock<c_int>; 6] = [const { OnceLock::new() }; 6];
+    let (place, value) = match keyval {
+        TAG_UB => (0, c_int::MAX),
+        IO => (1, ANY_SOURCE),
+        HOST => (2, PROC_NULL),
+        WTIME_IS_GLOBAL => (3, 0),
+        APPNUM => (4, 0),
         UNIVERSE_SIZE => {
-            world::comm(abi::COMM_WORLD).ok().and_then(|comm| c_int::try_from(comm.comm.size()).ok())?
+            let size =
+                world::comm(abi::COMM_WORLD).ok().and_then(|comm| c_int::try_from(comm.comm.size()).ok());
+            (5, size?)
         }
         _ => return None,
     };
-    let place = usize::try_from(keyval - TAG_UB).ok()?;
-    Some(std::ptr::from_ref(VALUES.get(place)?.get_or_init(|| value)) as usize)
+    Some(std::ptr::from_ref(VALUES[place].get_or_init(|| value)) as usize)
 }
 
 /// The address of `MPI_LASTUSEDCODE`'s value, which grows.
@@ -84,16 +92,35 @@ fn last_used_code() -> usize {
     VALUE.as_ptr() as usize
 }
 
-/// `MPI_Comm_get_attr`.
-pub fn comm_get_attr(comm: Comm, keyval: c_int, value: *mut c_void, found: Pointer<c_int>) -> Result<()> {
+/// The value of a communicator's attribute.
+pub fn comm_attr(comm: Comm, keyval: c_int) -> Result<Option<Value>> {
     let object = world::comm(comm)?;
     if keyval == LASTUSEDCODE {
-        return give(Some(last_used_code()), value, found);
+        return Ok(Some(Value::Pointer(last_used_code())));
     }
     match predefined(keyval) {
-        Some(address) => give(Some(address), value, found),
-        None => give(object.attributes.get(Of::Comm, keyval)?, value, found),
+        Some(address) => Ok(Some(Value::Pointer(address))),
+        None => object.attributes.get(Of::Comm, keyval),
     }
+}
+
+/// The value of a window's attribute.
+pub fn win_attr(win: Win, keyval: c_int) -> Result<Option<Value>> {
+    let object = win::get(win)?;
+    match keyval {
+        _ if win::ATTRIBUTES.contains(&keyval) => Ok(Some(Value::Pointer(object.predefined(keyval)))),
+        _ => object.attributes.get(Of::Win, keyval),
+    }
+}
+
+/// The value of a datatype's attribute.
+pub fn type_attr(ty: Datatype, keyval: c_int) -> Result<Option<Value>> {
+    types::get(ty)?.attributes.get(Of::Type, keyval)
+}
+
+/// `MPI_Comm_get_attr`.
+pub fn comm_get_attr(comm: Comm, keyval: c_int, value: *mut c_void, found: Pointer<c_int>) -> Result<()> {
+    give(comm_attr(comm, keyval)?, value, found)
 }
 
 /// `MPI_Attr_get`, deprecated.
@@ -103,22 +130,23 @@ pub fn attr_get(comm: Comm, keyval: c_int, value: *mut c_void, found: Pointer<c_
 
 /// `MPI_Win_get_attr`.
 pub fn win_get_attr(win: Win, keyval: c_int, value: *mut c_void, found: Pointer<c_int>) -> Result<()> {
-    let object = win::get(win)?;
-    match keyval {
-        WIN_BASE..=WIN_MODEL => give(Some(object.predefined(keyval)), value, found),
-        _ => give(object.attributes.get(Of::Win, keyval)?, value, found),
-    }
+    give(win_attr(win, keyval)?, value, found)
 }
 
 /// `MPI_Type_get_attr`.
 pub fn type_get_attr(ty: Datatype, keyval: c_int, value: *mut c_void, found: Pointer<c_int>) -> Result<()> {
-    give(types::get(ty)?.attributes.get(Of::Type, keyval)?, value, found)
+    give(type_attr(ty, keyval)?, value, found)
 }
 
 macro_rules! changes {
-    ($($(#[$doc:meta])* $set:ident, $delete:ident: $ty:ident by $get:path, $of:ident;)*) => {$(
+    ($($(#[$doc:meta])* $set:ident, $set_to:ident, $delete:ident: $ty:ident by $get:path, $of:ident;)*) => {$(
         $(#[$doc])*
         pub fn $set(object: $ty, keyval: c_int, value: *mut c_void) -> Result<()> {
+            $set_to(object, keyval, Value::Pointer(value as usize))
+        }
+
+        /// Sets such an attribute.
+        pub fn $set_to(object: $ty, keyval: c_int, value: Value) -> Result<()> {
             check_not_predefined(keyval)?;
             $get(object)?.attributes.set(Of::$of, object.0, keyval, value)
         }
@@ -133,11 +161,11 @@ macro_rules! changes {
 
 changes! {
     /// `MPI_Comm_set_attr`.
-    comm_set_attr, comm_delete_attr: Comm by world::comm, Comm;
+    comm_set_attr, comm_set_attr_to, comm_delete_attr: Comm by world::comm, Comm;
     /// `MPI_Attr_put`, deprecated.
-    attr_put, attr_delete: Comm by world::comm, Comm;
+    attr_put, attr_put_to, attr_delete: Comm by world::comm, Comm;
     /// `MPI_Win_set_attr`.
-    win_set_attr, win_delete_attr: Win by win::get, Win;
+    win_set_attr, win_set_attr_to, win_delete_attr: Win by win::get, Win;
     /// `MPI_Type_set_attr`.
-    type_set_attr, type_delete_attr: Datatype by types::get, Type;
+    type_set_attr, type_set_attr_to, type_delete_attr: Datatype by types::get, Type;
 }

@@ -3,8 +3,12 @@
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
+use transom::raw;
+
+use super::parts::Lengths;
 use super::{
-    Parts, Plan, at_root, collectives, equal, inter, listed, root, run, unless_in_place, unpack_all,
+    How, Parts, Plan, at_root, collectives, equal, inter, listed, parts, root, run, unless_in_place,
+    unpack_all,
 };
 use crate::abi::{Comm, Datatype, Info, Request};
 use crate::buffer::{Buffer, Triple};
@@ -28,8 +32,28 @@ fn contribution(comm: &CommObject, (own, parts): &Moves) -> Result<Vec<u8>> {
     }
 }
 
-fn gather_plan(comm: Arc<CommObject>, at: usize, moves: Moves) -> Plan {
+/// Puts this rank's contribution into its part, unless it is there.
+fn keep(own: Option<&Buffer>, part: &Buffer) -> Result<()> {
+    own.map_or(Ok(()), |own| own.read(|data| part.unpack(data)))
+}
+
+/// With lengths that `lengths` says.
+fn gather_plan(comm: Arc<CommObject>, at: usize, moves: Moves, lengths: Lengths) -> Plan {
     Plan::new(move |how| {
+        let (own, parts) = &moves;
+        let sample = own.as_ref().or(parts.as_ref().and_then(|parts| parts.first()));
+        if how == How::Blocking && lengths.is_direct(&comm, sample)? {
+            let comm = &comm.comm;
+            match parts {
+                Some(parts) => {
+                    let kept = keep(own.as_ref(), &parts[at]);
+                    parts::fill(parts, |places| Ok(raw::gather_into(comm, places)?))?;
+                    kept?;
+                }
+                None => parts::read(own.as_ref(), |data| Ok(raw::gather_from(comm, at, data)?))?,
+            }
+            return Ok(None);
+        }
         let data = contribution(&comm, &moves)?;
         let parts = moves.1.clone();
         let fill = move |all: Option<Vec<Vec<u8>>>| match (parts, all) {
@@ -43,6 +67,12 @@ fn gather_plan(comm: Arc<CommObject>, at: usize, moves: Moves) -> Plan {
 fn allgather_plan(comm: Arc<CommObject>, own: Option<Buffer>, parts: Parts) -> Plan {
     let moves = (own, Some(parts.clone()));
     Plan::new(move |how| {
+        if how == How::Blocking && parts::longest(&parts)? >= raw::LONG {
+            // An error of this rank's leaves none of the others waiting.
+            let kept = keep(moves.0.as_ref(), &parts[comm.comm.rank()]);
+            parts::fill(&parts, |places| Ok(raw::allgather_into(&comm.comm, places)?))?;
+            return kept.map(|()| None);
+        }
         let data = contribution(&comm, &moves)?;
         let parts = parts.clone();
         let fill = move |all: Vec<Vec<u8>>| unpack_all(&parts, &all);
@@ -59,7 +89,7 @@ collectives! {
     (from: Triple, to: Triple, at: c_int) |object| {
         let at = root(&object, at)?;
         let parts = at_root(&object, at, || equal(object.partners(), to))?;
-        gather_plan(object, at, (unless_in_place(from)?, parts))
+        gather_plan(object, at, (unless_in_place(from)?, parts), Lengths::Equal)
     }, inter {
         let roles = inter::roles(&object, at, || Buffer::new(from), || equal(object.partners(), to))?;
         inter::gather(object, roles)
@@ -70,7 +100,7 @@ collectives! {
     (from: Triple, to: *mut c_void, counts: Counts, at_each: Counts, to_ty: Datatype, at: c_int) |object| {
         let at = root(&object, at)?;
         let parts = at_root(&object, at, || listed(object.partners(), to, counts, at_each, to_ty))?;
-        gather_plan(object, at, (unless_in_place(from)?, parts))
+        gather_plan(object, at, (unless_in_place(from)?, parts), Lengths::Listed)
     }, inter {
         let parts = || listed(object.partners(), to, counts, at_each, to_ty);
         let roles = inter::roles(&object, at, || Buffer::new(from), parts)?;

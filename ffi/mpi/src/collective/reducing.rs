@@ -3,11 +3,11 @@
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-use transom::raw::Combine;
+use transom::raw::{self, Combine};
 
 use super::reduction::Reduction;
-use super::{Plan, collectives, in_place, inter, root, run};
-use crate::abi::{Comm, Datatype, ERR_COMM, Info, Op, Request};
+use super::{How, Plan, collectives, in_place, inter, root, run};
+use crate::abi::{self, Comm, Datatype, ERR_BUFFER, ERR_COMM, Info, Op, Request};
 use crate::buffer::{Buffer, Triple, count};
 use crate::comm::CommObject;
 use crate::failure::{Result, fail};
@@ -22,12 +22,16 @@ struct Operands {
 }
 
 impl Operands {
-    /// Operands like `data`, at `from`; results, if this rank has any, where `to` says.
-    fn new(from: *const c_void, data: Triple, to: Option<Triple>, op: Op) -> Result<Self> {
+    /// Operands like `data`, elsewhere; results, if this rank has any, where `to` says.
+    fn new(operands: *const c_void, data: Triple, to: Option<Triple>, op: Op) -> Result<Self> {
+        let same = |to: &Triple| to.address.cast_const() == operands && abi::is_address(operands.addr());
+        if data.n > 0 && to.as_ref().is_some_and(same) {
+            return fail(ERR_BUFFER, "operands and results are in one buffer: say MPI_IN_PLACE, or use two");
+        }
         let to = to.map(Buffer::new).transpose()?;
         let from = match &to {
-            Some(to) if in_place(from) => to.part(0, data.n)?,
-            _ => Buffer::new(data.at(from))?,
+            Some(to) if in_place(operands) => to.part(0, data.n)?,
+            _ => Buffer::new(data.at(operands))?,
         };
         let reduction = Reduction::new(op, data.ty, &from)?;
         Ok(Self { from, to, reduction })
@@ -36,6 +40,23 @@ impl Operands {
     /// The operands, and how two are combined.
     fn given(&self) -> Result<(Vec<u8>, Combine)> {
         Ok((self.reduction.load(&self.from)?, self.reduction.combine.clone()))
+    }
+
+    /// Bytes of this rank's operands.
+    fn bytes(&self) -> usize {
+        self.reduction.bytes(&self.from, self.from.count())
+    }
+
+    /// Bytes of an element.
+    fn unit(&self) -> usize {
+        self.reduction.bytes(&self.from, 1)
+    }
+
+    /// Has `body` combine the operands, of so many bytes each, where the results will be.
+    fn combine_in_place(&self, body: impl FnOnce(&mut [u8], usize, &Combine) -> Result<()>) -> Result<()> {
+        let Some(to) = &self.to else { return Ok(()) };
+        let (reduction, unit) = (&self.reduction, self.unit());
+        reduction.load_to(&self.from, to, |data| body(data, unit, &reduction.combine))
     }
 
     /// Stores the result, if there is one and this rank has it.
@@ -57,6 +78,39 @@ macro_rules! reduction {
             run!(how, $blocking, $nonblocking, (&comm.comm, $($root,)? data, combine), operands.store())
         })
     }};
+}
+
+fn reduce_plan(comm: Arc<CommObject>, operands: Operands, at: usize) -> Plan {
+    let (object, long) = (comm.clone(), operands.clone());
+    let plan = reduction!(reduce, ireduce, comm, operands, root at);
+    Plan::new(move |how| {
+        if how == How::Nonblocking || long.bytes() < raw::LONG {
+            return plan.carry_out(how);
+        }
+        let comm = &object.comm;
+        if long.to.is_some() {
+            long.combine_in_place(|data, unit, combine| Ok(raw::reduce_into(comm, data, unit, combine)?))?;
+        } else {
+            let (reduction, unit) = (&long.reduction, long.unit());
+            let give = |data: &[u8]| Ok(raw::reduce_from(comm, at, data, unit, &reduction.combine)?);
+            reduction.read(&long.from, give)?;
+        }
+        Ok(None)
+    })
+}
+
+fn allreduce_plan(comm: Arc<CommObject>, operands: Operands) -> Plan {
+    let (object, long) = (comm.clone(), operands.clone());
+    let plan = reduction!(allreduce, iallreduce, comm, operands);
+    Plan::new(move |how| {
+        if how == How::Nonblocking || long.bytes() < raw::LONG {
+            return plan.carry_out(how);
+        }
+        long.combine_in_place(|data, unit, combine| {
+            Ok(raw::allreduce_into(&object.comm, data, unit, combine)?)
+        })?;
+        Ok(None)
+    })
 }
 
 /// So many instances for each rank, whose counts are `counts`.
@@ -81,7 +135,15 @@ impl<'a> Dealt<'a> {
         let operands = Operands::new(from, self.all(), Some(self.to), op)?;
         let length = |n: &i64| Ok(operands.reduction.bytes(&operands.from, count(*n)?));
         let lengths: Vec<usize> = self.counts.iter().map(length).collect::<Result<_>>()?;
+        let own = match in_place(from) {
+            true => None,
+            false => Some(operands.from.part(sum(&self.counts[..comm.comm.rank()]), self.to.n)?),
+        };
         Ok(Plan::new(move |how| {
+            if how == How::Blocking && lengths.iter().any(|len| *len >= raw::LONG) {
+                deal(&comm, &operands, own.as_ref(), &lengths)?;
+                return Ok(None);
+            }
             let (data, combine) = operands.given()?;
             let lengths = lengths.clone();
             run!(how, reduce_scatter, ireduce_scatter, (&comm.comm, data, lengths, combine), operands.store())
@@ -94,6 +156,32 @@ impl<'a> Dealt<'a> {
         let (from, to) = (Buffer::new(self.all().at(from))?, Buffer::new(self.to)?);
         inter::allreduce(comm, from, to, self.to.ty, op, before)
     }
+}
+
+/// Reduces long operands, and deals the results out. `own` are the operands for this rank, unless the results replace them.
+fn deal(comm: &CommObject, operands: &Operands, own: Option<&Buffer>, lengths: &[usize]) -> Result<()> {
+    let Operands { from, to: Some(to), reduction } = operands else { return Ok(()) };
+    let (comm, unit) = (&comm.comm, operands.unit());
+    let mut replacing = None;
+    reduction.read(from, |mut data| {
+        let mut parts = Vec::with_capacity(lengths.len());
+        for len in lengths {
+            let (part, rest) = data.split_at(*len);
+            parts.push(part);
+            data = rest;
+        }
+        let combined =
+            |own: &mut [u8]| Ok(raw::reduce_scatter_into(comm, &parts, own, unit, &reduction.combine)?);
+        match own {
+            Some(own) => reduction.load_to(own, to, combined),
+            None => {
+                // Others read what is in place until all is combined.
+                let results = replacing.insert(parts[comm.rank()].to_vec());
+                combined(results)
+            }
+        }
+    })?;
+    replacing.map_or(Ok(()), |results| reduction.store(to, &results))
 }
 
 fn sum(counts: &[i64]) -> i64 {
@@ -110,7 +198,7 @@ collectives! {
     (from: *const c_void, to: Triple, op: Op, at: c_int) |object| {
         let at = root(&object, at)?;
         let results = (object.comm.rank() == at).then_some(to);
-        reduction!(reduce, ireduce, object, Operands::new(from, to, results, op)?, root at)
+        reduce_plan(object, Operands::new(from, to, results, op)?, at)
     }, inter {
         let roles = inter::roles(&object, at, || Buffer::new(to.at(from)), || Buffer::new(to))?;
         inter::reduce(object, roles, to.ty, op)?
@@ -119,7 +207,7 @@ collectives! {
     /// `MPI_Allreduce`.
     allreduce, iallreduce, allreduce_init:
     (from: *const c_void, to: Triple, op: Op) |object| {
-        reduction!(allreduce, iallreduce, object, Operands::new(from, to, Some(to), op)?)
+        allreduce_plan(object, Operands::new(from, to, Some(to), op)?)
     }, inter {
         inter::allreduce(object, Buffer::new(to.at(from))?, Buffer::new(to)?, to.ty, op, 0)?
     };

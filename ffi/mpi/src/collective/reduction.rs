@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use transom::raw::Combine;
-use transom::{Basic, DataType, ReduceOp, reduce_valid};
-use transom_transport::with_basic;
+use transom::{DataType, ReduceOp, reduce_valid};
+use transom_transport::memory::reduce_into;
 
 use crate::abi::{Datatype, ERR_OP, Op};
 use crate::buffer::{Buffer, TypedBuffer, bytes, bytes_mut};
@@ -44,6 +44,34 @@ impl Reduction {
         }
     }
 
+    /// Calls `body` with a buffer's elements: in place if they are so there.
+    pub fn read(&self, buffer: &Buffer, body: impl FnOnce(&[u8]) -> Result<()>) -> Result<()> {
+        match self.basic {
+            Some(_) => body(bytes(buffer.place(), self.bytes(buffer, buffer.count()))?),
+            None => body(&buffer.pack()?),
+        }
+    }
+
+    /// Has `body` change a buffer's elements, as they will be in another one.
+    pub fn load_to(
+        &self,
+        from: &Buffer,
+        to: &Buffer,
+        body: impl FnOnce(&mut [u8]) -> Result<()>,
+    ) -> Result<()> {
+        if self.basic.is_none() {
+            let mut data = from.pack()?;
+            body(&mut data)?;
+            return to.unpack(&data);
+        }
+        let len = self.bytes(from, from.count());
+        let data = bytes_mut(to.place(), len)?;
+        if from.place() != to.place() {
+            data.copy_from_slice(bytes(from.place(), len)?);
+        }
+        body(data)
+    }
+
     /// Stores elements where the buffer has them.
     pub fn store(&self, buffer: &Buffer, data: &[u8]) -> Result<()> {
         match self.basic {
@@ -68,17 +96,9 @@ fn single(buffer: &Buffer) -> Option<DataType> {
     datatype.element().filter(|ty| alone && i64::try_from(ty.size()) == Ok(datatype.extent()))
 }
 
+/// Those that collectives may use are commutative, so that the order of the operands is of no matter.
 fn predefined(op: ReduceOp, ty: DataType) -> Combine {
-    with_basic!(ty, T => Arc::new(move |left: &[u8], right: &mut [u8]| reduce::<T>(op, left, right)))
-}
-
-fn reduce<T: Basic>(op: ReduceOp, left: &[u8], right: &mut [u8]) {
-    let size = size_of::<T>();
-    for (left, right) in left.chunks_exact(size).zip(right.chunks_exact_mut(size)) {
-        if let (Ok(a), Ok(b)) = (T::read_from_bytes(left), T::read_from_bytes(right)) {
-            right.copy_from_slice(T::reduce(op, a, b).as_bytes());
-        }
-    }
+    Arc::new(move |left: &[u8], right: &mut [u8]| reduce_into(op, ty, right, left))
 }
 
 /// The program's function, which gets elements as the datatype has them in memory.

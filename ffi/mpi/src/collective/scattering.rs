@@ -3,9 +3,12 @@
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
+use transom::raw;
+
+use super::parts::Lengths;
 use super::{
-    Parts, Plan, at_root, collectives, equal, in_place, inter, listed, pack_all, root, run, typed,
-    unless_in_place, unpack_all,
+    How, Parts, Plan, at_root, collectives, equal, in_place, inter, listed, pack_all, parts, root, run,
+    typed, unless_in_place, unpack_all,
 };
 use crate::abi::{Comm, Datatype, Info, Request};
 use crate::buffer::{Buffer, Triple};
@@ -16,6 +19,14 @@ use crate::pointer::{Counts, Pointer};
 fn broadcast_plan(comm: Arc<CommObject>, at: usize, buffer: Buffer) -> Plan {
     Plan::new(move |how| {
         let is_root = comm.comm.rank() == at;
+        if how == How::Blocking {
+            let comm = &comm.comm;
+            match is_root {
+                true => buffer.read(|data| Ok(raw::broadcast_from(comm, data)?))?,
+                false => buffer.fill(|data| Ok(raw::broadcast_into(comm, at, data)?))?,
+            }
+            return Ok(None);
+        }
         let data = if is_root { buffer.pack()? } else { Vec::new() };
         let buffer = buffer.clone();
         let fill = move |data: Vec<u8>| if is_root { Ok(()) } else { buffer.unpack(&data) };
@@ -24,8 +35,29 @@ fn broadcast_plan(comm: Arc<CommObject>, at: usize, buffer: Buffer) -> Plan {
 }
 
 /// `to` is nothing where the root's part stays in place.
-fn scatter_plan(comm: Arc<CommObject>, at: usize, parts: Option<Parts>, to: Option<Buffer>) -> Plan {
+fn scatter_plan(
+    comm: Arc<CommObject>,
+    at: usize,
+    parts: Option<Parts>,
+    to: Option<Buffer>,
+    lengths: Lengths,
+) -> Plan {
     Plan::new(move |how| {
+        let sample = to.as_ref().or(parts.as_ref().and_then(|parts| parts.first()));
+        if how == How::Blocking && lengths.is_direct(&comm, sample)? {
+            let comm = &comm.comm;
+            match (&parts, &to) {
+                (Some(parts), to) => {
+                    let given = parts::data(parts)?;
+                    let given: Vec<&[u8]> = given.iter().map(|data| &data[..]).collect();
+                    raw::scatter_from(comm, &given)?;
+                    to.as_ref().map_or(Ok(()), |to| to.unpack(given[at]))?;
+                }
+                (None, Some(to)) => to.fill(|data| Ok(raw::scatter_into(comm, at, data)?))?,
+                (None, None) => raw::scatter_into(comm, at, &mut [])?,
+            }
+            return Ok(None);
+        }
         let blocks = match &parts {
             Some(parts) => Some(pack_all(parts)?),
             None => None,
@@ -38,6 +70,12 @@ fn scatter_plan(comm: Arc<CommObject>, at: usize, parts: Option<Parts>, to: Opti
 
 fn alltoall_plan(comm: Arc<CommObject>, from: Parts, to: Parts) -> Plan {
     Plan::new(move |how| {
+        if how == How::Blocking {
+            let given = parts::given(&from, &to)?;
+            let given: Vec<&[u8]> = given.iter().map(|data| &data[..]).collect();
+            parts::fill(&to, |places| Ok(raw::alltoall_into(&comm.comm, &given, places)?))?;
+            return Ok(None);
+        }
         let blocks = pack_all(&from)?;
         let to = to.clone();
         let fill = move |all: Vec<Vec<u8>>| unpack_all(&to, &all);
@@ -77,7 +115,7 @@ collectives! {
     (from: Triple, to: Triple, at: c_int) |object| {
         let at = root(&object, at)?;
         let parts = at_root(&object, at, || equal(object.partners(), from))?;
-        scatter_plan(object, at, parts, unless_in_place(to)?)
+        scatter_plan(object, at, parts, unless_in_place(to)?, Lengths::Equal)
     }, inter {
         let parts = || equal(object.partners(), from);
         let roles = inter::roles(&object, at, || Buffer::new(to), parts)?;
@@ -89,7 +127,7 @@ collectives! {
     (from: *const c_void, counts: Counts, at_each: Counts, ty: Datatype, to: Triple, at: c_int) |object| {
         let at = root(&object, at)?;
         let parts = at_root(&object, at, || listed(object.partners(), from, counts, at_each, ty))?;
-        scatter_plan(object, at, parts, unless_in_place(to)?)
+        scatter_plan(object, at, parts, unless_in_place(to)?, Lengths::Listed)
     }, inter {
         let parts = || listed(object.partners(), from, counts, at_each, ty);
         let roles = inter::roles(&object, at, || Buffer::new(to), parts)?;

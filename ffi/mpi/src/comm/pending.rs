@@ -6,19 +6,19 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::{COMMS, CommObject};
-use crate::abi::Comm;
+use crate::abi::{Comm, Word};
 use crate::failure::Result;
 use crate::handlers::{Handler, HandlerSlot};
 use crate::table::Reserved;
 
 /// A pending communicator. Programs, mpi4py for one, set its error handler before they wait for it.
 pub struct PendingComm {
-    handle: usize,
+    handle: Word,
     reserved: Option<Reserved<'static, CommObject>>,
     handler: Arc<HandlerSlot>,
 }
 
-static HANDLERS: Mutex<BTreeMap<usize, Arc<HandlerSlot>>> = Mutex::new(BTreeMap::new());
+static HANDLERS: Mutex<BTreeMap<Word, Arc<HandlerSlot>>> = Mutex::new(BTreeMap::new());
 
 /// The error handler of a pending communicator.
 pub fn handler(comm: Comm) -> Option<Arc<HandlerSlot>> {

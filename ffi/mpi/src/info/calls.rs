@@ -39,8 +39,12 @@ pub fn info_free(info: Pointer<Info>) -> Result<()> {
 
 /// `MPI_Info_set`.
 pub fn info_set(info: Info, key: Text, value: Text) -> Result<()> {
+    set(info, checked(key)?, value.get()?)
+}
+
+/// Sets the value of a key.
+pub fn set(info: Info, key: String, value: String) -> Result<()> {
     let object = object(info)?;
-    let (key, value) = (checked(key)?, value.get()?);
     if value.len() >= abi::MAX_INFO_VAL as usize {
         return fail(ERR_INFO_VALUE, format!("a value has at most {} bytes", abi::MAX_INFO_VAL - 1));
     }

@@ -14,7 +14,7 @@ pub fn give(outcome: Outcome, status: Pointer<Status>) -> Result<()> {
         Ok(ended) => (ended, Ok(())),
         Err(failure) => (failure.status(), Err(failure)),
     };
-    if !status.is_null() {
+    if !status.is_ignored() {
         store(ended, status, 0)?;
     }
     failed
@@ -50,7 +50,7 @@ fn is_over(request: Pointer<Request>, status: Pointer<Status>) -> bool {
     let over = request.peek() == Some(COMPLETE);
     if over {
         request.replace(REQUEST_NULL);
-        status.replace(Status::EMPTY);
+        status.give(Status::EMPTY);
     }
     over
 }

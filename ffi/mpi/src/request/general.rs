@@ -15,13 +15,77 @@ use crate::world;
 
 /// What the program gave, and how far the operation is.
 pub struct General {
-    /// Addresses of its functions, and what they are called with.
-    query: usize,
-    free: usize,
-    cancel: usize,
-    extra_state: usize,
+    functions: Functions,
     completion: Completion<Outcome>,
     progress: Mutex<Progress>,
+}
+
+/// The program's functions, and what they are called with.
+#[derive(Clone, Copy)]
+pub struct Functions {
+    /// Whether they are called by Fortran's convention.
+    #[cfg_attr(not(mpich), allow(dead_code, reason = "the standard's ABI has C only"))]
+    pub is_fortran: bool,
+    pub query: *const c_void,
+    pub free: *const c_void,
+    pub cancel: *const c_void,
+    pub extra_state: *mut c_void,
+}
+
+// SAFETY: addresses of functions, and one that only these follow: what threads may call them is the program's to know.
+unsafe impl Send for Functions {}
+// SAFETY: as above.
+unsafe impl Sync for Functions {}
+
+/// What functions of C's have between their state and the end.
+enum Argument<'a> {
+    Status(&'a mut Status),
+    Complete(c_int),
+    Nothing,
+}
+
+impl Functions {
+    /// Calls one of them, and returns its code.
+    fn call(&self, function: *const c_void, argument: Argument<'_>) -> c_int {
+        type OfStatus = unsafe extern "C" fn(*mut c_void, *mut Status) -> c_int;
+        type OfFlag = unsafe extern "C" fn(*mut c_void, c_int) -> c_int;
+        type OfNothing = unsafe extern "C" fn(*mut c_void) -> c_int;
+        #[cfg(mpich)]
+        if self.is_fortran {
+            return self.call_fortran(function, argument);
+        }
+        // SAFETY: the program gave the address as that of a function of this type (MPI-4.1 §13.2).
+        unsafe {
+            match argument {
+                Argument::Status(status) => {
+                    let function = std::mem::transmute::<*const c_void, OfStatus>(function);
+                    function(self.extra_state, status)
+                }
+                Argument::Complete(complete) => {
+                    let function = std::mem::transmute::<*const c_void, OfFlag>(function);
+                    function(self.extra_state, complete)
+                }
+                Argument::Nothing => {
+                    let function = std::mem::transmute::<*const c_void, OfNothing>(function);
+                    function(self.extra_state)
+                }
+            }
+        }
+    }
+
+    #[cfg(mpich)]
+    fn call_fortran(&self, function: *const c_void, argument: Argument<'_>) -> c_int {
+        use crate::fortran::callbacks::grequest;
+        let (function, extra) = (function.addr(), self.extra_state.addr());
+        // SAFETY: the program gave the address as that of such a function of Fortran's.
+        unsafe {
+            match argument {
+                Argument::Status(status) => grequest(function, extra, Some(std::ptr::from_mut(status))),
+                Argument::Complete(mut complete) => grequest(function, extra, Some(&raw mut complete)),
+                Argument::Nothing => grequest::<c_int>(function, extra, None),
+            }
+        }
+    }
 }
 
 #[derive(Default)]
@@ -41,26 +105,15 @@ fn checked(what: &str, code: c_int) -> Result<()> {
 impl General {
     /// The status (`MPI_Grequest_query_function`).
     pub fn query(&self) -> Outcome {
-        type Function = unsafe extern "C" fn(*mut c_void, *mut Status) -> c_int;
         let mut status = Status::EMPTY;
-        // SAFETY: the program gave the address as that of such a function, which fills in the status.
-        let code = unsafe {
-            let function: Function = std::mem::transmute::<usize, Function>(self.query);
-            function(self.extra_state as *mut c_void, &raw mut status)
-        };
+        let code = self.functions.call(self.functions.query, Argument::Status(&mut status));
         // Its error field is for codes of calls.
         checked("query", code).map(|()| Status { error: SUCCESS, ..status })
     }
 
     /// The operation is over for the program (`MPI_Grequest_free_function`).
     fn release(&self) -> Result<()> {
-        type Function = unsafe extern "C" fn(*mut c_void) -> c_int;
-        // SAFETY: the program gave the address as that of such a function.
-        let code = unsafe {
-            let function: Function = std::mem::transmute::<usize, Function>(self.free);
-            function(self.extra_state as *mut c_void)
-        };
-        checked("free", code)
+        checked("free", self.functions.call(self.functions.free, Argument::Nothing))
     }
 
     /// What a call returns that takes the request: of the two functions' errors the last.
@@ -71,14 +124,8 @@ impl General {
 
     /// `MPI_Cancel` asks the program (`MPI_Grequest_cancel_function`).
     pub fn cancel(&self) -> Result<()> {
-        type Function = unsafe extern "C" fn(*mut c_void, c_int) -> c_int;
         let complete = flag(self.progress.lock().complete);
-        // SAFETY: the program gave the address as that of such a function.
-        let code = unsafe {
-            let function: Function = std::mem::transmute::<usize, Function>(self.cancel);
-            function(self.extra_state as *mut c_void, complete)
-        };
-        checked("cancel", code)
+        checked("cancel", self.functions.call(self.functions.cancel, Argument::Complete(complete)))
     }
 
     /// `MPI_Request_free`: the handle stays for `MPI_Grequest_complete`, if that comes later.
@@ -116,19 +163,18 @@ pub fn grequest_start(
     extra_state: *mut c_void,
     request: Pointer<Request>,
 ) -> Result<()> {
+    begin(Functions { is_fortran: false, query, free, cancel, extra_state }, request)
+}
+
+/// A generalised request with these functions.
+pub fn begin(functions: Functions, request: Pointer<Request>) -> Result<()> {
     request.check()?;
+    let Functions { query, free, cancel, .. } = functions;
     if [query, free, cancel].iter().any(|function| function.is_null()) {
         return fail(ERR_ARG, "a function of a generalised request is a null pointer");
     }
     let (completion, pending) = generalised_request(&world::comm(COMM_WORLD)?.comm, "a generalised request");
-    let general = General {
-        query: query as usize,
-        free: free as usize,
-        cancel: cancel as usize,
-        extra_state: extra_state as usize,
-        completion,
-        progress: Mutex::default(),
-    };
+    let general = General { functions, completion, progress: Mutex::default() };
     let mut object = RequestObject::new(State::Running(pending.into()), None, ErrorObject::None);
     object.general = Some(general);
     request.set(object.handle()?)

@@ -69,8 +69,8 @@ impl Many {
     }
 }
 
-/// Collects the statuses of several requests, and what they come to (§3.7.5): if one has failed, the error field of
-/// each says how it is.
+/// Collects the statuses of several requests, and what they come to (§3.7.5). The error field of each says how it is: the standard
+/// asks for that if one has failed, and programs look at it always, as other implementations set it.
 pub struct Statuses {
     place: Pointer<Status>,
     failed: Option<Failure>,
@@ -98,18 +98,18 @@ impl Statuses {
                 status
             }
         };
-        if self.place.is_null() { Ok(()) } else { store(status, self.place, index) }
+        if self.place.is_ignored() { Ok(()) } else { store(status, self.place, index) }
     }
 
     /// What all come to.
     pub fn finish(self) -> Result<()> {
-        let Some(failed) = self.failed else { return Ok(()) };
-        if !self.place.is_null() {
+        if !self.place.is_ignored() {
             for (index, code) in self.codes.into_iter().enumerate() {
                 let status = self.place.at(index)?;
                 self.place.set_at(index, Status { error: code, ..status })?;
             }
         }
+        let Some(failed) = self.failed else { return Ok(()) };
         let error_object = failed.error_object();
         let failure = Failure::new(ERR_IN_STATUS, failed.message());
         Err(match error_object {

@@ -5,32 +5,28 @@ use std::sync::{Arc, OnceLock};
 use transom::DataType;
 
 use super::TypeObject;
-use crate::abi::{self, DATATYPES, Datatype};
-
-/// Predefined datatypes are numbered from here on.
-const FIRST: usize = abi::DATATYPE_NULL.0;
-const COUNT: usize = 256;
+use crate::abi::{self, DATATYPES, Datatype, PLACES};
 
 /// The element of each predefined datatype.
-static BASICS: [Option<DataType>; COUNT] = {
-    let mut all = [None; COUNT];
+static BASICS: [Option<DataType>; PLACES] = {
+    let mut all = [None; PLACES];
     let mut place = 0;
-    while place < COUNT {
-        all[place] = element(Datatype(FIRST + place));
+    while place < PLACES {
+        all[place] = element(abi::datatype_at(place));
         place += 1;
     }
     all
 };
 
-/// Bytes of each predefined datatype that has no padding, by its number; 0 of others.
-static SIZES: [u8; FIRST + COUNT] = {
-    let mut all = [0; FIRST + COUNT];
+/// Bytes of each predefined datatype that has no padding; 0 of others.
+static SIZES: [u8; PLACES] = {
+    let mut all = [0; PLACES];
     let mut place = 0;
-    while place < COUNT {
-        if let Some(ty) = element(Datatype(FIRST + place))
+    while place < PLACES {
+        if let Some(ty) = element(abi::datatype_at(place))
             && ty.size() == ty.packed_size()
         {
-            all[FIRST + place] = ty.size() as u8;
+            all[place] = ty.size() as u8;
         }
         place += 1;
     }
@@ -40,15 +36,15 @@ static SIZES: [u8; FIRST + COUNT] = {
 /// The element that a predefined datatype is.
 #[inline]
 pub fn basic(handle: Datatype) -> Option<DataType> {
-    *BASICS.get(handle.0.wrapping_sub(FIRST))?
+    BASICS[abi::place(handle)?]
 }
 
-/// Whether each predefined datatype, by its number, is an integer of 8 bytes.
-static WORDS: [bool; FIRST + COUNT] = {
-    let mut all = [false; FIRST + COUNT];
+/// Whether each predefined datatype is an integer of 8 bytes.
+static WORDS: [bool; PLACES] = {
+    let mut all = [false; PLACES];
     let mut place = 0;
-    while place < COUNT {
-        all[FIRST + place] = matches!(BASICS[place], Some(DataType::I64 | DataType::U64));
+    while place < PLACES {
+        all[place] = matches!(BASICS[place], Some(DataType::I64 | DataType::U64));
         place += 1;
     }
     all
@@ -57,21 +53,21 @@ static WORDS: [bool; FIRST + COUNT] = {
 /// Whether a predefined datatype is an integer of 8 bytes, with a sign or without.
 #[inline(always)]
 pub fn is_word(handle: Datatype) -> bool {
-    WORDS.get(handle.0).is_some_and(|word| *word)
+    abi::short_place(handle).is_some_and(|place| WORDS[place])
 }
 
 /// [`plain_size`], or 0 of a number among which the predefined datatypes are.
 #[inline(always)]
 pub fn size_or_zero(handle: Datatype) -> Option<u8> {
-    SIZES.get(handle.0).copied()
+    abi::short_size(handle, &SIZES)
 }
 
 /// Bytes of a predefined datatype without padding, which is most of them.
 #[inline]
 pub fn plain_size(handle: Datatype) -> Option<usize> {
-    match SIZES.get(handle.0) {
-        None | Some(0) => None,
-        Some(size) => Some(usize::from(*size)),
+    match SIZES[abi::place(handle)?] {
+        0 => None,
+        size => Some(usize::from(size)),
     }
 }
 
@@ -96,7 +92,7 @@ const fn element(handle: Datatype) -> Option<DataType> {
         abi::LONG_DOUBLE => F80,
         abi::C_BOOL | abi::CXX_BOOL => Bool,
         abi::WCHAR => WideChar,
-        abi::C_FLOAT_COMPLEX | abi::CXX_FLOAT_COMPLEX | abi::COMPLEX | abi::COMPLEX8 => C32,
+        abi::C_COMPLEX | abi::CXX_FLOAT_COMPLEX | abi::COMPLEX | abi::COMPLEX8 => C32,
         abi::C_DOUBLE_COMPLEX | abi::CXX_DOUBLE_COMPLEX | abi::DOUBLE_COMPLEX | abi::COMPLEX16 => C64,
         abi::C_LONG_DOUBLE_COMPLEX | abi::CXX_LONG_DOUBLE_COMPLEX => C80,
         abi::FLOAT_INT => F32I32,
@@ -129,14 +125,19 @@ fn opaque(handle: Datatype) -> Option<transom::Datatype> {
         abi::COMPLEX4 => of(4, DataType::Byte),
         abi::LOGICAL16 | abi::INTEGER16 | abi::REAL16 => of(16, DataType::Byte),
         abi::COMPLEX32 => of(32, DataType::Byte),
+        #[cfg(mpich)]
+        abi::LB | abi::UB => of(0, DataType::Byte),
+        #[cfg(mpich)]
+        // With the alignment in structures that such numbers have.
+        abi::MPIX_C_FLOAT16 | abi::MPIX_BFLOAT16 => of(1, DataType::I16),
         _ => None,
     }
 }
 
 /// The object of a predefined datatype.
 pub fn object(handle: Datatype) -> Option<&'static Arc<TypeObject>> {
-    static OBJECTS: [OnceLock<Option<Arc<TypeObject>>>; COUNT] = [const { OnceLock::new() }; COUNT];
-    let place = handle.0.checked_sub(FIRST)?;
+    static OBJECTS: [OnceLock<Option<Arc<TypeObject>>>; PLACES] = [const { OnceLock::new() }; PLACES];
+    let place = abi::place(handle)?;
     let make = || {
         let datatype = layout(handle)?;
         let name = DATATYPES.iter().find(|(known, _)| *known == handle).map_or("", |(_, name)| *name);
@@ -153,6 +154,13 @@ mod tests {
     fn every_predefined_datatype_but_the_null_one_is_there() {
         for (handle, name) in DATATYPES {
             assert_eq!(object(*handle).is_some(), *name != "MPI_DATATYPE_NULL", "{name}");
+        }
+        for (handle, name) in
+            DATATYPES.iter().filter(|(handle, _)| size_or_zero(*handle).is_some_and(|size| size > 0))
+        {
+            let datatype = &object(*handle).unwrap().datatype;
+            assert_eq!(size_or_zero(*handle).map(usize::from), Some(datatype.size()), "{name}");
+            assert_eq!(datatype.extent(), datatype.size() as i64, "{name}");
         }
         assert_eq!(plain_size(abi::LONG), Some(8));
         assert_eq!((plain_size(abi::DOUBLE_INT), plain_size(abi::DATATYPE_NULL)), (None, None));

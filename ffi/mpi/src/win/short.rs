@@ -9,7 +9,7 @@ use transom::{DataType, LockKind, NotYet, ShortCut, Ticket};
 
 use super::scope::{One, There};
 use super::{WINS, WinObject};
-use crate::abi::{Aint, Datatype, LOCK_EXCLUSIVE, Op, Request, SUCCESS, SUM, Win};
+use crate::abi::{Aint, Datatype, LOCK_EXCLUSIVE, Op, Request, SUCCESS, SUM, Win, wide};
 use crate::buffer::{Triple, load_word, plain, word_place};
 use crate::call::{When, call};
 use crate::handlers::ErrorObject;
@@ -40,7 +40,7 @@ fn unsigned(rank: c_int, displacement: Aint) -> (usize, usize) {
 /// negative count.
 #[inline(always)]
 fn same(here: Triple, there: There) -> Option<usize> {
-    if (here.n ^ there.n).cast_unsigned() as usize | (here.ty.0 ^ there.ty.0) != 0 {
+    if (here.n ^ there.n).cast_unsigned() as usize | wide(here.ty.0 ^ there.ty.0) != 0 {
         return None;
     }
     let size = i64::from(types::size_or_zero(here.ty)?);

@@ -188,7 +188,7 @@ static int comm_keyval, freed_keyval;
     X("freed window", WIN, 0, win, freed_win, MPI_ERR_WIN)                \
     X("communicator as a window", WIN, 0, win, (MPI_Win)MPI_COMM_WORLD, MPI_ERR_WIN)      \
     X("garbage window", WIN, 0, win, GARBAGE(MPI_Win), MPI_ERR_WIN)       \
-    X("address as a window", WIN, 0, win, (MPI_Win)(void *)&wide, MPI_ERR_WIN)            \
+    X("address as a window", WIN, 0, win, (MPI_Win)(intptr_t)&wide, MPI_ERR_WIN)            \
     X("-1 as a window", WIN, 0, win, (MPI_Win)(intptr_t)-1, MPI_ERR_WIN)  \
     X("rank of nobody", RANK, 0, rank, size_, MPI_ERR_RANK)               \
     X("high rank", RANK, 0, rank, INT_MAX, MPI_ERR_RANK)                  \

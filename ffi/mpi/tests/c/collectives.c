@@ -46,6 +46,7 @@ int main(int argc, char **argv) {
     MPI_Request request;
 
     OK(MPI_Barrier(MPI_COMM_WORLD));
+    FAILS(MPI_Allreduce(own, own, 4, MPI_INT, MPI_SUM, MPI_COMM_WORLD), MPI_ERR_BUFFER);
     int word = rank_ == n - 1 ? 42 : 0;
     OK(MPI_Bcast(&word, 1, MPI_INT, n - 1, MPI_COMM_WORLD));
     CHECK(word == 42);

@@ -27,9 +27,11 @@ static void nobody(int left, int right) {
     OK(MPI_Recv_init(NULL, 0, MPI_DATATYPE_NULL, MPI_PROC_NULL, 10, MPI_COMM_WORLD, &requests[2]));
     OK(MPI_Send_init(NULL, 0, MPI_DATATYPE_NULL, MPI_PROC_NULL, 10, MPI_COMM_WORLD, &requests[3]));
     OK(MPI_Startall(2, requests + 2));
+    for (int i = 0; i < 4; i++) statuses[i].MPI_ERROR = 77;
     OK(MPI_Waitall(4, requests, statuses));
     is_of_nobody(&statuses[0]);
     is_of_nobody(&statuses[2]);
+    for (int i = 0; i < 4; i++) CHECK(statuses[i].MPI_ERROR == MPI_SUCCESS);
     OK(MPI_Request_free(&requests[2]));
     OK(MPI_Request_free(&requests[3]));
     OK(MPI_Mprobe(MPI_PROC_NULL, 0, MPI_COMM_WORLD, &message, &status));
@@ -155,6 +157,15 @@ int main(int argc, char **argv) {
     OK(MPI_Wait(&request, &status));
     OK(MPI_Test_cancelled(&status, &flag));
     CHECK(flag);
+
+    static char vast[1 << 20];
+    OK(MPI_Isend(vast, sizeof vast, MPI_CHAR, right, 78, MPI_COMM_WORLD, &request));
+    OK(MPI_Cancel(&request));
+    OK(MPI_Wait(&request, &status));
+    OK(MPI_Test_cancelled(&status, &flag));
+    /* What a rank sends to itself is a copy, and complete at once. */
+    CHECK(flag == (size_ > 1));
+    if (size_ == 1) OK(MPI_Recv(vast, sizeof vast, MPI_CHAR, left, 78, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
 
     /* To and from nobody; and what is wrong. */
     OK(MPI_Send(out, 1, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD));

@@ -15,7 +15,7 @@ static void ring(int out, int in, int total, int tag) {
     MPI_Request requests[2];
     MPI_Status statuses[2];
     OK(MPI_Precv_init(to, in, total / in, MPI_INT, last, tag, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]));
-    OK(MPI_Psend_init_c(from, out, total / out, MPI_INT, next, tag, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]));
+    OK(MPI_Psend_init(from, out, total / out, MPI_INT, next, tag, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]));
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < total; i++) from[i] = datum(rank_, round, i), to[i] = -5;
         OK(MPI_Startall(2, requests));
@@ -131,7 +131,7 @@ static void threads(void) {
     OK(MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &gapped));
     OK(MPI_Type_commit(&gapped));
     OK(MPI_Psend_init(from, THREADS * EACH, INTS, MPI_INT, next, 8, MPI_COMM_WORLD, MPI_INFO_NULL, &send));
-    OK(MPI_Precv_init_c(to, 3, THREADS * EACH * INTS / 3, gapped, last, 8, MPI_COMM_WORLD, MPI_INFO_NULL, &receive));
+    OK(MPI_Precv_init(to, 3, THREADS * EACH * INTS / 3, gapped, last, 8, MPI_COMM_WORLD, MPI_INFO_NULL, &receive));
     OK(MPI_Type_free(&gapped));
     for (int round = 0; round < 4; round++) {
         for (int i = 0; i < THREADS * EACH * INTS; i++) from[i] = datum(rank_, round, i);
@@ -189,6 +189,8 @@ static void wrong(void) {
     FAILS(RECEIVE(data, 1, 1, MPI_INT, 0, MPI_ANY_TAG), MPI_ERR_TAG);
     FAILS(RECEIVE(data, 1, 1, MPI_DATATYPE_NULL, 0, 0), MPI_ERR_TYPE);
     FAILS(MPI_Psend_init(data, 1, 1, MPI_INT, 0, 0, MPI_COMM_NULL, MPI_INFO_NULL, &request), MPI_ERR_COMM);
+    /* The count has 64 bits in the only form that there is. */
+    FAILS(MPI_Psend_init(data, 1, -((MPI_Count)1 << 32), MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &request), MPI_ERR_COUNT);
     FAILS(MPI_Psend_init(data, 1, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, (MPI_Info)(intptr_t)77, &request), MPI_ERR_INFO);
     FAILS(MPI_Psend_init(data, 1, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_INFO_NULL, NULL), MPI_ERR_ARG);
     OK(SEND(data, 4, 1, MPI_INT, rank_, 0));

@@ -112,6 +112,22 @@ static void handlers_of_calls(MPI_Group group) {
     OK(MPI_Errhandler_free(&of_comms));
 }
 
+/* All sessions were finalised, and there is another. */
+static void again(void) {
+    MPI_Session session;
+    MPI_Group group;
+    MPI_Comm comm;
+    int sum, one = 1;
+    OK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session));
+    OK(MPI_Group_from_session_pset(session, "mpi://WORLD", &group));
+    OK(MPI_Comm_create_from_group(group, "again", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm));
+    OK(MPI_Group_free(&group));
+    OK(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm));
+    CHECK(sum == size_);
+    OK(MPI_Comm_free(&comm));
+    OK(MPI_Session_finalize(&session));
+}
+
 int main(void) {
     MPI_Session session;
     MPI_Group group;
@@ -141,8 +157,15 @@ int main(void) {
     CHECK(sum == size_);
     buffers(session, comm);
     OK(MPI_Comm_free(&comm));
-    if (rank_ == 0) printf("all well with %d\n", size_);
     OK(MPI_Session_finalize(&session));
     CHECK(session == MPI_SESSION_NULL);
+    again();
+    again();
+    if (rank_ == 0) printf("all well with %d\n", size_);
+    if (size_ != 2) return 0; /* the job ends with the process */
+    OK(MPI_Init(NULL, NULL));
+    OK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session));
+    OK(MPI_Finalize());
+    OK(MPI_Session_finalize(&session));
     return 0;
 }
