@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand, ValueEnum, ValueHint};
+use clap_complete::Shell;
 
 /// Exit code when the job cannot be started as asked.
 pub const USAGE: u8 = 2;
@@ -28,17 +29,29 @@ pub enum Command {
     Info(InfoArgs),
     /// Try what jobs rely on: when data is visible, what atomics exclude, limits; and say what to do
     Doctor(DoctorArgs),
+    /// Print a script that completes this command's words in a shell
+    #[command(after_help = COMPLETIONS_HELP)]
+    Completions {
+        /// The shell that is to read it
+        shell: Shell,
+    },
+    /// Write the manual pages, transom.1 and one for each command
+    Man {
+        /// Folder that they are written to
+        #[arg(value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
+        folder: PathBuf,
+    },
 }
 
 /// How other hosts are reached.
 #[derive(Debug, Default, clap::Args)]
 pub struct Reach {
-    /// File of hosts, one a line: `HOST`, `HOST:N` or `HOST slots=N`; `#` starts a comment
-    #[arg(long, value_name = "FILE")]
+    /// File of hosts, one a line: `HOST`, `HOST:N` or `HOST slots=N max_slots=M`; `#` starts a comment
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub hostfile: Option<PathBuf>,
     /// Command that runs a command line on another host, called as `CMD HOST COMMANDLINE` [default: the
     /// variable TRANSOM_RSH, or ssh, which is not used for this host itself]
-    #[arg(long, value_name = "CMD")]
+    #[arg(long, value_name = "CMD", value_hint = ValueHint::CommandString)]
     pub rsh: Option<String>,
     /// Seconds to wait for a host to answer
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
@@ -109,6 +122,9 @@ pub struct RunArgs {
     /// Seconds after which the job is ended with exit code 124 [default: no limit]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<Duration>,
+    /// Seconds without a sign of life from another host after which the job is ended; 0: never
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds_or_none)]
+    pub host_timeout: Duration,
     /// Put `[RANK] ` before each line of output
     #[arg(long)]
     pub tag: bool,
@@ -116,17 +132,25 @@ pub struct RunArgs {
     #[arg(long, value_enum, default_value = "none")]
     pub bind: Bind,
     /// The program and its arguments. Without a slash it is looked for beside `transom`, then in PATH
-    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM [ARGS]")]
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM [ARGS]", value_hint = ValueHint::CommandWithArguments)]
     pub program: Vec<OsString>,
 }
 
 const AFTER_HELP: &str = "\
 Inside a Slurm allocation the hosts are those of the allocation, and srun starts the agents.
 Ranks get this command's environment (PATH too), working directory and signals; rank 0 its standard input.
+In front of their LD_LIBRARY_PATH are Transom's libraries of MPI: programs run that were built for MPI-5's ABI
+(libmpi_abi.so.1) or MPICH's (libmpi.so.12, libmpich.so.12). MPI4PY_LIBMPI names the latter to mpi4py unless it is set.
 
 Exit code: 0 when every rank ended with 0; else that of the first rank that failed, 128 + N for signal N;
 124 after --timeout, 127 when there is no such program, 126 when it cannot be executed, 2 when the job could not
 be started as asked.";
+
+const COMPLETIONS_HELP: &str = "\
+To have them in every shell that starts (of zsh, where the folder is one of its fpath):
+    transom completions bash > ~/.local/share/bash-completion/completions/transom
+    transom completions zsh > ~/.zfunc/_transom
+    transom completions fish > ~/.config/fish/completions/transom.fish";
 
 fn seconds(text: &str) -> Result<Duration, String> {
     let number: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
@@ -136,12 +160,18 @@ fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
+fn seconds_or_none(text: &str) -> Result<Duration, String> {
+    if text.parse() == Ok(0.0) { Ok(Duration::ZERO) } else { seconds(text) }
+}
+
 /// Parses a command line and does what it says.
 pub fn main(args: Vec<OsString>) -> ExitCode {
     match Cli::try_parse_from(args) {
         Ok(Cli { command: Command::Run(args) }) => crate::run::main(args),
         Ok(Cli { command: Command::Info(args) }) => crate::info::main(&args),
         Ok(Cli { command: Command::Doctor(args) }) => crate::doctor::main(&args),
+        Ok(Cli { command: Command::Completions { shell } }) => crate::manual::completions(shell),
+        Ok(Cli { command: Command::Man { folder } }) => crate::manual::pages(&folder),
         Err(error) => {
             let _ = error.print();
             ExitCode::from(if error.use_stderr() { USAGE } else { 0 })

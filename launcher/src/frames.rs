@@ -82,11 +82,15 @@ pub struct JobSpec {
     pub remote: bool,
     /// Whether each rank is pinned to a core.
     pub bind_core: bool,
+    /// Milliseconds that launcher and agent may be silent; 0: for ever.
+    pub silence_ms: u64,
 }
 
 /// From the launcher to an agent.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum ToAgent {
+    /// The launcher is alive.
+    Alive,
     /// Check that this job can start here.
     Prepare(Box<JobSpec>),
     /// Start it.
@@ -123,6 +127,8 @@ pub enum Status {
 /// From an agent to the launcher.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum ToLauncher {
+    /// The agent is alive.
+    Alive,
     /// The agent is there.
     Hello {
         /// Version of `transom` on that host.
@@ -149,6 +155,8 @@ pub enum ToLauncher {
         pid: i32,
         /// How.
         status: Status,
+        /// The limit that is behind that, if it is known.
+        cause: Option<String>,
         /// Whether it had begun to use PMI and not said goodbye.
         unfinished: bool,
     },

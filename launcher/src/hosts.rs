@@ -84,11 +84,23 @@ pub fn read_file(path: &Path) -> Result<Vec<Host>, HostError> {
 fn parse_line(line: &str, place: &str) -> Result<Host, HostError> {
     let mut words = line.split_whitespace();
     let mut host = parse_host(words.next().unwrap_or(""), place)?;
+    let mut most_slots: Option<u32> = None;
     for word in words {
         let bad = |reason| HostError::Bad { place: place.to_owned(), text: word.to_owned(), reason };
-        let slots = word.strip_prefix("slots=").ok_or_else(|| bad("is not slots=N"))?;
-        host.slots =
-            Some(parse_slots(slots).ok_or_else(|| bad("is not a number of slots from 1 to 1000000"))?);
+        let number =
+            |text| parse_slots(text).ok_or_else(|| bad("is not a number of slots from 1 to 1000000"));
+        // Open MPI's `max_slots` says how many ranks at most, which slots do here: without them it stands for them.
+        match (
+            word.strip_prefix("slots="),
+            word.strip_prefix("max_slots=").or(word.strip_prefix("max-slots=")),
+        ) {
+            (Some(slots), _) => host.slots = Some(number(slots)?),
+            (None, Some(most)) => most_slots = Some(number(most)?),
+            (None, None) => return Err(bad("is neither slots=N nor max_slots=N")),
+        }
+    }
+    if let Some(most) = most_slots {
+        host.slots = Some(host.slots.map_or(most, |slots| slots.min(most)));
     }
     Ok(host)
 }
@@ -244,6 +256,8 @@ mod tests {
         let hosts = read("# all\n a slots=2 # first\n\nb:3\nc\n").unwrap();
         assert_eq!(total_slots(&hosts), Some(6));
         assert!(matches!(read("# none\n"), Err(HostError::Empty(_))));
+        let most = read("a max_slots=3\nb slots=2 max_slots=8\nc max-slots=1 slots=4\n").unwrap();
+        assert_eq!(most.iter().map(|host| host.slots).collect::<Vec<_>>(), [Some(3), Some(2), Some(1)]);
         for (text, line) in [("a slots=x", "line 1"), ("a\nb size=2", "line 2"), ("a slots=0", "line 1")] {
             assert!(read(text).unwrap_err().to_string().contains(line), "{text}");
         }

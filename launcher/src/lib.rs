@@ -12,12 +12,17 @@ pub mod agent;
 pub mod cli;
 pub mod doctor;
 pub mod exec_rank;
+mod facts;
 pub mod frames;
 pub mod hosts;
 pub mod info;
+pub mod liveness;
+pub mod manual;
+pub mod mpi;
 pub mod nonblocking;
 pub mod process;
 pub mod program;
+mod room;
 pub mod run;
 pub mod slurm;
 
@@ -36,7 +41,7 @@ pub fn main() -> ExitCode {
     // The two hidden commands come first: they are started once a host and once a rank, and must be quick.
     match args.get(1).and_then(|arg| arg.to_str()) {
         Some("exec-rank") => exec_rank::main(&args[2..]),
-        Some("agent") => agent::main(&args[2..]),
-        _ => cli::main(args),
+        Some("agent") => room::with_stack(|args| agent::main(&args[2..]), args),
+        _ => room::with_stack(cli::main, args),
     }
 }

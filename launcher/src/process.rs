@@ -67,7 +67,8 @@ fn processes_by_parent() -> HashMap<i32, Vec<Pid>> {
     by_parent
 }
 
-/// All living descendants of this process, without `spared` and theirs.
+/// All living descendants of this process, without `spared` and theirs. One may be missed whose parent ends while the processes are
+/// looked at: where numbers have begun anew it is seen before its parent is.
 fn descendants(spared: &[Pid]) -> Vec<Pid> {
     let mut by_parent = processes_by_parent();
     let mut found = Vec::new();
@@ -97,14 +98,19 @@ fn living_parent(pid: i32) -> Option<i32> {
 /// are left at the limit.
 pub fn kill_descendants(limit: Duration, spared: &[Pid]) -> bool {
     let end = Instant::now() + limit;
+    let mut looks_without = 0;
     loop {
         let alive = descendants(spared);
         for pid in &alive {
             let _ = kill(*pid, Signal::SIGKILL);
         }
         reap_any();
-        if alive.is_empty() {
+        looks_without = if alive.is_empty() { looks_without + 1 } else { 0 };
+        if looks_without == 2 {
             return true;
+        }
+        if alive.is_empty() {
+            continue;
         }
         if Instant::now() >= end {
             return false;

@@ -63,6 +63,7 @@ fn verbose_says_what_it_means() {
 fn complaint_08_the_provider_is_tried() {
     let (lines, code) = lines(|_| {});
     assert_eq!(code, 0, "{lines:#?}");
+    assert!(verdicts(&lines, "delivery").iter().any(|line| line["subject"] == "tcp"), "{lines:#?}");
     if libfabric::Library::open().is_err() {
         assert!(lines.iter().any(|line| line["kind"] == "missing" && line["what"] == "libfabric"));
         return;

@@ -94,7 +94,7 @@ fn run(role: &str, transport: &str) -> Ended {
 
 #[test]
 fn each_mistake_ends_the_job_with_its_message() {
-    for transport in ["shm", "ofi"] {
+    for transport in ["shm", "ofi", "tcp"] {
         for (name, _, message) in MISTAKES {
             let ended = run(name, transport);
             let text = &ended.stderr;
@@ -108,7 +108,7 @@ fn each_mistake_ends_the_job_with_its_message() {
 #[test]
 fn settings_that_make_no_sense() {
     let wrong = [
-        ("TRANSOM_TRANSPORT", "carrier-pigeon", "known are shm, verbs and ofi"),
+        ("TRANSOM_TRANSPORT", "carrier-pigeon", "known are shm, verbs, ofi and tcp"),
         ("TRANSOM_SPIN", "long", "not a whole number"),
         ("TRANSOM_DEADLINE", "-3", "not a whole number"),
         ("TRANSOM_LIBFABRIC", "/nowhere/libfabric.so", "/nowhere/libfabric.so"),

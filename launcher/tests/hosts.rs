@@ -5,7 +5,11 @@ mod common;
 
 use std::collections::HashSet;
 
+use std::time::Duration;
+
 use common::{fake_ssh, run, start, transom};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 #[test]
 fn ranks_are_spread_in_blocks() {
@@ -98,4 +102,71 @@ fn sockets_of(pid: i32) -> Vec<String> {
     let fds = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
     let links = fds.filter_map(|fd| std::fs::read_link(fd.path()).ok()?.to_str().map(str::to_owned));
     links.filter_map(|link| Some(link.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned())).collect()
+}
+
+/// A host that answers no more, played by an agent that is stopped: the job ends in time, and says which host it was.
+#[test]
+fn a_silent_host_ends_the_job() {
+    let dir = tempfile::tempdir().unwrap();
+    // As with ssh, what is killed here is not the agent itself.
+    let ssh = fake_ssh(dir.path(), "setsid -w sh -c \"$2\"");
+    let script = "[ $PMI_RANK = 0 ] || kill -STOP $(ps -o ppid= $$); sleep 100";
+    let begin = std::time::Instant::now();
+    let mut job = start(&mut transom(&[
+        "-n",
+        "2",
+        "--rsh",
+        &ssh,
+        "--hosts",
+        "h1,h2",
+        "--host-timeout",
+        "1",
+        "sh",
+        "-c",
+        script,
+    ]));
+    job.child.wait().unwrap();
+    assert!(begin.elapsed() < std::time::Duration::from_secs(10));
+    // What started the agent there notices that nobody wants it any more.
+    job.assert_gone_within(std::time::Duration::from_secs(10));
+    let ended = job.wait();
+    let wanted = "transom: host h2 has given no sign of life for 1 s (--host-timeout): its rank is lost; \
+                  the other rank was ended\n";
+    assert_eq!((ended.code, ended.stderr.as_str()), (1, wanted));
+}
+
+/// Hosts whose ranks say nothing for long are alive; without a limit nobody asks.
+#[test]
+fn silent_ranks_are_no_silent_hosts() {
+    let dir = tempfile::tempdir().unwrap();
+    let ssh = fake_ssh(dir.path(), "exec sh -c \"$2\"");
+    for limit in ["0.3", "0"] {
+        let ended =
+            run(&["-n", "2", "--rsh", &ssh, "--hosts", "h1,h2", "--host-timeout", limit, "sleep", "1.2"]);
+        assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
+    }
+}
+
+/// A launcher that its user stops for long (Ctrl-Z), while ranks write, is not lost.
+#[test]
+fn a_launcher_that_is_stopped_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let ssh = fake_ssh(dir.path(), "exec sh -c \"$2\"");
+    let lines = dir.path().join("lines");
+    std::fs::write(&lines, "for i in $(seq 20); do echo line; sleep 0.05; done; echo end").unwrap();
+    let script = lines.to_str().unwrap();
+    let flags = ["-n", "2", "--rsh", &ssh, "--hosts", "h1,h2", "--host-timeout", "0.2"];
+    for moment in [200, 250] {
+        let job = start(&mut transom(&[&flags[..], &["sh", script]].concat()));
+        job.wait_for(2, &format!("sh {script}"));
+        std::thread::sleep(Duration::from_millis(moment));
+        let launcher = Pid::from_raw(i32::try_from(job.child.id()).unwrap());
+        kill(launcher, Signal::SIGTSTP).unwrap();
+        // Five times as long as agents have patience with a launcher that is silent for no reason.
+        std::thread::sleep(Duration::from_secs(3));
+        kill(launcher, Signal::SIGCONT).unwrap();
+        let ended = job.wait();
+        assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
+        assert_eq!(ended.stdout.matches("end\n").count(), 2, "{}", ended.stdout);
+    }
 }

@@ -48,13 +48,16 @@ fn without_libfabric_it_says_how_to_get_it() {
         command.env("TRANSOM_LIBFABRIC", "/nonexistent");
     });
     let text = page.split_whitespace().collect::<Vec<_>>().join(" ");
-    for words in ["/nonexistent: cannot open", "apt install libfabric1", "module load", "over shared memory"]
-    {
+    for words in ["/nonexistent: cannot open", "apt install libfabric1", "module load", "TCP of the kernel"] {
         assert!(text.contains(words), "{words}:\n{page}");
     }
     let sum = row(&page, "sum");
     assert_eq!(sum[1..11], ["-"; 10]);
-    assert_eq!(sum[11..], ["cpu", "none"]);
+    assert_eq!(sum[11..], ["cpu", "agent"]);
+    let page = info(|command| {
+        command.envs([("TRANSOM_LIBFABRIC", "/nonexistent"), ("TRANSOM_TRANSPORT", "shm,ofi")]);
+    });
+    assert_eq!(row(&page, "sum")[11..], ["cpu", "none"]);
 }
 
 #[test]

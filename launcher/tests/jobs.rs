@@ -81,6 +81,11 @@ fn suite_over_ofi() {
 }
 
 #[test]
+fn suite_over_tcp() {
+    on_one_host("tcp");
+}
+
+#[test]
 fn suite_alone() {
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "rank_program", "--nocapture"])
@@ -90,7 +95,8 @@ fn suite_alone() {
     check(&output, 1);
 }
 
-/// Namespaces as hosts: shared memory within each, libfabric between.
+/// Namespaces as hosts: shared memory within each, or the network itself; between them libfabric, TCP, or what jobs use that are
+/// not told: TCP, as there is no device and no network card.
 #[test]
 fn suite_across_two_hosts() {
     if !nix::unistd::geteuid().is_root() || Command::new("ip").arg("-V").output().is_err() {
@@ -99,12 +105,14 @@ fn suite_across_two_hosts() {
         return;
     }
     let ci = concat!(env!("CARGO_MANIFEST_DIR"), "/../ci");
-    for (transport, near) in [("shm,ofi", "shm"), ("ofi", "ofi")] {
+    for (transport, near, far) in
+        [("shm,ofi", "shm", "ofi"), ("shm,verbs,ofi,tcp", "shm", "tcp"), ("tcp", "tcp", "tcp")]
+    {
         let mut launcher = Command::new(format!("{ci}/netns.sh"));
         launcher.args([common::TRANSOM, "run", "--rsh", &format!("{ci}/netns-rsh"), "--hosts", "h1,h2"]);
         let lines = check(&job(&mut launcher, 4, transport), 4);
-        assert_eq!(lines[0], format!("{near},{near},ofi,ofi"));
-        assert_eq!(lines[3], format!("ofi,ofi,{near},{near}"));
+        assert_eq!(lines[0], format!("{near},{near},{far},{far}"));
+        assert_eq!(lines[3], format!("{far},{far},{near},{near}"));
     }
 }
 
@@ -122,7 +130,9 @@ fn no_transport_to_another_host() {
     let stdout = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success());
     assert!(
-        stdout.contains("ranks are on several hosts, and TRANSOM_TRANSPORT names no network: verbs or ofi"),
+        stdout.contains(
+            "ranks are on several hosts, and TRANSOM_TRANSPORT names no network: verbs, ofi or tcp"
+        ),
         "{stdout}"
     );
 }

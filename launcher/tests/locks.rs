@@ -45,7 +45,7 @@ fn run(launcher: &mut Command, ranks: usize, transport: &str, program: &str, tim
 /// On this host over each transport, then on two network namespaces, if those can be made.
 fn everywhere(ranks: usize, program: &str, time: Duration, deadline: &str) {
     let _alone = ONE_AT_A_TIME.lock();
-    for transport in ["shm", "ofi"] {
+    for transport in ["shm", "tcp"] {
         run(Command::new(common::TRANSOM).arg("run"), ranks, transport, program, time, deadline);
     }
     if !nix::unistd::geteuid().is_root() || Command::new("ip").arg("-V").output().is_err() {
@@ -56,7 +56,7 @@ fn everywhere(ranks: usize, program: &str, time: Duration, deadline: &str) {
     let ci = concat!(env!("CARGO_MANIFEST_DIR"), "/../ci");
     let mut launcher = Command::new(format!("{ci}/netns.sh"));
     launcher.args([common::TRANSOM, "run", "--rsh", &format!("{ci}/netns-rsh"), "--hosts", "h1:4,h2:4"]);
-    run(&mut launcher, ranks, "shm,ofi", program, time, deadline);
+    run(&mut launcher, ranks, "shm,tcp", program, time, deadline);
 }
 
 #[test]

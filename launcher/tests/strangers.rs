@@ -50,11 +50,20 @@ fn listens(pid: i32) -> Vec<(&'static str, u16, bool)> {
 }
 
 #[test]
-fn a_thousand_connections_of_strangers() {
+fn a_thousand_connections_of_strangers_over_ofi() {
+    a_thousand_connections_of_strangers("ofi");
+}
+
+#[test]
+fn a_thousand_connections_of_strangers_over_tcp() {
+    a_thousand_connections_of_strangers("tcp");
+}
+
+fn a_thousand_connections_of_strangers(transport: &str) {
     if is_rank() {
         return;
     }
-    let mut job = start_ranks("ofi", 5.0, |_| ());
+    let mut job = start_ranks(transport, 5.0, |_| ());
     let begin = Instant::now();
     let mut ports: HashMap<u32, u16> = HashMap::new();
     while ports.len() < 4 {

@@ -3,6 +3,7 @@
 //! The launcher is at the other end of standard input and output. When that channel ends, so does everything
 //! that this process ever started.
 
+pub mod causes;
 mod io;
 pub mod pmi_server;
 mod ranks;
@@ -10,13 +11,16 @@ mod serve;
 
 use std::ffi::OsString;
 use std::os::fd::AsFd;
-use std::process::{Command, ExitCode};
+use std::process::{Child, Command, ExitCode};
 use std::time::Duration;
 
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
-use nix::unistd::getpid;
+use nix::unistd::{Pid, getpid};
 use tokio::sync::mpsc::{Receiver, Sender, UnboundedSender, channel, unbounded_channel};
 use transom_pmi::wire::WireError;
+use transom_transport::limits;
 
 use crate::frames::{Frame, FrameReader, MAGIC, Status, ToAgent, ToLauncher, write_frames};
 use crate::nonblocking::Nonblocking;
@@ -35,6 +39,9 @@ pub enum Event {
     OutputEnd,
 }
 
+/// How long an agent may go on after the launcher has hung up: it kills what it started, and drains pipes.
+const HUNG_UP: Duration = Duration::from_secs(4);
+
 /// Runs the agent of this host; with the argument `keep`, below a keeper.
 pub fn main(args: &[OsString]) -> ExitCode {
     if args.first().is_some_and(|arg| arg == "keep") { keep() } else { serve_host() }
@@ -44,7 +51,11 @@ pub fn main(args: &[OsString]) -> ExitCode {
 /// (On its own host the launcher does that.)
 fn keep() -> ExitCode {
     let _ = nix::sys::prctl::set_child_subreaper(true);
-    let status = std::env::current_exe().and_then(|exe| Command::new(exe).arg("agent").status());
+    let agent = std::env::current_exe().and_then(|exe| Command::new(exe).arg("agent").spawn());
+    let status = agent.and_then(|mut agent| {
+        kill_when_hung_up(&agent);
+        agent.wait()
+    });
     kill_descendants(Duration::from_secs(1), &[]);
     match status.map(Status::from) {
         Ok(Status::Code(code)) => ExitCode::from(u8::try_from(code).unwrap_or(1)),
@@ -60,13 +71,34 @@ fn keep() -> ExitCode {
     }
 }
 
+/// Kills the agent if it goes on long after the launcher has hung up: it may have been stopped.
+fn kill_when_hung_up(agent: &Child) {
+    let Ok(pid) = i32::try_from(agent.id()) else { return };
+    std::thread::spawn(move || {
+        let stdin = std::io::stdin();
+        let mut fds = [PollFd::new(stdin.as_fd(), PollFlags::empty())];
+        while !fds[0].revents().is_some_and(|events| events.intersects(PollFlags::POLLHUP)) {
+            if poll(&mut fds, PollTimeout::NONE).is_err_and(|error| error != Errno::EINTR) {
+                return;
+            }
+        }
+        std::thread::sleep(HUNG_UP);
+        // This process ends with the agent: the number is still the agent's.
+        let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+    });
+}
+
 fn serve_host() -> ExitCode {
+    if let Err(error) = crate::room::for_files("an agent", 0) {
+        crate::tell(&format!("agent on {}: {error}", crate::process::host_name()));
+        return ExitCode::FAILURE;
+    }
     // Orphans of ranks become this process's children, and cannot escape.
     let _ = nix::sys::prctl::set_child_subreaper(true);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let result = runtime.and_then(|runtime| runtime.block_on(run()));
     let all_gone = kill_descendants(Duration::from_secs(1), &[]);
-    if let Err(error) = result {
+    if let Err(error) = result.map_err(|error| limits::no_process(&error, 1)) {
         crate::tell(&format!("agent on {}: {error}", crate::process::host_name()));
         return ExitCode::FAILURE;
     }

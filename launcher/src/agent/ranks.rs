@@ -16,7 +16,9 @@ use nix::unistd::Pid;
 
 use crate::exec_rank::Orders;
 use crate::frames::{JobSpec, Status};
+use crate::mpi;
 use crate::program::{self, ProgramError};
+use crate::room;
 
 /// Variables that belong to a host: on another host its own value holds, not the launcher's.
 const OF_HOST: [&str; 12] = [
@@ -106,8 +108,10 @@ impl Starter {
         let name = spec.argv.first().ok_or(("no program".to_owned(), 2))?;
         let file = program::find(name, cwd, exe.parent(), path)
             .map_err(|e: ProgramError| (e.to_string(), e.code()))?;
+        mpi::check(&file).map_err(|message| (message, 2))?;
         let cpus = if spec.bind_core { allowed_cpus(spec.count) } else { Vec::new() };
         let open_files = raise_open_files();
+        room::for_ranks(spec.count).map_err(|message| (message, 2))?;
         Ok(Self { spec, exe, file, cpus, open_files })
     }
 
@@ -168,6 +172,7 @@ impl Starter {
             ("TRANSOM_LOCAL_SIZE", u64::from(spec.count)),
         ];
         env.extend(own.map(|(name, value)| (name.into(), value.to_string().into())));
+        mpi::show_libraries(&self.exe, &mut env);
         env
     }
 }

@@ -12,12 +12,15 @@ use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{Receiver, Sender, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
+use transom_transport::limits;
 
 use super::Event;
+use super::causes::Causes;
 use super::io::{ToRank, carry_pmi, forward_input, forward_output};
 use super::pmi_server::{Effect, Server};
 use super::ranks::{Rank, Started, Starter};
 use crate::frames::{Frame, JobSpec, OUTPUT_WINDOW, Status, Stream, ToAgent, ToLauncher};
+use crate::liveness::{Liveness, Look};
 use crate::nonblocking::Nonblocking;
 use crate::process::{kill_descendants, reap_any};
 
@@ -26,11 +29,15 @@ const STRAGGLERS: Duration = Duration::from_millis(100);
 /// How long a pipe may stay silent after everything that could write to it was killed.
 const SILENCE: Duration = Duration::from_secs(1);
 
+/// The launcher may be silent for so many times as long as an agent: it may be in a debugger's hands.
+const PATIENCE: u32 = 3;
+
 pub(super) struct Agent {
     up: UnboundedSender<Frame<ToLauncher>>,
     events: Sender<Event>,
     credit: Arc<Semaphore>,
     starter: Option<Starter>,
+    causes: Option<Causes>,
     server: Server,
     first_rank: u32,
     ranks: Vec<Rank>,
@@ -40,6 +47,9 @@ pub(super) struct Agent {
     open_pipes: usize,
     reported: usize,
     kill_at: Option<Instant>,
+    liveness: Liveness,
+    /// The launcher is about to be stopped, as its user wishes: it may be silent until it goes on.
+    stopped: bool,
     ending: bool,
 }
 
@@ -60,6 +70,7 @@ impl Agent {
             events,
             credit: Arc::new(Semaphore::new(OUTPUT_WINDOW as usize)),
             starter: None,
+            causes: None,
             server: Server::new(0, 0, "", ""),
             first_rank: 0,
             ranks: Vec::new(),
@@ -69,6 +80,8 @@ impl Agent {
             open_pipes: 0,
             reported: 0,
             kill_at: None,
+            liveness: Liveness::new(Duration::ZERO, Instant::now()),
+            stopped: false,
             ending: false,
         })
     }
@@ -79,7 +92,8 @@ impl Agent {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut hangup = signal(SignalKind::hangup())?;
         loop {
-            let kill_at = self.kill_at.unwrap_or_else(|| Instant::now() + Duration::from_secs(3600));
+            let far = Instant::now() + Duration::from_secs(3600);
+            let (kill_at, look_at) = (self.kill_at.unwrap_or(far), self.liveness.next().unwrap_or(far));
             tokio::select! {
                 event = events.recv() => if self.event(event) == Launcher::Gone {
                     self.signal_ranks(Signal::SIGKILL as i32);
@@ -90,6 +104,7 @@ impl Agent {
                     self.kill_at = None;
                     self.signal_ranks(Signal::SIGKILL as i32);
                 }
+                () = sleep_until(look_at) => self.look_at_launcher()?,
                 _ = terminate.recv() => return Err(std::io::Error::other("ended by SIGTERM")),
                 _ = hangup.recv() => return Err(std::io::Error::other("ended by SIGHUP")),
             }
@@ -116,13 +131,29 @@ impl Agent {
         Launcher::There
     }
 
+    /// Says that this host is alive; an error if the launcher's is not.
+    fn look_at_launcher(&mut self) -> std::io::Result<()> {
+        match self.liveness.look(Instant::now()) {
+            Look::Silent if !self.stopped => {
+                Err(std::io::Error::other("the host of `transom run` gives no sign of life"))
+            }
+            Look::Early => Ok(()),
+            Look::Say | Look::Silent => {
+                self.say(ToLauncher::Alive);
+                Ok(())
+            }
+        }
+    }
+
     fn message(&mut self, message: ToAgent) -> Launcher {
+        self.liveness.heard(Instant::now());
         match message {
+            ToAgent::Alive => {}
             ToAgent::Prepare(spec) => self.prepare(*spec),
             ToAgent::Go => return self.go(),
             ToAgent::StdinEof => self.input = None,
             ToAgent::OutputCredit(bytes) => self.credit.add_permits(bytes as usize),
-            ToAgent::Signal(number) => self.signal_ranks(number),
+            ToAgent::Signal(number) => self.signal(number),
             ToAgent::Fence(pairs) => {
                 let line = self.server.fence_done(pairs);
                 for inbox in &self.inboxes {
@@ -141,6 +172,10 @@ impl Agent {
     fn prepare(&mut self, spec: JobSpec) {
         self.server = Server::new(spec.size, spec.count, &spec.kvs, &spec.mapping);
         self.first_rank = spec.first_rank;
+        if spec.remote {
+            let limit = Duration::from_millis(spec.silence_ms);
+            self.liveness = Liveness::new(limit, Instant::now()).patient(PATIENCE);
+        }
         match Starter::new(spec) {
             Ok(starter) => {
                 self.starter = Some(starter);
@@ -152,13 +187,16 @@ impl Agent {
 
     fn go(&mut self) -> Launcher {
         let Some(starter) = self.starter.take() else { return Launcher::There };
+        self.causes = Some(Causes::now());
         for local in 0..starter.count() {
             if launcher_hung_up() {
                 return Launcher::Gone;
             }
             let started = starter.start(local).and_then(|started| self.adopt(started));
             if let Err(error) = started {
-                let message = format!("rank {}: {error}", self.first_rank + local);
+                let left = (starter.count() - local) as usize;
+                let reason = limits::no_process(&error, left);
+                let message = format!("rank {} cannot be started: {reason}", self.first_rank + local);
                 self.say(ToLauncher::CannotStart { message, code: 2 });
                 break;
             }
@@ -227,7 +265,8 @@ impl Agent {
         let unfinished = self.server.gone(local);
         let Some(Rank { pid, status: Some(status), .. }) = self.ranks.get(local) else { return };
         let (pid, status) = (pid.as_raw(), *status);
-        self.say(ToLauncher::RankExit { rank: self.number(local), pid, status, unfinished });
+        let cause = self.causes.as_ref().filter(|_| !self.ending).and_then(|causes| causes.of(status));
+        self.say(ToLauncher::RankExit { rank: self.number(local), pid, status, cause, unfinished });
         self.reported += 1;
         self.check_fence();
     }
@@ -248,6 +287,16 @@ impl Agent {
         for local in ended {
             let _ = self.inboxes[local].send(ToRank::Exited);
         }
+    }
+
+    /// A signal that the launcher got. What it sends between SIGTSTP and its own stop says nothing of later.
+    fn signal(&mut self, number: i32) {
+        match Signal::try_from(number) {
+            Ok(Signal::SIGTSTP) => self.stopped = true,
+            Ok(Signal::SIGCONT) => self.stopped = false,
+            _ => {}
+        }
+        self.signal_ranks(number);
     }
 
     fn signal_ranks(&self, number: i32) {
@@ -289,7 +338,8 @@ impl Agent {
                     }
                 }
                 Err(_) if self.credit.available_permits() > 0 => return,
-                Err(_) => {}
+                // Whoever reads the launcher's output is slow, and this host alive.
+                Err(_) => self.say(ToLauncher::Alive),
             }
         }
     }

@@ -2,9 +2,9 @@
 
 use libfabric::{Hints, Info, Library, flags};
 
-use super::facts;
 use super::limits::{Level, Limit};
 use super::network::kernel_has_devices;
+use crate::facts;
 
 /// Completion queue entries of verbs;ofi_rxm for each peer that it expects: two queues of 128 work requests.
 const ENTRIES: u64 = 256;

@@ -1,9 +1,10 @@
 //! Limits that jobs run into, and what to do about each.
 
-use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
+use nix::sys::resource::Resource;
 use serde::Serialize;
 
-use super::{fabric, facts, network};
+use super::{fabric, network};
+use crate::facts::{self, limit_of};
 use crate::info::host::bytes;
 
 /// How a limit compares with what is wanted.
@@ -53,7 +54,15 @@ pub fn all(ranks: u32) -> Vec<Limit> {
     let job = Job { ranks: ranks.into(), local: local.min(ranks.into()) };
     let mut limits = network::limits(job);
     limits.extend(fabric::limits());
-    limits.extend([open_files(job), processes(job), address_space(), overcommit(), memory()]);
+    limits.extend([
+        open_files(job),
+        processes(job),
+        address_space(),
+        data(),
+        file_size(),
+        overcommit(),
+        memory(),
+    ]);
     limits.extend(dev_shm());
     limits
 }
@@ -66,14 +75,6 @@ pub fn compare(name: impl Into<String>, here: u64, wanted: u64, least: u64) -> (
         _ => Level::Enough,
     };
     (name.into(), level)
-}
-
-/// A limit of this process; none is `u64::MAX`.
-pub fn limit_of(resource: Resource, hard: bool) -> u64 {
-    getrlimit(resource).map_or(0, |(soft, most)| match if hard { most } else { soft } {
-        RLIM_INFINITY => u64::MAX,
-        value => value,
-    })
 }
 
 /// A number that may be no limit.
@@ -120,6 +121,33 @@ fn address_space() -> Limit {
         level,
         wanted: "room to reserve 64 GiB or the host's memory for windows; unlimited is usual".into(),
         advice: "ulimit -v unlimited; until then windows are made one by one".into(),
+    }
+}
+
+fn data() -> Limit {
+    let here = limit_of(Resource::RLIMIT_DATA, false);
+    let (name, level) = compare("data", here, 8 << 30, 16 << 20);
+    Limit {
+        name,
+        here: or_unlimited(here, bytes),
+        level,
+        wanted: "what programs allocate, and windows that no other rank maps; unlimited is usual".into(),
+        advice: "ulimit -d unlimited".into(),
+    }
+}
+
+/// Of files in memory, too.
+fn file_size() -> Limit {
+    let here = limit_of(Resource::RLIMIT_FSIZE, false);
+    let (name, level) = compare("size of files", here, 64 << 30, 0);
+    Limit {
+        name,
+        here: or_unlimited(here, bytes),
+        level,
+        wanted: "as much as a rank's windows, which are files in memory; unlimited is usual".into(),
+        advice: "ulimit -f unlimited; until then larger windows are reached by copies through the kernel, and below 5 MiB ranks of one \
+                 host talk by TCP"
+            .into(),
     }
 }
 

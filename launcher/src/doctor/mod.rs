@@ -5,7 +5,6 @@
 
 mod child;
 mod fabric;
-mod facts;
 mod limits;
 mod network;
 mod print;

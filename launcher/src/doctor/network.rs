@@ -2,8 +2,8 @@
 
 use transom_verbs::{DeviceReport, Limits};
 
-use super::facts;
 use super::limits::{Job, Level, Limit, compare, or_unlimited};
+use crate::facts;
 use crate::info::host::bytes;
 
 /// Registered by each rank before the first window: buffers for messages, datagrams and copies.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use transom_litmus::{Memory, Pair};
 use transom_ofi::{Ofi, Options};
 use transom_shm::Shm;
+use transom_tcp::Tcp;
 use transom_transport::{Transport, TransportResult};
 use transom_verbs::Verbs;
 
@@ -19,6 +20,8 @@ pub enum Subject {
     Verbs(String, String),
     /// A libfabric provider.
     Ofi(String),
+    /// TCP.
+    Tcp,
 }
 
 /// What cannot be examined, and why.
@@ -48,6 +51,7 @@ impl fmt::Display for Subject {
             Self::Shm(Memory::Own) => f.write_str("shm:own"),
             Self::Verbs(origin, target) => write!(f, "verbs:{origin}:{target}"),
             Self::Ofi(provider) => write!(f, "ofi:{provider}"),
+            Self::Tcp => f.write_str("tcp"),
         }
     }
 }
@@ -60,6 +64,7 @@ impl FromStr for Subject {
             ["shm", "allocated"] => Ok(Self::Shm(Memory::Allocated)),
             ["shm", "own"] => Ok(Self::Shm(Memory::Own)),
             ["verbs", origin, target] => Ok(Self::Verbs(origin.into(), target.into())),
+            ["tcp"] => Ok(Self::Tcp),
             ["ofi", provider] => Ok(Self::Ofi(provider.into())),
             _ => Err(format!("{text:?} is no subject")),
         }
@@ -75,6 +80,7 @@ impl Subject {
             Self::Verbs(origin, target) if origin == target => format!("Verbs: device {origin}"),
             Self::Verbs(origin, target) => format!("Verbs: device {origin} to {target}"),
             Self::Ofi(provider) => format!("libfabric: provider {provider}"),
+            Self::Tcp => "TCP".into(),
         }
     }
 
@@ -97,6 +103,7 @@ impl Subject {
             Self::Ofi(provider) => {
                 Arc::new(Ofi::new(Options { ranks: 2, provider: Some(provider.clone()), loopback: true })?)
             }
+            Self::Tcp => Arc::new(Tcp::new(&crate::info::tcp::options(rank, true))?),
         })
     }
 }
@@ -110,6 +117,10 @@ pub fn find(providers: &[String]) -> Found {
     }
     find_verbs(&mut found);
     find_providers(&mut found, providers);
+    match Tcp::new(&crate::info::tcp::options(0, true)) {
+        Ok(_) => found.subjects.push(Subject::Tcp),
+        Err(error) => found.miss("tcp", &error, false),
+    }
     found
 }
 
@@ -176,6 +187,7 @@ mod tests {
             Subject::Shm(Memory::Own),
             Subject::Verbs("rxe0".into(), "rxe1".into()),
             Subject::Ofi("tcp;ofi_rxm".into()),
+            Subject::Tcp,
         ] {
             assert_eq!(subject.to_string().parse(), Ok(subject));
         }

@@ -24,11 +24,12 @@ struct Paths {
 
 /// Prints the section, with a table for each provider that was named, or for the one that a job would use.
 pub fn print(page: &mut Page, fabric: Option<&Fabric>, shared: bool, named: &[String]) {
-    let to_all = fabric.is_some_and(|fabric| fabric.chosen.is_some());
+    let tcp = super::settings::names_transport("tcp") && super::tcp::choice().is_ok();
+    let to_all = tcp || fabric.is_some_and(|fabric| fabric.chosen.is_some());
     let elsewhere = if to_all { "agent" } else { "none" };
     let paths = Paths { same_node: if shared { "cpu" } else { elsewhere }, elsewhere };
     page.paragraph(
-        "Over libfabric, and on one node, Transom's path is the same for every operation and type. cpu: on the same \
+        "Over libfabric and TCP, and on one node, Transom's path is the same for every operation and type. cpu: on the same \
          node the origin's own atomic instruction on the mapped window. agent: elsewhere, and for windows of user \
          memory, the target's progress thread, with the same instruction. What the provider could do is not used: \
          most do it in software, too. Longer operands are done element by element.",

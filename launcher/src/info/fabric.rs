@@ -22,10 +22,8 @@ pub fn print(page: &mut Page) -> Option<Fabric> {
         Ok(library) => library,
         Err(error) => {
             facts.push(("libfabric", format!("{error}.")));
-            facts.push(match verbs() {
-                Ok(device) => ("job on several hosts", device),
-                Err(_) => ("so", "jobs run on one host only, over shared memory".into()),
-            });
+            facts.push(("TCP", super::tcp::fact()));
+            facts.push(("job on several hosts", several(&Err(error.to_string()))));
             page.facts(facts);
             return None;
         }
@@ -35,13 +33,32 @@ pub fn print(page: &mut Page) -> Option<Fabric> {
     if let Err(error) = &offers {
         facts.push(("providers", error.clone()));
     }
-    let (one, several) = (choice(true), choice(false));
-    facts.push(("job on several hosts", verbs().unwrap_or_else(|_| words(&several))));
-    facts.push(("job on one host", words(&one)));
+    facts.push(("TCP", super::tcp::fact()));
+    let (one, far) = (choice(true), choice(false));
+    facts.push(("job on several hosts", several(&far)));
+    facts.push(("libfabric, several hosts", words(&far)));
+    facts.push(("libfabric, one host", words(&one)));
     page.facts(facts);
     providers(page, &offers.unwrap_or_default());
-    let chosen = several.or(one).ok().map(|provider| name_of(&provider));
+    let chosen = far.or(one).ok().map(|provider| name_of(&provider));
     Some(Fabric { library, chosen })
+}
+
+/// What jobs on several hosts use, as the runtime chooses it; `fabric` is what libfabric would be.
+fn several(fabric: &Result<String, String>) -> String {
+    if let Ok(device) = verbs() {
+        return device;
+    }
+    let (ofi, tcp) = (super::settings::names_transport("ofi"), super::settings::names_transport("tcp"));
+    let provider = std::env::var("TRANSOM_OFI_PROVIDER").ok();
+    match fabric {
+        Ok(card) if ofi && tcp && transom_ofi::card(provider.as_deref()).is_ok() => {
+            format!("libfabric, {card}, if every host has such a card")
+        }
+        _ if tcp => words(&super::tcp::choice()),
+        _ if ofi => words(fabric),
+        _ => "none: TRANSOM_TRANSPORT names no network that is here".into(),
+    }
 }
 
 /// The device that jobs on several hosts use; or why they use none.

@@ -3,6 +3,7 @@
 use std::fs;
 
 use nix::sys::resource::{Resource, getrlimit};
+use transom_transport::limits::{self, cgroup};
 
 /// The facts of this host, as name and value.
 pub fn host_facts() -> Vec<(&'static str, String)> {
@@ -14,6 +15,13 @@ pub fn host_facts() -> Vec<(&'static str, String)> {
         ("huge pages", huge_pages()),
         ("lockable memory", limit(Resource::RLIMIT_MEMLOCK, true)),
         ("open files", limit(Resource::RLIMIT_NOFILE, false)),
+        ("processes", limit(Resource::RLIMIT_NPROC, false)),
+        ("address space", limit(Resource::RLIMIT_AS, true)),
+        ("data", limit(Resource::RLIMIT_DATA, true)),
+        ("stack", limit(Resource::RLIMIT_STACK, true)),
+        ("size of files", size_of_files()),
+        ("core dumps", limit(Resource::RLIMIT_CORE, true)),
+        ("memory limit", memory_limit()),
     ]
 }
 
@@ -63,6 +71,19 @@ fn huge_pages() -> String {
         count("HugePages_Total"),
         count("HugePages_Free")
     )
+}
+
+/// Files in memory are files: windows.
+fn size_of_files() -> String {
+    let is = limit(Resource::RLIMIT_FSIZE, true);
+    match limits::file_size() {
+        None => is,
+        Some(_) => format!("{is}: holds for windows, too; `transom doctor` says what it costs"),
+    }
+}
+
+fn memory_limit() -> String {
+    cgroup::lowest(cgroup::Limit::Memory).map_or("none".into(), |limit| format!("{} (cgroup)", bytes(limit)))
 }
 
 fn limit(resource: Resource, in_bytes: bool) -> String {

@@ -6,7 +6,8 @@ pub(crate) mod host;
 mod memory;
 pub(crate) mod page;
 mod remote;
-mod settings;
+pub(crate) mod settings;
+pub(crate) mod tcp;
 mod verbs;
 
 use std::io::Write;

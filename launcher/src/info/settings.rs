@@ -29,9 +29,14 @@ pub fn names_transport(name: &str) -> bool {
     env::var("TRANSOM_TRANSPORT").map_or(true, |list| list.split(',').any(|word| word.trim() == name))
 }
 
+/// Those of the runtime and the launcher's own.
+pub fn all() -> impl Iterator<Item = &'static Setting> {
+    SETTINGS.iter().chain([&RSH])
+}
+
 /// Prints the section.
 pub fn print(page: &mut Page) {
-    let all: Vec<&Setting> = SETTINGS.iter().chain([&RSH]).collect();
+    let all: Vec<&Setting> = all().collect();
     let mut facts = Vec::new();
     for setting in &all {
         let (mark, value) = match env::var_os(setting.name) {
@@ -72,10 +77,10 @@ fn wrong(setting: &Setting, value: Option<&str>) -> Option<&'static str> {
         "microseconds" | "seconds" | "number" | "bytes" => {
             value.trim().parse::<u64>().is_err().then_some("not a whole number")
         }
-        "list of shm, verbs, ofi" => value
+        "list of shm, verbs, ofi, tcp" => value
             .split(',')
-            .any(|name| !["shm", "verbs", "ofi"].contains(&name.trim()))
-            .then_some("known are shm, verbs and ofi"),
+            .any(|name| !["shm", "verbs", "ofi", "tcp"].contains(&name.trim()))
+            .then_some("known are shm, verbs, ofi and tcp"),
         "auto, cpu or nic" => {
             (!["auto", "cpu", "nic"].contains(&value.trim())).then_some("known are auto, cpu and nic")
         }

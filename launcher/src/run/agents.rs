@@ -10,12 +10,15 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
+use transom_transport::limits;
 
 use super::Event;
 use super::plan::Route;
 use crate::frames::{Frame, FrameReader, Pairs, Status, ToAgent, write_frames};
 use crate::hosts::Block;
+use crate::liveness::Liveness;
 use crate::nonblocking::Nonblocking;
 
 /// One agent, as the launcher sees it.
@@ -37,9 +40,13 @@ pub struct Agent {
     pub status: Option<Status>,
     /// When it is given up, after the first sign of its end.
     pub lost_at: Option<Instant>,
+    /// Whether its host is alive.
+    pub liveness: Liveness,
     /// What its ranks put, while they wait in the fence.
     pub fence: Option<Pairs>,
     to: Option<UnboundedSender<Frame<ToAgent>>>,
+    /// Reads what it sends: until nobody there has the channel any more.
+    reader: Option<JoinHandle<()>>,
     child: Child,
 }
 
@@ -56,15 +63,16 @@ impl Agent {
         // A group of its own: what the terminal sends to this command must not end ssh before it is passed on.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
         let name = command.get_program().to_string_lossy().into_owned();
-        let mut child =
-            command.spawn().map_err(|e| io::Error::other(format!("host {}: {name}: {e}", block.host)))?;
+        let mut child = command.spawn().map_err(|e| {
+            io::Error::other(format!("host {}: {name}: {}", block.host, limits::no_process(&e, 1)))
+        })?;
         let pipe =
             |fd: Option<OwnedFd>| fd.ok_or(io::ErrorKind::BrokenPipe.into()).and_then(Nonblocking::new);
         let input = pipe(child.stdin.take().map(Into::into))?;
         let output = pipe(child.stdout.take().map(Into::into))?;
         let (to, frames) = unbounded_channel();
         tokio::spawn(write_frames(frames, input));
-        tokio::spawn(read_agent(index, FrameReader::new(output), events));
+        let reader = tokio::spawn(read_agent(index, FrameReader::new(output), events));
         Ok(Self {
             block,
             route,
@@ -74,8 +82,10 @@ impl Agent {
             eof: false,
             status: None,
             lost_at: None,
+            liveness: Liveness::new(Duration::ZERO, Instant::now()),
             fence: None,
             to: Some(to),
+            reader: Some(reader),
             child,
         })
     }
@@ -109,6 +119,19 @@ impl Agent {
     /// Closes the channel: an agent that still runs ends everything it started.
     pub fn hang_up(&mut self) {
         self.to = None;
+    }
+
+    /// Waits until its channel has really ended: what was started here may be gone before the agent is.
+    pub async fn closed(&mut self) {
+        if let Some(reader) = self.reader.take() {
+            let _ = reader.await;
+        }
+    }
+
+    /// It has given no sign of life: there is nothing to wait for.
+    pub fn kill_silent(&mut self) {
+        self.reader = None;
+        self.kill();
     }
 
     /// Kills what was started here; for ssh that may leave the agent, which has its own reasons to end then.

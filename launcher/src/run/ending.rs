@@ -14,6 +14,7 @@ use super::plan::Route;
 use super::report::{Failure, RankName, Unreachable};
 use super::signals;
 use crate::frames::{Frame, Status, ToAgent};
+use crate::liveness::Look;
 use crate::process::{kill_descendants, reap_any};
 
 /// Between SIGTERM and SIGKILL when the job has failed.
@@ -60,7 +61,7 @@ impl Job {
     /// Takes note of the failure of a rank that owes nothing to the others, and lets them end by themselves for a moment.
     pub(super) fn fail_soon(&mut self, rank: RankName, status: Status) {
         if self.failure.is_none() && self.phase != Phase::Ending {
-            self.failure = Some(Failure::Rank(rank, status));
+            self.failure = Some(Failure::Rank(rank, status, None));
             self.end_others_at = Some(Instant::now() + END_OTHERS_AFTER);
         }
     }
@@ -128,11 +129,38 @@ impl Job {
             let route = agent.route.clone();
             return self.fail(Failure::Unreachable { host, route, why }, 0);
         }
-        let (first, count) = (agent.block.first as usize, agent.block.count);
+        let (_, ranks) = self.forget_ranks(index);
+        self.fail(Failure::AgentLost { host, ranks, status, error }, 0);
+    }
+
+    /// Tells remote agents that this host is alive, and ends the job if one of theirs is not.
+    pub(super) fn look_at_hosts(&mut self, now: Instant) {
+        for index in 0..self.agents.len() {
+            let agent = &mut self.agents[index];
+            if agent.is_over() {
+                continue;
+            }
+            match agent.liveness.look(now) {
+                Look::Early => {}
+                Look::Say => agent.send(Frame::Message(ToAgent::Alive)),
+                Look::Silent => {
+                    agent.kill_silent();
+                    agent.eof = true;
+                    let (host, ranks) = self.forget_ranks(index);
+                    self.fail(Failure::Silent { host, ranks, limit: self.args.host_timeout }, 0);
+                }
+            }
+        }
+    }
+
+    /// The ranks of an agent that is gone run no more: its host, and how many did.
+    fn forget_ranks(&mut self, index: usize) -> (String, u32) {
+        let block = &self.agents[index].block;
+        let (first, count) = (block.first as usize, block.count);
         let own = &mut self.running[first..first + count as usize];
         let ranks = u32::try_from(own.iter().filter(|running| **running).count()).unwrap_or(count);
         own.fill(false);
-        self.fail(Failure::AgentLost { host, ranks, status, error }, 0);
+        (block.host.clone(), ranks)
     }
 
     /// Writes what is left, for as long as that takes; one more signal ends it.
@@ -175,6 +203,12 @@ impl Job {
         };
         let _ = timeout(time_limit, wait).await;
         self.agents.iter_mut().for_each(Agent::kill);
+        let closed = async {
+            for agent in &mut self.agents {
+                agent.closed().await;
+            }
+        };
+        let _ = timeout(time_limit / 2, closed).await;
         if self.agents.iter().all(|agent| agent.route == Route::Local) {
             kill_descendants(Duration::from_secs(1), &self.spared);
         }

@@ -7,9 +7,11 @@ use tokio::time::Instant;
 use super::Event;
 use super::job::{ENDING, Job, Phase};
 use super::output::Chunk;
+use super::plan::Route;
 use super::report::{Failure, RankName};
 use super::signals;
 use crate::frames::{Frame, Pairs, Status, Stream, ToAgent, ToLauncher};
+use crate::liveness::Liveness;
 
 /// Between a signal that asks for the end and SIGKILL.
 const TIMEOUT: Duration = Duration::from_secs(2);
@@ -18,6 +20,9 @@ impl Job {
     pub(super) fn event(&mut self, event: Event) {
         if self.give_up_at.is_some() {
             self.give_up_at = Some(Instant::now() + ENDING);
+        }
+        if let Event::Agent(index, _) = event {
+            self.agents[index].liveness.heard(Instant::now());
         }
         match event {
             Event::Agent(index, Frame::Message(message)) => self.message(index, message),
@@ -47,6 +52,7 @@ impl Job {
 
     pub(super) fn message(&mut self, index: usize, message: ToLauncher) {
         match message {
+            ToLauncher::Alive => {}
             ToLauncher::Hello { version } => self.hello(index, &version),
             ToLauncher::Ready => {
                 self.agents[index].ready = true;
@@ -68,8 +74,8 @@ impl Job {
             ToLauncher::Abort { rank, pid, code } => {
                 self.fail(Failure::Abort(self.name(index, rank, pid), code), 1);
             }
-            ToLauncher::RankExit { rank, pid, status, unfinished } => {
-                self.rank_exit(self.name(index, rank, pid), status, unfinished);
+            ToLauncher::RankExit { rank, pid, status, cause, unfinished } => {
+                self.rank_exit(self.name(index, rank, pid), status, cause, unfinished);
             }
             ToLauncher::Done => {
                 let agent = &mut self.agents[index];
@@ -95,6 +101,9 @@ impl Job {
     pub(super) fn go(&mut self) {
         self.phase = Phase::Running;
         self.running.fill(true);
+        for agent in self.agents.iter_mut().filter(|agent| agent.route != Route::Local) {
+            agent.liveness = Liveness::new(self.args.host_timeout, Instant::now());
+        }
         self.broadcast(|| ToAgent::Go);
         self.stdin_credit = super::stdin::start_reader(self.events.clone()).ok();
     }
@@ -134,14 +143,20 @@ impl Job {
         }
     }
 
-    pub(super) fn rank_exit(&mut self, rank: RankName, status: Status, unfinished: bool) {
+    pub(super) fn rank_exit(
+        &mut self,
+        rank: RankName,
+        status: Status,
+        cause: Option<String>,
+        unfinished: bool,
+    ) {
         if let Some(running) = self.running.get_mut(rank.rank as usize) {
             *running = false;
         }
         match status {
             Status::Code(0) if !unfinished => self.check_fence(),
             Status::Code(_) if !unfinished => self.fail_soon(rank, status),
-            _ => self.fail(Failure::Rank(rank, status), 0),
+            _ => self.fail(Failure::Rank(rank, status, cause), 0),
         }
         if self.phase == Phase::Running && !self.running.contains(&true) {
             self.end(0);

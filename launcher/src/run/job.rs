@@ -137,7 +137,7 @@ impl Job {
         Ok(())
     }
 
-    fn deadlines(&self) -> [Option<Instant>; 7] {
+    fn deadlines(&self) -> [Option<Instant>; 8] {
         [
             (self.phase == Phase::Connecting).then_some(self.connect_by),
             self.time_out_at,
@@ -146,6 +146,7 @@ impl Job {
             self.end_others_at,
             self.lines.deadline().map(Instant::from_std),
             self.agents.iter().filter_map(|agent| agent.lost_at).min(),
+            self.agents.iter().filter(|agent| !agent.is_over()).filter_map(|a| a.liveness.next()).min(),
         ]
     }
 
@@ -159,6 +160,7 @@ impl Job {
                 self.lost(index, None);
             }
         }
+        self.look_at_hosts(now);
         if self.phase == Phase::Connecting && self.connect_by <= now {
             self.connect_timed_out();
         }

@@ -14,9 +14,11 @@ use std::io;
 use std::process::ExitCode;
 
 use bytes::Bytes;
+use transom_transport::limits;
 
 use crate::cli::{RunArgs, USAGE};
 use crate::frames::{Frame, ToLauncher};
+use crate::room;
 
 /// What the launcher's one loop hears of.
 #[derive(Debug)]
@@ -45,14 +47,17 @@ pub fn main(args: RunArgs) -> ExitCode {
         Ok(plan) => plan,
         Err(message) => return refuse(&message),
     };
+    if let Err(message) = room::for_files("this command", plan.hosts.len() as u64) {
+        return refuse(&message);
+    }
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
-        Err(error) => return refuse(&error.to_string()),
+        Err(error) => return refuse(&limits::no_process(&error, 1)),
     };
     let code = runtime.block_on(job::Job::run(args, plan));
     match code {
         Ok(code) => ExitCode::from(code),
-        Err(error) => refuse(&error.to_string()),
+        Err(error) => refuse(&limits::no_process(&error, 2)),
     }
 }
 

@@ -58,6 +58,7 @@ impl Plan {
             env: environment(),
             remote: false,
             bind_core: args.bind == Bind::Core,
+            silence_ms: u64::try_from(args.host_timeout.as_millis()).unwrap_or(u64::MAX),
         };
         let hosts =
             blocks.into_iter().map(|block| (routes(&block.host), block)).map(|(r, b)| (b, r)).collect();

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
+use nix::sys::signal::Signal;
+
 use super::plan::Route;
+use crate::agent::causes;
 use crate::frames::Status;
 use crate::process::signal_name;
 
@@ -20,8 +23,8 @@ pub struct RankName {
 /// The first thing that went wrong.
 #[derive(Debug)]
 pub enum Failure {
-    /// A rank ended with a code other than 0, by a signal, or with 0 in the middle of the job.
-    Rank(RankName, Status),
+    /// A rank ended with a code other than 0, by a signal, or with 0 in the middle of the job; and the limit that is behind that.
+    Rank(RankName, Status, Option<String>),
     /// A rank asked for the end.
     Abort(RankName, i32),
     /// Ranks wait in a fence for one that has ended.
@@ -32,6 +35,8 @@ pub enum Failure {
     Unreachable { host: String, route: Route, why: Unreachable },
     /// An agent has ended in the middle of the job.
     AgentLost { host: String, ranks: u32, status: Option<Status>, error: Option<String> },
+    /// Nothing has come from a host for too long.
+    Silent { host: String, ranks: u32, limit: Duration },
     /// `--timeout` has passed.
     Timeout { limit: Duration, running: Vec<u32> },
     /// Standard output cannot be written.
@@ -55,14 +60,14 @@ impl Failure {
     /// This command's exit code.
     pub fn code(&self) -> u8 {
         let code = match self {
-            Self::Rank(_, Status::Code(code)) | Self::Abort(_, code) => *code,
-            Self::Rank(_, Status::Signal { number, .. }) | Self::Signal(number) => 128 + number,
+            Self::Rank(_, Status::Code(code), _) | Self::Abort(_, code) => *code,
+            Self::Rank(_, Status::Signal { number, .. }, _) | Self::Signal(number) => 128 + number,
             Self::CannotStart { code, .. } => *code,
             Self::Unreachable { .. } => i32::from(crate::cli::USAGE),
             Self::AgentLost { .. } | Self::Fence(_) => 1,
             Self::Timeout { .. } => 124,
             Self::Output(error) if error.kind() == std::io::ErrorKind::BrokenPipe => 128 + 13,
-            Self::Output(_) => 1,
+            Self::Output(_) | Self::Silent { .. } => 1,
         };
         // A rank may abort the job with 0: then it says that all went well. Any other end is never 0, not even by 256.
         let asked_for = matches!(self, Self::Abort(_, 0));
@@ -72,7 +77,10 @@ impl Failure {
     /// The line for people, without `transom: `; none when there is nothing to say. `others` ranks were ended.
     pub fn message(&self, others: usize) -> Option<String> {
         let line = match self {
-            Self::Rank(rank, status) => format!("{} {}{}", name(rank), ended(*status), others_ended(others)),
+            Self::Rank(rank, status, cause) => {
+                let cause = cause.as_ref().map_or_else(String::new, |cause| format!(" ({cause})"));
+                format!("{} {}{cause}{}", name(rank), ended(*status), others_ended(others))
+            }
             Self::Abort(rank, code) => {
                 format!("{} aborted the job with code {code}{}", name(rank), others_ended(others))
             }
@@ -96,6 +104,12 @@ impl Failure {
                     others_ended(others)
                 )
             }
+            Self::Silent { host, ranks, limit } => format!(
+                "host {host} has given no sign of life for {} s (--host-timeout): {} lost{}",
+                limit.as_secs_f64(),
+                if *ranks == 1 { "its rank is".to_owned() } else { format!("its {ranks} ranks are") },
+                others_ended(others)
+            ),
             Self::Timeout { limit, running } => format!(
                 "the job was ended after {} s (--timeout); still running: {}",
                 limit.as_secs_f64(),
@@ -154,7 +168,14 @@ fn unreachable(host: &str, route: &Route, why: &Unreachable) -> String {
             format!("{how} exited with code 127: is transom installed there, in the same place or in PATH?")
         }
         Unreachable::Ended(Some(status)) => {
-            format!("{how} {}", ended(*status).replace(" without finalizing", ""))
+            let cause = match status {
+                Status::Signal { number, .. } if *route == Route::Local => {
+                    Signal::try_from(*number).ok().and_then(causes::by_process)
+                }
+                _ => None,
+            };
+            let cause = cause.map_or_else(String::new, |cause| format!(" ({cause})"));
+            format!("{how} {}{cause}", ended(*status).replace(" without finalizing", ""))
         }
         Unreachable::Ended(None) => format!("{how} closed the connection"),
         Unreachable::Nonsense(error) => error.clone(),
@@ -188,14 +209,14 @@ mod tests {
 
     #[test]
     fn messages_and_codes() {
-        let killed = Failure::Rank(rank(), Status::Signal { number: 9, core: false });
-        let line =
-            "rank 2 (pid 4711) on host n1 was killed by signal 9 (SIGKILL); the other 3 ranks were ended";
+        let killed =
+            Failure::Rank(rank(), Status::Signal { number: 9, core: false }, Some("no memory".into()));
+        let line = "rank 2 (pid 4711) on host n1 was killed by signal 9 (SIGKILL) (no memory); the other 3 ranks were ended";
         assert_eq!((killed.message(3).as_deref(), killed.code()), (Some(line), 137));
-        let exited = Failure::Rank(rank(), Status::Code(3));
+        let exited = Failure::Rank(rank(), Status::Code(3), None);
         assert_eq!(exited.message(0).as_deref(), Some("rank 2 (pid 4711) on host n1 exited with code 3"));
         assert_eq!(exited.code(), 3);
-        assert_eq!(Failure::Rank(rank(), Status::Code(0)).code(), 1);
+        assert_eq!(Failure::Rank(rank(), Status::Code(0), None).code(), 1);
         let aborted = [0, 5, 256].map(|code| Failure::Abort(rank(), code).code());
         assert_eq!(aborted, [0, 5, 1]);
         let pipe = Failure::Output(std::io::ErrorKind::BrokenPipe.into());

@@ -9,6 +9,7 @@ mod output;
 mod plate;
 mod scene;
 mod stepping;
+mod target;
 
 use std::time::{Duration, Instant};
 

@@ -1,6 +1,5 @@
 //! What rank 0 makes of the field: a picture, a file of numbers, a checksum.
 
-use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -9,6 +8,7 @@ use image::{ExtendedColorType, ImageEncoder, ImageError};
 use transom::{Job, Result as RuntimeResult};
 
 use super::Plate;
+use super::target::{Target, Writing};
 use crate::failure::{Failure, agree, io_message};
 
 /// Files that can be written, at rank 0.
@@ -16,7 +16,7 @@ use crate::failure::{Failure, agree, io_message};
 pub struct Outputs {
     picture: PathBuf,
     field: Option<PathBuf>,
-    files: Option<(File, Option<File>)>,
+    files: Option<(Target, Option<Target>)>,
 }
 
 impl Outputs {
@@ -39,9 +39,17 @@ impl Outputs {
             None => Ok(0),
             Some((picture, raw)) => {
                 let raw_path = self.field.unwrap_or_default();
-                let mut painter = Painter::new(plate, raw.map(|file| (BufWriter::new(file), raw_path)));
-                gather(job, plate, &window, &mut painter)?;
-                painter.finish(plate, picture, &self.picture)
+                let begin = |raw: Target| raw.begin().map_err(|error| io_message("write", &raw_path, &error));
+                match raw.map(begin).transpose() {
+                    // The others wait for the window's end.
+                    Err(refusal) => Err(refusal),
+                    Ok(raw) => {
+                        let mut painter =
+                            Painter::new(plate, raw.map(|file| (BufWriter::new(file), raw_path)));
+                        gather(job, plate, &window, &mut painter)?;
+                        painter.finish(plate, picture, &self.picture)
+                    }
+                }
             }
         };
         window.free()?;
@@ -68,12 +76,9 @@ fn gather(
     })
 }
 
-fn open(picture: &Path, field: Option<&Path>) -> Result<(File, Option<File>), String> {
-    let open = |path: &Path| {
-        // What is there is kept until there is something better.
-        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
-        file.map_err(|error| io_message("write", path, &error))
-    };
+fn open(picture: &Path, field: Option<&Path>) -> Result<(Target, Option<Target>), String> {
+    // What is there is kept until there is something better.
+    let open = |path: &Path| Target::open(path).map_err(|error| io_message("write", path, &error));
     let files = (open(picture)?, field.map(open).transpose()?);
     let same = field.is_some_and(
         |field| matches!((picture.canonicalize(), field.canonicalize()), (Ok(a), Ok(b)) if a == b),
@@ -88,14 +93,14 @@ fn open(picture: &Path, field: Option<&Path>) -> Result<(File, Option<File>), St
 /// Takes rows one by one.
 struct Painter {
     pixels: Vec<u8>,
-    raw: Option<(BufWriter<File>, PathBuf)>,
+    raw: Option<(BufWriter<Writing>, PathBuf)>,
     checksum: crc32fast::Hasher,
     bytes: Vec<u8>,
     failed: Option<io::Error>,
 }
 
 impl Painter {
-    fn new(plate: Plate, raw: Option<(BufWriter<File>, PathBuf)>) -> Self {
+    fn new(plate: Plate, raw: Option<(BufWriter<Writing>, PathBuf)>) -> Self {
         let pixels = Vec::with_capacity(plate.cells() * 3);
         Self { pixels, raw, checksum: crc32fast::Hasher::new(), bytes: Vec::new(), failed: None }
     }
@@ -111,7 +116,7 @@ impl Painter {
     }
 
     /// Writes what is left, and returns the checksum.
-    fn finish(self, plate: Plate, picture: File, path: &Path) -> Result<u32, String> {
+    fn finish(self, plate: Plate, picture: Target, path: &Path) -> Result<u32, String> {
         if let Some((raw, path)) = self.raw {
             let ended = self.failed.map_or_else(|| end(raw, plate.cells() as u64 * 8), Err);
             ended.map_err(|error| io_message("write", &path, &error))?;
@@ -125,19 +130,18 @@ impl Painter {
             ImageError::IoError(error) => failed(&error),
             error => format!("cannot draw {}: {error}", path.display()),
         })?;
-        let mut picture = BufWriter::new(picture);
-        picture
-            .write_all(&png)
-            .and_then(|()| end(picture, png.len() as u64))
-            .map_err(|error| failed(&error))?;
+        let write = |mut picture: Writing| {
+            picture.write_all(&png)?;
+            picture.end(png.len() as u64)
+        };
+        picture.begin().and_then(write).map_err(|error| failed(&error))?;
         Ok(self.checksum.finalize())
     }
 }
 
-/// Writes out what is buffered, and cuts off what a longer file had before. (Pipes and devices have no length.)
-fn end(writer: BufWriter<File>, len: u64) -> io::Result<()> {
-    let file = writer.into_inner().map_err(io::IntoInnerError::into_error)?;
-    if file.metadata()?.is_file() { file.set_len(len) } else { Ok(()) }
+/// Writes out what is buffered.
+fn end(writer: BufWriter<Writing>, len: u64) -> io::Result<()> {
+    writer.into_inner().map_err(io::IntoInnerError::into_error)?.end(len)
 }
 
 /// The checksum of a whole field, as [`Outputs::write`] gives it: CRC-32 of its numbers, little-endian.

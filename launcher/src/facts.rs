@@ -1,11 +1,10 @@
-//! Numbers of this host, from /proc, /sys and cgroups.
+//! Numbers of this host, from /proc and cgroups, and limits of this process.
 
-use std::path::PathBuf;
-
-use nix::sys::resource::Resource;
+use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
 use nix::sys::statvfs::statvfs;
 
-use super::limits::limit_of;
+use transom_transport::limits::cgroup;
+
 use crate::info::host::{meminfo, read};
 
 /// `CAP_IPC_LOCK` of capabilities(7): no limit on locked memory.
@@ -29,9 +28,14 @@ pub fn lockable() -> (u64, &'static str) {
 
 /// Processes and threads that this user may have here, and by what.
 pub fn processes() -> (u64, &'static str) {
+    let of_user = match nix::unistd::geteuid().is_root() {
+        // The kernel counts root's, and limits them not.
+        true => u64::MAX,
+        false => limit_of(Resource::RLIMIT_NPROC, false),
+    };
     let limits = [
-        (limit_of(Resource::RLIMIT_NPROC, false), "ulimit -u"),
-        (cgroup("pids.max").unwrap_or(u64::MAX), "cgroup's pids.max"),
+        (of_user, "ulimit -u"),
+        (cgroup::lowest(cgroup::Limit::Processes).unwrap_or(u64::MAX), "cgroup's pids.max"),
         (number("/proc/sys/kernel/pid_max").unwrap_or(u64::MAX), "kernel.pid_max"),
     ];
     limits.into_iter().min_by_key(|(limit, _)| *limit).unwrap_or((u64::MAX, ""))
@@ -40,7 +44,7 @@ pub fn processes() -> (u64, &'static str) {
 /// Bytes of memory that there are, and by what.
 pub fn memory() -> (u64, &'static str) {
     let available = meminfo("MemAvailable").map_or(u64::MAX, |kib| kib * 1024);
-    match cgroup("memory.max") {
+    match cgroup::lowest(cgroup::Limit::Memory) {
         Some(limit) if limit < available => (limit, "cgroup's memory.max"),
         _ => (available, "available"),
     }
@@ -52,16 +56,16 @@ pub fn file_system(path: &str) -> Option<u64> {
     Some(found.blocks() * found.fragment_size())
 }
 
-/// The lowest limit of this name in this process's cgroup (version 2) and those above it.
-fn cgroup(name: &str) -> Option<u64> {
-    let own = read("/proc/self/cgroup")?;
-    let own = own.lines().find_map(|line| line.strip_prefix("0::/"))?.to_owned();
-    let mut path = PathBuf::from("/sys/fs/cgroup").join(own);
-    let mut lowest = None;
-    while path.starts_with("/sys/fs/cgroup") {
-        let limit = number(&path.join(name).to_string_lossy());
-        lowest = lowest.into_iter().chain(limit).min();
-        path.pop();
-    }
-    lowest
+/// How often the kernel has ended a process for lack of memory, on this host.
+pub fn memory_kills() -> Option<u64> {
+    let text = read("/proc/vmstat")?;
+    text.lines().find_map(|line| line.strip_prefix("oom_kill ")?.parse().ok())
+}
+
+/// A limit of this process; none is `u64::MAX`.
+pub fn limit_of(resource: Resource, hard: bool) -> u64 {
+    getrlimit(resource).map_or(0, |(soft, most)| match if hard { most } else { soft } {
+        RLIM_INFINITY => u64::MAX,
+        value => value,
+    })
 }

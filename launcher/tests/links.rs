@@ -1,0 +1,147 @@
+//! A link between two hosts, which network namespaces play, that goes down: for a moment, or for good.
+//!
+//! This test program is also the program of the ranks: one of them takes its link down.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+mod common;
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use common::ROLE;
+use transom::{Job, Result};
+
+/// Seconds that a silent peer gets in these jobs.
+const SILENCE: u64 = 4;
+/// How long the ranks work.
+const WORK: Duration = Duration::from_secs(3);
+
+fn link(state: &str) {
+    assert!(Command::new("ip").args(["link", "set", "eth0", state]).status().unwrap().success());
+}
+
+#[test]
+fn rank_program() {
+    let Ok(role) = std::env::var(ROLE) else { return };
+    let job = transom::init().unwrap_or_else(|e| panic!("{e}"));
+    let down = (job.rank() == 1).then(|| {
+        std::thread::spawn(move || {
+            std::thread::sleep(WORK / 3);
+            link("down");
+            if role == "moment" {
+                std::thread::sleep(Duration::from_secs(1));
+                link("up");
+            }
+        })
+    });
+    if let Err(error) = turns(&job) {
+        eprintln!("ERROR {error}");
+        std::process::exit(7);
+    }
+    if let Some(thread) = down {
+        thread.join().unwrap();
+    }
+    job.finalize().unwrap();
+}
+
+/// Puts and barriers in turns: each rank waits for the other's, and their time is that of rank 0.
+fn turns(job: &Job) -> Result<()> {
+    let window = job.allocate::<u64>(2)?;
+    let start = Instant::now();
+    let mut round = 1;
+    loop {
+        let goes_on = u64::from(start.elapsed() < WORK);
+        let words = [round, goes_on];
+        window.lock_all(|epoch| {
+            if job.rank() == 0 {
+                epoch.put(1, 0, &words)?;
+            }
+            epoch.flush_all()
+        })?;
+        job.barrier()?;
+        let goes_on = if job.rank() == 0 { goes_on } else { window.local().get(1)? };
+        assert!(job.rank() == 0 || window.local().get(0)? == round);
+        job.barrier()?;
+        if goes_on == 0 {
+            println!("RANK {} after {round} rounds", job.rank());
+            return Ok(());
+        }
+        round += 1;
+    }
+}
+
+/// Exit code, output, errors and duration of a job whose link goes down.
+fn run(transport: &str, how: &str) -> Option<(i32, String, String, Duration)> {
+    if !nix::unistd::geteuid().is_root() || Command::new("ip").arg("-V").output().is_err() {
+        assert!(std::env::var("CI").is_err(), "CI must be able to make network namespaces (root, iproute2)");
+        println!("skipped: network namespaces need root and iproute2");
+        return None;
+    }
+    let ci = concat!(env!("CARGO_MANIFEST_DIR"), "/../ci");
+    let start = Instant::now();
+    let output = Command::new(format!("{ci}/netns.sh"))
+        .args([common::TRANSOM, "run", "--rsh", &format!("{ci}/netns-rsh"), "--hosts", "h1,h2"])
+        .args(["-n", "2", "--timeout", "100"])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", "rank_program", "--nocapture", "--test-threads=1"])
+        .env(ROLE, how)
+        .env("TRANSOM_TRANSPORT", transport)
+        .env("TRANSOM_OFI_SILENCE", SILENCE.to_string())
+        .env("TRANSOM_TCP_SILENCE", SILENCE.to_string())
+        .env_remove("SLURM_JOB_ID")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Some((output.status.code().unwrap(), text(&output.stdout), text(&output.stderr), start.elapsed()))
+}
+
+fn for_good(transport: &str) {
+    let Some((code, stdout, stderr, lasted)) = run(transport, "good") else { return };
+    assert_eq!(code, 7, "{stdout}{stderr}");
+    let names_peer = stderr.contains("peer 0 ") || stderr.contains("peer 1 ");
+    assert!(stderr.contains("ERROR") && names_peer, "{stderr}");
+    // The hosts' own patience, in a busy machine's time; a job that nobody ended would last 100 s.
+    assert!(lasted < Duration::from_secs(60), "{lasted:?}");
+    println!(
+        "{transport}: over after {lasted:.1?}: {}",
+        stderr.lines().find(|line| line.contains("ERROR")).unwrap()
+    );
+}
+
+fn for_a_moment(transport: &str) {
+    let Some((code, stdout, stderr, lasted)) = run(transport, "moment") else { return };
+    assert_eq!((code, stdout.matches("RANK ").count()), (0, 2), "{stdout}{stderr}");
+    println!("{transport}: goes on, in all {lasted:.1?}");
+}
+
+#[test]
+fn a_link_that_is_lost_over_tcp() {
+    for_good("tcp");
+}
+
+#[test]
+fn a_link_that_is_lost_over_ofi() {
+    if has_libfabric() {
+        for_good("ofi");
+    }
+}
+
+#[test]
+fn a_link_that_comes_back_over_tcp() {
+    for_a_moment("tcp");
+}
+
+#[test]
+fn a_link_that_comes_back_over_ofi() {
+    if has_libfabric() {
+        for_a_moment("ofi");
+    }
+}
+
+fn has_libfabric() -> bool {
+    let info = Command::new(common::TRANSOM).arg("info").output().unwrap();
+    let has = !String::from_utf8_lossy(&info.stdout).contains("no libfabric: ");
+    assert!(has || std::env::var_os("TRANSOM_CI_REQUIRE_OFI").is_none(), "CI must have libfabric");
+    has
+}
