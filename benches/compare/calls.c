@@ -1,6 +1,6 @@
 /* Times of small one-sided operations on shared memory, by any MPI: one line a sample, "ROW ns NUMBER" or "ROW M/s NUMBER".
- * Two ranks. Rank 0 measures; rank 1, the target, waits in a barrier. With an argument: at MPI_THREAD_MULTIPLE, one thread and two,
- * while the target sleeps. Each row is measured in several short blocks; a block in which the system took the core away is tried
+ * Two ranks. Rank 0 measures; rank 1, the target, waits in a barrier. With the argument "threads": at MPI_THREAD_MULTIPLE, one thread and
+ * two, while the target sleeps; "created": windows over memory of the program's, which need not begin on a page. Each row is measured in several short blocks; a block in which the system took the core away is tried
  * again, a few times. */
 #define _GNU_SOURCE
 #include <math.h>
@@ -9,6 +9,8 @@
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -25,6 +27,7 @@ struct work {
 
 static MPI_Win first, second, locked;
 static int rank;
+static const char *prefix = "";
 
 #define LOOP(name, body)                                                        \
     static void name(struct work *w, long turns) {                              \
@@ -107,8 +110,8 @@ static void measure(const struct row *row, struct work *w) {
         double seconds = -1;
         for (int attempt = 0; seconds < 0 && attempt < ATTEMPTS; attempt++) seconds = time_loop(row, w, turns);
         seconds = fabs(seconds);
-        if (row->batch) printf("%s M/s %.3f\n", row->name, 1e-6 * (double)turns * row->batch / seconds);
-        else printf("%s ns %.2f\n", row->name, 1e9 * seconds / (double)turns);
+        if (row->batch) printf("%s%s M/s %.3f\n", prefix, row->name, 1e-6 * (double)turns * row->batch / seconds);
+        else printf("%s%s ns %.2f\n", prefix, row->name, 1e9 * seconds / (double)turns);
     }
 }
 
@@ -179,14 +182,26 @@ static void sleep_until_all_come(void) {
     while (MPI_Test(&request, &done, MPI_STATUS_IGNORE), !done) usleep(1000);
 }
 
+static MPI_Win make_window(int created) {
+    MPI_Win win;
+    char *memory;
+    if (created) {
+        memory = calloc(1, WINDOW + 1024);
+        MPI_Win_create(memory + 200, WINDOW, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    } else {
+        MPI_Win_allocate(WINDOW, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+    }
+    return win;
+}
+
 int main(int argc, char **argv) {
-    int threads = argc > 1, level;
-    void *memory;
+    int threads = argc > 1 && strcmp(argv[1], "threads") == 0, created = argc > 1 && strcmp(argv[1], "created") == 0, level;
     MPI_Init_thread(&argc, &argv, threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Win_allocate(WINDOW, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &first);
-    MPI_Win_allocate(WINDOW, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &second);
-    MPI_Win_allocate(WINDOW, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &locked);
+    if (created) prefix = "created-";
+    first = make_window(created);
+    second = make_window(created);
+    locked = make_window(created);
     MPI_Win_lock_all(0, first);
     MPI_Win_lock_all(0, second);
     MPI_Barrier(MPI_COMM_WORLD);

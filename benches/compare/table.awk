@@ -11,8 +11,15 @@ BEGIN {
         "shared-cache-line-round-trip threads-1-put+flush threads-2-windows-put+flush " \
         "threads-2-targets-put+flush threads-1-fetch_and_op+flush threads-2-windows-fetch_and_op+flush " \
         "threads-2-targets-fetch_and_op+flush" \
-        by_size("put get", "4KiB 64KiB 1MiB 4MiB", ",-64-same,-64-apart") \
+        created() by_size("put get", "4KiB 64KiB 1MiB 4MiB", ",-64-same,-64-apart") \
         by_size("sum-double sum-float sum-int max-double band-long prod-complex", "4KiB 64KiB 1MiB", "")
+}
+
+# Rows of calls.c once more, over memory of the program's.
+function created(    k, i, out) {
+    for (i = 1; i <= split("put+flush get+flush fetch_and_op+flush compare_and_swap+flush accumulate+flush get_accumulate+flush " \
+        "rput+wait+flush lock+put+unlock put-1KiB+flush put-8KiB+flush put-rate accumulate-rate", k, " "); i++) out = out " created-" k[i]
+    return out
 }
 
 # Rows of bulk.c: each kind with each size in each manner.
@@ -45,7 +52,10 @@ function own(row, other) { return n["transom", other] ? ratio(row, at("transom",
 END {
     printf "%-44s %4s", "median  best (quartiles)", ""
     for (i = 1; i <= count; i++) printf "  %-30s", library[i]
-    printf "  %7s  %7s\n", "/ best", "/ ompi"
+    # What the last column compares with: the limit, where there is one.
+    other = "ompi"
+    for (i = 1; i <= count; i++) if (library[i] == "socket") other = "socket"
+    printf "  %7s  %8s\n", "/ best", "/ " other
     rows = split(order, row, " ")
     for (r = 1; r <= rows; r++) {
         if (!(row[r] in unit)) continue
@@ -54,12 +64,12 @@ END {
         for (i = 1; i <= count; i++) {
             name = library[i]
             printf "  %-30s", cell(name, row[r])
-            if (name == "transom" || !n[name, row[r]]) continue
+            if (name == "transom" || name == "socket" || !n[name, row[r]]) continue
             middle = at(name, row[r], .5)
             if (!leader || (unit[row[r]] == "ns" ? middle < leader : middle > leader)) leader = middle
         }
         if (unit[row[r]] == "%") print ""
-        else printf "  %7s  %7s\n", ratio(row[r], leader), ratio(row[r], n["ompi", row[r]] ? at("ompi", row[r], .5) : 0)
+        else printf "  %7s  %8s\n", ratio(row[r], leader), ratio(row[r], n[other, row[r]] ? at(other, row[r], .5) : 0)
     }
     kinds = unit["threads-1-put+flush"] ? split("put+flush fetch_and_op+flush", kind, " ") : 0
     for (k = 1; k <= kinds; k++) {
@@ -67,5 +77,5 @@ END {
         printf "transom, %s: at MPI_THREAD_MULTIPLE %s x as long; two threads on windows %s x, on targets %s x as long as one\n", \
             kind[k], own(one, kind[k]), own("threads-2-windows-" kind[k], one), own("threads-2-targets-" kind[k], one)
     }
-    print "/ best, / ompi: Transom's median over that of the best of the others, of ompi: for ns less is better, for others more"
+    print "/ best, / " other ": Transom's median over that of the best of the others, of " other ": for ns less is better, for others more"
 }
