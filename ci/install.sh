@@ -1,5 +1,6 @@
 #!/bin/bash
-# install.sh: what the tests need beside a Rust toolchain. As root it installs what is missing, else it says what is.
+# install.sh [--without-vm]: what the tests need beside a Rust toolchain, and the VM for those that need RDMA devices. As root it
+# installs what is missing, else it says what is.
 set -euo pipefail
 
 # command or file that shows it is there -> Debian package
@@ -7,21 +8,24 @@ needs=(
     "lib:libfabric.so.1 libfabric1"
     "cmd:cc gcc"
     "cmd:c++ g++"
+    "cmd:gfortran gfortran"
     "cmd:valgrind valgrind"
     "cmd:ip iproute2"
     "cmd:slurmctld slurm-wlm"
     "cmd:munged munge"
     "py:venv python3-venv"
+    "cmd:objcopy binutils"
+    "lib:librdmacm.so.1 librdmacm1"
+    "file:/etc/libibverbs.d/rxe.driver ibverbs-providers"
+)
+[ "${1:-}" = --without-vm ] || needs+=(
     "cmd:qemu-system-x86_64 qemu-system-x86"
     "cmd:busybox busybox-static"
     "cmd:cpio cpio"
     "cmd:modprobe kmod"
-    "cmd:objcopy binutils"
     "cmd:xz xz-utils"
     "cmd:ibv_devinfo ibverbs-utils"
     "cmd:ib_write_lat perftest"
-    "lib:librdmacm.so.1 librdmacm1"
-    "file:/etc/libibverbs.d/rxe.driver ibverbs-providers"
 )
 PATH=$PATH:/usr/sbin:/sbin
 

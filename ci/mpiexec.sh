@@ -1,16 +1,12 @@
 #!/bin/bash
 # mpiexec.sh [DIR]: jobs started by MPICH's mpiexec. DIR holds the binary wordcount.
 #
-# TRANSOM_MPIEXEC names an mpiexec; otherwise MPICH is installed from PyPI into target/mpich, once.
+# TRANSOM_MPIEXEC names an mpiexec; otherwise it is that of ci/mpich.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bin=$(cd "${1:-target/release}" && pwd)
 [ -x "$bin/wordcount" ] || { echo "mpiexec.sh: no wordcount in $bin" >&2; exit 2; }
-mpiexec=${TRANSOM_MPIEXEC:-target/mpich/bin/mpiexec}
-if ! [ -x "$mpiexec" ]; then
-    python3 -m venv target/mpich
-    target/mpich/bin/pip install --quiet --disable-pip-version-check mpich==5.0.2
-fi
+mpiexec=${TRANSOM_MPIEXEC:-$(ci/mpich.sh)/bin/mpiexec}
 
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
@@ -30,7 +26,7 @@ check() { # name command…
         failed=$((failed + 1))
     fi
 }
-for transport in shm ofi; do
+for transport in shm tcp ofi; do
     export TRANSOM_TRANSPORT=$transport
     check "mpiexec, 4 ranks, $transport" "$mpiexec" -n 4 "$bin/wordcount" --tsv "${files[@]}"
     check "mpiexec -pmi-port, 4 ranks, $transport" "$mpiexec" -pmi-port -n 4 "$bin/wordcount" --tsv "${files[@]}"

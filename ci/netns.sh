@@ -1,7 +1,9 @@
 #!/bin/bash
 # netns.sh COMMAND…: two "hosts" on this machine, for as long as COMMAND runs; gives back its exit code.
+# TRANSOM_NETNS_HOSTS: how many, if not two.
 #
-# h1 (10.99.0.1) and h2 (10.99.0.2) are network namespaces joined by a veth pair, each with a loopback of its own.
+# h1 (10.99.0.1), h2 (10.99.0.2)… are network namespaces, each with a loopback of its own: two are joined by a veth pair, more
+# by a bridge.
 # COMMAND itself runs outside of both; it starts things inside with ci/netns-rsh, which is called like ssh:
 #
 #   ci/netns.sh transom run --rsh ci/netns-rsh --hosts h1,h2 -n 4 PROGRAM
@@ -15,35 +17,45 @@ if [ $# -eq 0 ]; then
 fi
 
 prefix="transom-$$-"
-links=("tv$$a" "tv$$b")
+numbers=$(seq "${TRANSOM_NETNS_HOSTS:-2}")
 
 tear_down() {
-    for host in h1 h2; do
+    for number in $numbers; do
         # What still runs there would keep the namespace alive without a name.
-        ip netns pids "$prefix$host" 2>/dev/null | xargs -r kill -KILL 2>/dev/null || true
-        ip netns del "$prefix$host" 2>/dev/null || true
+        ip netns pids "${prefix}h$number" 2>/dev/null | xargs -r kill -KILL 2>/dev/null || true
+        ip netns del "${prefix}h$number" 2>/dev/null || true
     done
+    ip netns del "${prefix}switch" 2>/dev/null || true
 }
 trap tear_down EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-ip netns add "${prefix}h1"
-ip netns add "${prefix}h2"
-ip link add "${links[0]}" netns "${prefix}h1" type veth peer name "${links[1]}" netns "${prefix}h2"
-for number in 1 2; do
+for number in $numbers; do
     namespace="${prefix}h$number"
-    link=${links[number - 1]}
-    ip -n "$namespace" link set "$link" name eth0
-    ip -n "$namespace" address add "10.99.0.$number/24" dev eth0
+    ip netns add "$namespace"
     ip -n "$namespace" link set lo up
+done
+if [ "$numbers" = $'1\n2' ]; then
+    ip link add eth0 netns "${prefix}h1" type veth peer name eth0 netns "${prefix}h2"
+else
+    ip netns add "${prefix}switch"
+    ip -n "${prefix}switch" link add bridge up type bridge
+    for number in $numbers; do
+        ip link add eth0 netns "${prefix}h$number" type veth peer name "h$number" netns "${prefix}switch"
+        ip -n "${prefix}switch" link set "h$number" master bridge up
+    done
+fi
+for number in $numbers; do
+    namespace="${prefix}h$number"
+    ip -n "$namespace" address add "10.99.0.$number/24" dev eth0
     ip -n "$namespace" link set eth0 up
 done
 
 # The kernel reports a new link as running up to a second late, and libfabric passes over links that are not.
-for host in h1 h2; do
+for number in $numbers; do
     for _ in $(seq 300); do
-        case $(ip -n "$prefix$host" -br link show dev eth0) in
+        case $(ip -n "${prefix}h$number" -br link show dev eth0) in
         *LOWER_UP*) break ;;
         esac
         sleep 0.01

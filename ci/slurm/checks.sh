@@ -76,12 +76,16 @@ check "it leaves nothing" nothing_left
 
 submit launcher/slurm/transom.sbatch wordcount "${files[@]}"
 finish
-check "its ranks are on both nodes and talk over ofi" grep -q 'ofi: ' $out/stdout
+check "its ranks are on both nodes and talk over tcp" grep -q 'tcp: ' $out/stdout
+
+TRANSOM_TRANSPORT=shm,ofi submit launcher/slurm/transom.sbatch wordcount "${files[@]}"
+finish
+check "over ofi if they are told so" grep -q 'ofi: ' $out/stdout
 
 TRANSOM_TRANSPORT=shm submit launcher/slurm/transom.sbatch wordcount --tsv "${files[@]}"
 finish
 check "shared memory alone does not reach the other node" \
-    failed_with 1 'ranks are on several hosts, and TRANSOM_TRANSPORT names no network: verbs or ofi'
+    failed_with 1 'ranks are on several hosts, and TRANSOM_TRANSPORT names no network: verbs, ofi or tcp'
 
 submit launcher/slurm/transom.sbatch sh -c '[ $PMI_RANK != 3 ] || exit 7; exec sleep 98765'
 finish
@@ -103,9 +107,9 @@ check "it leaves nothing" nothing_left
 srun --quiet --mpi=pmi2 -K -N2 -n4 timeout 60 wordcount --tsv "${files[@]}" >$out/stdout 2>$out/stderr </dev/null
 check "srun --mpi=pmi2: same counts as coreutils" cmp $out/expected $out/stdout
 srun --quiet --mpi=pmi2 -K -N2 -n4 timeout 60 wordcount "${files[@]}" >$out/stdout 2>$out/stderr </dev/null
-check "its ranks talk over ofi" grep -q 'ofi: ' $out/stdout
+check "its ranks talk over tcp" grep -q 'tcp: ' $out/stdout
 TRANSOM_TRANSPORT=shm srun --quiet --mpi=pmi2 -K -N2 -n4 timeout 60 wordcount --tsv "${files[@]}" >$out/stdout 2>$out/stderr </dev/null
-check "without ofi they say why they cannot" grep -q 'TRANSOM_TRANSPORT names no network' $out/stderr
+check "without a network they say why they cannot" grep -q 'TRANSOM_TRANSPORT names no network' $out/stderr
 srun --quiet --mpi=pmi2 -K -N2 -n4 --job-name=endless sh -c 'wordcount --tsv "$@" >/dev/null; exec sleep 98765' sh "${files[@]}" >$out/stdout 2>$out/stderr </dev/null &
 for _ in $(seq 400); do
     running && break

@@ -1,0 +1,27 @@
+#!/bin/bash
+# stage.sh DIR [PROFILE]: lays out below DIR, from what `cargo build --release` built, what packages hold: bin, lib/transom (libraries
+# and headers, apart from those of others), share (manual pages, completions, licences).
+set -euo pipefail
+stage=$1 profile=${2:-release}
+cd "$(dirname "$0")/../.."
+
+rm -rf "$stage"
+mkdir -p "$stage/lib/transom"
+stage=$(cd "$stage" && pwd)
+ffi/mpi/install.sh "$profile" "$stage/lib/transom" >/dev/null
+mv "$stage/lib/transom/bin" "$stage/bin"
+find "$stage" -type f \( -name transom -o -name '*.so.*' \) -exec strip --strip-unneeded {} +
+
+transom=$stage/bin/transom
+share=$stage/share
+mkdir -p "$share/doc/transom"
+"$transom" man "$share/man/man1"
+completions() { # shell file
+    mkdir -p "$share/$(dirname "$2")"
+    "$transom" completions "$1" >"$share/$2"
+}
+completions bash bash-completion/completions/transom
+completions zsh zsh/site-functions/_transom
+completions fish fish/vendor_completions.d/transom.fish
+cp LICENSE-MIT LICENSE-APACHE "$share/doc/transom/"
+ci/packages/notices.py >"$share/doc/transom/THIRD-PARTY"
