@@ -104,6 +104,27 @@ fn deadlines_name_what_is_awaited() {
     });
 }
 
+/// Blocking collectives and nonblocking ones do not match (MPI-4.1 §6.12): who waits in vain is told.
+#[test]
+fn a_collective_of_the_other_form_is_named() {
+    let program = |job: transom::Job| {
+        let (late, form) = match job.rank() {
+            0 => (job.barrier().unwrap_err(), "it is in the nonblocking barrier"),
+            _ => (job.ibarrier().wait().unwrap_err(), "the end of barrier"),
+        };
+        assert_eq!(late.class(), transom::Class::Timeout);
+        assert!(late.to_string().contains(form), "{late}");
+        // What is under way meets its match.
+        match job.rank() {
+            0 => job.ibarrier().wait(),
+            _ => job.barrier(),
+        }
+    };
+    child::run_with(&[("TRANSOM_DEADLINE", "1")], "a_collective_of_the_other_form_is_named", LIMIT, || {
+        transom::local(2, program).unwrap();
+    });
+}
+
 #[test]
 fn messages_fail_when_a_peer_does() {
     for len in [1, 1 << 20] {

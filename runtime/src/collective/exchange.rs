@@ -175,10 +175,17 @@ impl<'a> Exchange<'a> {
     pub fn awaited(&self) -> String {
         let Channel { engine, context, .. } = self.channel;
         let peer = self.awaited.load(Ordering::Relaxed);
-        let elsewhere = engine.matching.lock().elsewhere(self.channel.job_rank(peer), *context);
-        let elsewhere =
-            elsewhere.map(|code| format!(" (it is in {} of another communicator)", Kind::name(code)));
-        format!("rank {peer} to come to {}{}", self.operation(), elsewhere.unwrap_or_default())
+        let (matching, source) = (engine.matching.lock(), self.channel.job_rank(peer));
+        let form = |(sequence, code)| Some((self.channel.other_form(self.sequence, sequence)?, code));
+        let instead = match matching.of_source(source, *context).find_map(form) {
+            Some((form, code)) => {
+                format!(" (it is in the {form} {}, which matches no other)", Kind::name(code))
+            }
+            None => matching.elsewhere(source, *context).map_or_else(String::new, |code| {
+                format!(" (it is in {} of another communicator)", Kind::name(code))
+            }),
+        };
+        format!("rank {peer} to come to {}{instead}", self.operation())
     }
 
     /// Another rank's bytes are of another length than this one's.

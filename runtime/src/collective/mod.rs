@@ -40,7 +40,7 @@ pub(crate) fn start_broadcast(
     bytes: Vec<u8>,
 ) -> Request<Vec<u8>> {
     let channel = comm.channel().clone();
-    let sequence = channel.next_sequence();
+    let sequence = channel.next_nonblocking();
     raw::start(comm, kind, async move {
         let exchange = Exchange::numbered(&channel, kind, sequence);
         algorithms::broadcast(&exchange, root, bytes).await

@@ -2,7 +2,7 @@
 //! [`Communicator`], which know types.
 //!
 //! Each collective comes in two forms: blocking, and nonblocking with an `i` before its name, whose result is a [`Request`]'s. They are
-//! counted in the order of the calls (MPI-4.1 §6.12): all ranks call the same ones in the same order. Errors of all: a peer is
+//! counted in the order of the calls (MPI-4.1 §6.12), each form by itself: all ranks call the same ones in the same order. Errors of all: a peer is
 //! gone, calls another collective, or sends a wrong length; the deadline passes; a root or number of blocks is wrong.
 
 use std::future::Future;
@@ -109,7 +109,7 @@ macro_rules! collectives {
                 return Request::done(comm.member(), Kind::name(Kind::$kind as u8), Err(error));
             }
             let channel = comm.channel().clone();
-            let sequence = channel.next_sequence();
+            let sequence = channel.next_nonblocking();
             start(comm, Kind::$kind, async move {
                 let exchange = Exchange::numbered(&channel, Kind::$kind, sequence);
                 let $exchange = &exchange;

@@ -14,9 +14,11 @@ use crate::{Class, Error};
 pub(crate) const WORLD: u64 = 0;
 /// Bit of contexts in which a communicator is founded by its members alone.
 pub(super) const FOUNDING: u64 = 1 << 63;
+/// Bit of the numbers of nonblocking collectives.
+const NONBLOCKING: u64 = 1 << 61;
 /// Bit of collectives' numbers that count the rounds of a persistent one, and bits of these.
 const PERSISTENT: u64 = 1 << 62;
-const ROUND_BITS: u32 = 31;
+const ROUND_BITS: u32 = 30;
 /// Bits of a context that count, below those of the rank that made it.
 const COUNT_BITS: u32 = 40;
 
@@ -29,8 +31,10 @@ pub(crate) struct Channel {
     /// This rank in the group.
     pub rank: usize,
     pub size: usize,
-    /// Number of the next collective.
-    sequence: AtomicU64,
+    /// Number of the next blocking collective, and of the next nonblocking one: these do not match each other (§6.12), so
+    /// a rank may start one before that others start behind a blocking one.
+    blocking: AtomicU64,
+    nonblocking: AtomicU64,
     /// Number of the next partitioned message to or from (`true`, `false`) a rank with a tag.
     partitioned: Mutex<HashMap<(bool, usize, i32), u32>>,
     /// Whether the members know each other's heaps.
@@ -47,7 +51,8 @@ impl Channel {
             group,
             rank,
             size,
-            sequence: AtomicU64::new(0),
+            blocking: AtomicU64::new(0),
+            nonblocking: AtomicU64::new(NONBLOCKING),
             partitioned: Mutex::default(),
             heaps_known: AtomicBool::new(false),
         }
@@ -65,14 +70,29 @@ impl Channel {
         ((engine.rank as u64) << COUNT_BITS | count) & !FOUNDING
     }
 
-    /// Numbers collectives from `sequence` on.
+    /// Numbers blocking collectives from `sequence` on.
     pub fn start_at(&self, sequence: u64) {
-        self.sequence.store(sequence, Ordering::Relaxed);
+        self.blocking.store(sequence, Ordering::Relaxed);
     }
 
-    /// Number of the next collective: all members count alike.
+    /// Number of the next blocking collective: all members count alike.
     pub fn next_sequence(&self) -> u64 {
-        self.sequence.fetch_add(1, Ordering::Relaxed)
+        self.blocking.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Number of the next nonblocking collective.
+    pub fn next_nonblocking(&self) -> u64 {
+        self.nonblocking.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The form of a collective, if it is the other than that of `own` and this rank has not come to it.
+    pub fn other_form(&self, own: u64, sequence: u64) -> Option<&'static str> {
+        let (next, form) = match sequence & NONBLOCKING {
+            0 => (&self.blocking, "blocking"),
+            _ => (&self.nonblocking, "nonblocking"),
+        };
+        let other = (own ^ sequence) & NONBLOCKING != 0;
+        (other && sequence >= next.load(Ordering::Relaxed)).then_some(form)
     }
 
     /// The same channel, for the rounds of one persistent collective.
@@ -80,9 +100,11 @@ impl Channel {
         Self::new(self.engine.clone(), self.context, self.group.clone(), self.rank)
     }
 
-    /// Gives the rounds numbers of their own, which begin with that of the initialisation: it is counted as a collective is.
+    /// Gives the rounds numbers of their own, which begin with that of the initialisation: it is counted as a nonblocking
+    /// collective is.
     pub fn number_rounds(&self, of: &Self) {
-        of.start_at(PERSISTENT | self.next_sequence() << ROUND_BITS);
+        let number = self.next_nonblocking() & !NONBLOCKING;
+        of.nonblocking.store(PERSISTENT | NONBLOCKING | number << ROUND_BITS, Ordering::Relaxed);
     }
 
     /// Number of the next partitioned message between this rank and a peer: both count alike.

@@ -191,6 +191,14 @@ impl Matching {
         messages.chain(words).find_map(of_source)
     }
 
+    /// What a rank is known to be in, in this communicator: the numbers and collectives.
+    pub fn of_source(&self, source: usize, context: u64) -> impl Iterator<Item = (u64, u8)> {
+        let own = move |(key, other): (&(u64, u64), &Mismatch)| {
+            (key.0 == context && other.source == source).then_some((key.1, other.collective))
+        };
+        self.collectives.iter().filter_map(own)
+    }
+
     /// This rank has completed a collective: all that others send in it has been taken.
     pub fn finish(&mut self, context: u64, sequence: u64) {
         self.collectives.remove(&(context, sequence));

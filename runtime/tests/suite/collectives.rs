@@ -128,7 +128,7 @@ pub fn many_at_once(job: &Job) -> Result<()> {
         }
     }
     let large = job.iallgather(&data(rank, 20_000));
-    let ranks = (size * (size - 1) / 2) as u64;
+    let ranks = ranks(size);
     for (i, request) in sums.drain(10..).enumerate().rev() {
         assert_eq!(request.wait()?, [(i as u64 + 10) * size as u64, ranks]);
     }
@@ -152,6 +152,26 @@ pub fn many_at_once(job: &Job) -> Result<()> {
     // One that nobody looks at goes on, too.
     drop(job.ibarrier());
     job.barrier()
+}
+
+/// Nonblocking collectives do not match blocking ones (MPI-4.1 §6.12): ranks may have them in different orders.
+pub fn forms_match_apart(job: &Job) -> Result<()> {
+    let (rank, size) = (job.rank(), job.size());
+    for round in 0..20 {
+        let early = rank == round % size;
+        let started = early.then(|| job.iallreduce(Sum, &[1u64]));
+        job.barrier()?;
+        let sum = started.unwrap_or_else(|| job.iallreduce(Sum, &[1]));
+        assert_eq!(
+            (sum.wait()?, job.allreduce(Sum, &[rank as u64])?),
+            (vec![size as u64], vec![ranks(size)])
+        );
+    }
+    Ok(())
+}
+
+fn ranks(size: usize) -> u64 {
+    (size * (size - 1) / 2) as u64
 }
 
 /// Unparks a thread.

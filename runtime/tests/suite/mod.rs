@@ -59,6 +59,7 @@ pub const PROGRAMS: &[(&str, Program)] = &[
     ("reductions", collectives::reductions),
     ("functions_in_the_order_of_ranks", collectives::functions_in_the_order_of_ranks),
     ("many_at_once", collectives::many_at_once),
+    ("forms_match_apart", collectives::forms_match_apart),
     ("awaited", collectives::awaited),
     ("wrong_arguments", collectives::wrong_arguments),
     ("lengths_in_both_directions", messages::lengths_in_both_directions),
