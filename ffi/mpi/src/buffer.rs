@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use transom::{Layout, RawBuffer};
 
-use crate::abi::{self, Datatype, ERR_BUFFER, ERR_COUNT, ERR_TRUNCATE};
+use crate::abi::{self, Datatype, ERR_BUFFER, ERR_COUNT, ERR_TRUNCATE, ERR_TYPE};
 use crate::failure::{Result, fail};
 use crate::types::{self, TypeObject};
 
@@ -219,7 +219,8 @@ impl Buffer {
         Ok(result)
     }
 
-    /// Puts data where the buffer has it; less than its capacity is no error (MPI-4.1 §3.2.4).
+    /// Puts data where the buffer has it; less than its capacity is no error (MPI-4.1 §3.2.4), unless the last element is cut:
+    /// then it is of another type (§3.3.1).
     pub fn unpack(&self, data: &[u8]) -> Result<()> {
         let datatype = &self.ty.datatype;
         if data.len() > self.capacity()? {
@@ -232,6 +233,11 @@ impl Buffer {
         }
         let typed = TypedBuffer::new(self.place(), self.count, datatype)?;
         typed.datatype.unpack_part(typed.count, 0, data, bytes_mut(typed.address, typed.len)?, 0)?;
+        if datatype.get_elements(data.len()).is_none() {
+            let message =
+                format!("{} bytes came, which end within an element: another type was sent", data.len());
+            return fail(ERR_TYPE, message);
+        }
         Ok(())
     }
 

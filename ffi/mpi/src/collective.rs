@@ -13,7 +13,7 @@ pub mod scattering;
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-use crate::abi::{Comm, Datatype, ERR_ROOT, IN_PLACE, Request, Status};
+use crate::abi::{Comm, Datatype, ERR_BUFFER, ERR_ROOT, IN_PLACE, Request, Status};
 use crate::buffer::{Buffer, Triple};
 use crate::comm::CommObject;
 use crate::failure::{Result, fail};
@@ -148,6 +148,19 @@ pub fn in_place(address: *const c_void) -> bool {
 /// A buffer, unless its data stays where another buffer has it.
 pub fn unless_in_place(named: Triple) -> Result<Option<Buffer>> {
     if in_place(named.address) { Ok(None) } else { Buffer::new(named).map(Some) }
+}
+
+/// Refuses a rank's own data where its own part is to come: that is what `MPI_IN_PLACE` is for (MPI-4.1 §6.2.3).
+pub fn apart(own: Option<&Buffer>, part: Option<&Buffer>) -> Result<()> {
+    let (Some(own), Some(part)) = (own, part) else { return Ok(()) };
+    let same = own.place() == part.place() && crate::abi::is_address(own.place().addr());
+    if same && own.capacity()? > 0 && part.capacity()? > 0 {
+        return fail(
+            ERR_BUFFER,
+            "what is sent and what is received is in one buffer: say MPI_IN_PLACE, or use two",
+        );
+    }
+    Ok(())
 }
 
 /// A buffer's parts, one for each that data is exchanged with.

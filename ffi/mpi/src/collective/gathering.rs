@@ -7,7 +7,7 @@ use transom::raw;
 
 use super::parts::Lengths;
 use super::{
-    How, Parts, Plan, at_root, collectives, equal, inter, listed, parts, root, run, unless_in_place,
+    How, Parts, Plan, apart, at_root, collectives, equal, inter, listed, parts, root, run, unless_in_place,
     unpack_all,
 };
 use crate::abi::{Comm, Datatype, Info, Request};
@@ -38,8 +38,9 @@ fn keep(own: Option<&Buffer>, part: &Buffer) -> Result<()> {
 }
 
 /// With lengths that `lengths` says.
-fn gather_plan(comm: Arc<CommObject>, at: usize, moves: Moves, lengths: Lengths) -> Plan {
-    Plan::new(move |how| {
+fn gather_plan(comm: Arc<CommObject>, at: usize, moves: Moves, lengths: Lengths) -> Result<Plan> {
+    apart(moves.0.as_ref(), moves.1.as_ref().map(|parts| &parts[at]))?;
+    Ok(Plan::new(move |how| {
         let (own, parts) = &moves;
         let sample = own.as_ref().or(parts.as_ref().and_then(|parts| parts.first()));
         if how == How::Blocking && lengths.is_direct(&comm, sample)? {
@@ -61,12 +62,13 @@ fn gather_plan(comm: Arc<CommObject>, at: usize, moves: Moves, lengths: Lengths)
             _ => Ok(()),
         };
         run!(how, gather, igather, (&comm.comm, at, data), fill)
-    })
+    }))
 }
 
-fn allgather_plan(comm: Arc<CommObject>, own: Option<Buffer>, parts: Parts) -> Plan {
+fn allgather_plan(comm: Arc<CommObject>, own: Option<Buffer>, parts: Parts) -> Result<Plan> {
+    apart(own.as_ref(), Some(&parts[comm.comm.rank()]))?;
     let moves = (own, Some(parts.clone()));
-    Plan::new(move |how| {
+    Ok(Plan::new(move |how| {
         if how == How::Blocking && parts::longest(&parts)? >= raw::LONG {
             // An error of this rank's leaves none of the others waiting.
             let kept = keep(moves.0.as_ref(), &parts[comm.comm.rank()]);
@@ -77,7 +79,7 @@ fn allgather_plan(comm: Arc<CommObject>, own: Option<Buffer>, parts: Parts) -> P
         let parts = parts.clone();
         let fill = move |all: Vec<Vec<u8>>| unpack_all(&parts, &all);
         run!(how, allgather, iallgather, (&comm.comm, data), fill)
-    })
+    }))
 }
 
 collectives! {
@@ -89,7 +91,7 @@ collectives! {
     (from: Triple, to: Triple, at: c_int) |object| {
         let at = root(&object, at)?;
         let parts = at_root(&object, at, || equal(object.partners(), to))?;
-        gather_plan(object, at, (unless_in_place(from)?, parts), Lengths::Equal)
+        gather_plan(object, at, (unless_in_place(from)?, parts), Lengths::Equal)?
     }, inter {
         let roles = inter::roles(&object, at, || Buffer::new(from), || equal(object.partners(), to))?;
         inter::gather(object, roles)
@@ -100,7 +102,7 @@ collectives! {
     (from: Triple, to: *mut c_void, counts: Counts, at_each: Counts, to_ty: Datatype, at: c_int) |object| {
         let at = root(&object, at)?;
         let parts = at_root(&object, at, || listed(object.partners(), to, counts, at_each, to_ty))?;
-        gather_plan(object, at, (unless_in_place(from)?, parts), Lengths::Listed)
+        gather_plan(object, at, (unless_in_place(from)?, parts), Lengths::Listed)?
     }, inter {
         let parts = || listed(object.partners(), to, counts, at_each, to_ty);
         let roles = inter::roles(&object, at, || Buffer::new(from), parts)?;
@@ -111,7 +113,7 @@ collectives! {
     allgather, iallgather, allgather_init:
     (from: Triple, to: Triple) |object| {
         let parts = equal(object.partners(), to)?;
-        allgather_plan(object, unless_in_place(from)?, parts)
+        allgather_plan(object, unless_in_place(from)?, parts)?
     }, inter {
         let parts = equal(object.partners(), to)?;
         inter::allgather(object, Buffer::new(from)?, parts)
@@ -121,7 +123,7 @@ collectives! {
     allgatherv, iallgatherv, allgatherv_init:
     (from: Triple, to: *mut c_void, counts: Counts, at_each: Counts, to_ty: Datatype) |object| {
         let parts = listed(object.partners(), to, counts, at_each, to_ty)?;
-        allgather_plan(object, unless_in_place(from)?, parts)
+        allgather_plan(object, unless_in_place(from)?, parts)?
     }, inter {
         let parts = listed(object.partners(), to, counts, at_each, to_ty)?;
         inter::allgather(object, Buffer::new(from)?, parts)

@@ -7,8 +7,8 @@ use transom::raw;
 
 use super::parts::Lengths;
 use super::{
-    How, Parts, Plan, at_root, collectives, equal, in_place, inter, listed, pack_all, parts, root, run,
-    typed, unless_in_place, unpack_all,
+    How, Parts, Plan, apart, at_root, collectives, equal, in_place, inter, listed, pack_all, parts, root,
+    run, typed, unless_in_place, unpack_all,
 };
 use crate::abi::{Comm, Datatype, Info, Request};
 use crate::buffer::{Buffer, Triple};
@@ -41,8 +41,9 @@ fn scatter_plan(
     parts: Option<Parts>,
     to: Option<Buffer>,
     lengths: Lengths,
-) -> Plan {
-    Plan::new(move |how| {
+) -> Result<Plan> {
+    apart(to.as_ref(), parts.as_ref().map(|parts| &parts[at]))?;
+    Ok(Plan::new(move |how| {
         let sample = to.as_ref().or(parts.as_ref().and_then(|parts| parts.first()));
         if how == How::Blocking && lengths.is_direct(&comm, sample)? {
             let comm = &comm.comm;
@@ -65,7 +66,7 @@ fn scatter_plan(
         let to = to.clone();
         let fill = move |data: Vec<u8>| to.map_or(Ok(()), |to| to.unpack(&data));
         run!(how, scatter, iscatter, (&comm.comm, at, blocks), fill)
-    })
+    }))
 }
 
 fn alltoall_plan(comm: Arc<CommObject>, from: Parts, to: Parts) -> Plan {
@@ -96,7 +97,11 @@ fn exchange(
     if inter {
         return Ok(inter::alltoall(comm, from(partners)?, to));
     }
-    let from = if in_place(address) { to.clone() } else { from(partners)? };
+    if in_place(address) {
+        return Ok(alltoall_plan(comm, to.clone(), to));
+    }
+    let (from, rank) = (from(partners)?, comm.comm.rank());
+    apart(Some(&from[rank]), Some(&to[rank]))?;
     Ok(alltoall_plan(comm, from, to))
 }
 
@@ -115,7 +120,7 @@ collectives! {
     (from: Triple, to: Triple, at: c_int) |object| {
         let at = root(&object, at)?;
         let parts = at_root(&object, at, || equal(object.partners(), from))?;
-        scatter_plan(object, at, parts, unless_in_place(to)?, Lengths::Equal)
+        scatter_plan(object, at, parts, unless_in_place(to)?, Lengths::Equal)?
     }, inter {
         let parts = || equal(object.partners(), from);
         let roles = inter::roles(&object, at, || Buffer::new(to), parts)?;
@@ -127,7 +132,7 @@ collectives! {
     (from: *const c_void, counts: Counts, at_each: Counts, ty: Datatype, to: Triple, at: c_int) |object| {
         let at = root(&object, at)?;
         let parts = at_root(&object, at, || listed(object.partners(), from, counts, at_each, ty))?;
-        scatter_plan(object, at, parts, unless_in_place(to)?, Lengths::Listed)
+        scatter_plan(object, at, parts, unless_in_place(to)?, Lengths::Listed)?
     }, inter {
         let parts = || listed(object.partners(), from, counts, at_each, ty);
         let roles = inter::roles(&object, at, || Buffer::new(to), parts)?;

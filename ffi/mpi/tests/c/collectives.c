@@ -39,9 +39,39 @@ static void out_of_order(void) {
     OK(MPI_Request_free(&requests[1]));
 }
 
+/* What is sent and what is received may not be in one buffer (MPI-4.1 6.2.3), in any form. */
+static void in_one_buffer(void) {
+    int both[8] = {0}, counts[8], places[8], n = size_, r = rank_;
+    MPI_Datatype types[8];
+    MPI_Request request = MPI_REQUEST_NULL;
+    for (int i = 0; i < n; i++) counts[i] = 1, places[i] = i, types[i] = MPI_INT;
+#define ALIASED(...) FAILS(__VA_ARGS__, MPI_ERR_BUFFER)
+#define ONE(place) &both[place], 1, MPI_INT
+#define EACH both, counts, places, MPI_INT
+    ALIASED(MPI_Gather(ONE(0), ONE(0), 0, MPI_COMM_SELF));
+    ALIASED(MPI_Gatherv(ONE(0), EACH, 0, MPI_COMM_SELF));
+    ALIASED(MPI_Scatter(ONE(0), ONE(0), 0, MPI_COMM_SELF));
+    ALIASED(MPI_Scatterv(EACH, ONE(0), 0, MPI_COMM_SELF));
+    ALIASED(MPI_Allgather(ONE(r), ONE(0), MPI_COMM_WORLD));
+    ALIASED(MPI_Allgatherv(ONE(r), EACH, MPI_COMM_WORLD));
+    ALIASED(MPI_Alltoall(ONE(0), ONE(0), MPI_COMM_WORLD));
+    ALIASED(MPI_Alltoallv(EACH, EACH, MPI_COMM_WORLD));
+    ALIASED(MPI_Alltoallw(both, counts, places, types, both, counts, places, types, MPI_COMM_WORLD));
+    ALIASED(MPI_Reduce(both, both, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_SELF));
+    ALIASED(MPI_Allreduce(both, both, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    ALIASED(MPI_Scan(both, both, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    ALIASED(MPI_Iallgather(ONE(r), ONE(0), MPI_COMM_WORLD, &request));
+    ALIASED(MPI_Ialltoall(ONE(0), ONE(0), MPI_COMM_WORLD, &request));
+    ALIASED(MPI_Gather_init(ONE(0), ONE(0), 0, MPI_COMM_SELF, MPI_INFO_NULL, &request));
+    CHECK(request == MPI_REQUEST_NULL);
+    /* Nothing is sent, or another rank's part is where this rank's data is. */
+    OK(MPI_Allgather(both, 0, MPI_INT, both, 0, MPI_INT, MPI_COMM_WORLD));
+    OK(MPI_Gather(ONE(0), &both[1], 1, MPI_INT, 0, MPI_COMM_SELF));
+}
+
 int main(int argc, char **argv) {
     begin(&argc, &argv);
-    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    errors_return();
     int own[4] = {rank_, 10 + rank_, 20, 30}, all[256], sum, counts[64], places[64], n = size_;
     MPI_Request request;
 
@@ -147,5 +177,6 @@ int main(int argc, char **argv) {
     }
     OK(MPI_Request_free(&request));
     out_of_order();
+    in_one_buffer();
     return end();
 }

@@ -171,6 +171,25 @@ static void blocking(void) {
     OK(MPI_Request_free(&request));
 }
 
+/* Three characters for integers that lie apart: what came is stored, and that it ends within an integer is an error. */
+static void cut_within_an_element(void) {
+    MPI_Datatype apart;
+    MPI_Status status;
+    int place[4] = {-1, -1, -1, -1};
+    OK(MPI_Type_vector(2, 1, 2, MPI_INT, &apart));
+    OK(MPI_Type_commit(&apart));
+    MPI_Request request;
+    OK(MPI_Irecv(place, 1, apart, left, OTHER, MPI_COMM_WORLD, &request));
+    OK(MPI_Send("\0\0", 3, MPI_CHAR, right, OTHER, MPI_COMM_WORLD));
+    FAILS(MPI_Wait(&request, &status), MPI_ERR_TYPE);
+    CHECK(place[0] == (int)0xff000000 && place[2] == -1);
+    OK(MPI_Irecv(place, 1, apart, left, OTHER, MPI_COMM_WORLD, &request));
+    OK(MPI_Send(out, 1, MPI_INT, right, OTHER, MPI_COMM_WORLD));
+    OK(MPI_Wait(&request, &status));
+    CHECK(place[0] == out[0] && place[2] == -1);
+    OK(MPI_Type_free(&apart));
+}
+
 int main(int argc, char **argv) {
     begin(&argc, &argv);
     errors_return();
@@ -182,5 +201,6 @@ int main(int argc, char **argv) {
         several_requests();
         blocking();
     }
+    cut_within_an_element();
     return end();
 }
