@@ -58,6 +58,10 @@ for ranks in 2 4; do
     fi
 done
 
+# Programs fork while the device reads and writes their memory.
+[ -z "${TRANSOM_TEST_FORKS:-}" ] || check "windows of a program that forks" \
+    env TRANSOM_TRANSPORT=verbs TRANSOM_VERBS_DEVICE="$devices" TRANSOM_TEST_CREATED=20 "$bin/transom" run -n 2 "$TRANSOM_TEST_FORKS"
+
 # Too little locked memory is an error that names the limit.
 check "little locked memory" bash -c '
     ! setpriv --inh-caps=-ipc_lock --bounding-set=-ipc_lock bash -c "ulimit -l 512; exec \"\$@\"" - \
