@@ -24,17 +24,18 @@ fn link(state: &str) {
 fn rank_program() {
     let Ok(role) = std::env::var(ROLE) else { return };
     let job = transom::init().unwrap_or_else(|e| panic!("{e}"));
+    let moment = role == "moment";
     let down = (job.rank() == 1).then(|| {
         std::thread::spawn(move || {
             std::thread::sleep(WORK / 3);
             link("down");
-            if role == "moment" {
+            if moment {
                 std::thread::sleep(Duration::from_secs(1));
                 link("up");
             }
         })
     });
-    if let Err(error) = turns(&job) {
+    if let Err(error) = if role == "idle" { wait(&job) } else { turns(&job) } {
         eprintln!("ERROR {error}");
         std::process::exit(7);
     }
@@ -70,6 +71,12 @@ fn turns(job: &Job) -> Result<()> {
     }
 }
 
+/// Each rank waits for a message that the other does not send: nothing is under way that could fail.
+fn wait(job: &Job) -> Result<()> {
+    job.barrier()?;
+    job.recv::<u8>(1 - job.rank(), 0).map(drop)
+}
+
 /// Exit code, output, errors and duration of a job whose link goes down.
 fn run(transport: &str, how: &str) -> Option<(i32, String, String, Duration)> {
     if !nix::unistd::geteuid().is_root() || Command::new("ip").arg("-V").output().is_err() {
@@ -96,15 +103,15 @@ fn run(transport: &str, how: &str) -> Option<(i32, String, String, Duration)> {
     Some((output.status.code().unwrap(), text(&output.stdout), text(&output.stderr), start.elapsed()))
 }
 
-fn for_good(transport: &str) {
-    let Some((code, stdout, stderr, lasted)) = run(transport, "good") else { return };
+fn for_good(transport: &str, how: &str) {
+    let Some((code, stdout, stderr, lasted)) = run(transport, how) else { return };
     assert_eq!(code, 7, "{stdout}{stderr}");
     let names_peer = stderr.contains("peer 0 ") || stderr.contains("peer 1 ");
     assert!(stderr.contains("ERROR") && names_peer, "{stderr}");
     // The hosts' own patience, in a busy machine's time; a job that nobody ended would last 100 s.
     assert!(lasted < Duration::from_secs(60), "{lasted:?}");
     println!(
-        "{transport}: over after {lasted:.1?}: {}",
+        "{transport}, {how}: over after {lasted:.1?}: {}",
         stderr.lines().find(|line| line.contains("ERROR")).unwrap()
     );
 }
@@ -117,13 +124,25 @@ fn for_a_moment(transport: &str) {
 
 #[test]
 fn a_link_that_is_lost_over_tcp() {
-    for_good("tcp");
+    for_good("tcp", "good");
+}
+
+#[test]
+fn an_idle_link_that_is_lost_over_tcp() {
+    for_good("tcp", "idle");
 }
 
 #[test]
 fn a_link_that_is_lost_over_ofi() {
     if has_libfabric() {
-        for_good("ofi");
+        for_good("ofi", "good");
+    }
+}
+
+#[test]
+fn an_idle_link_that_is_lost_over_ofi() {
+    if has_libfabric() {
+        for_good("ofi", "idle");
     }
 }
 

@@ -61,18 +61,11 @@ impl Port {
                     self.connected(peer, socket);
                 }
             }
-            Dialed::Failed(reason) => {
-                let error = TransportError::Peer { peer, reason: reason.clone() };
-                // Else completions tell.
-                if link.puts.len() == 0 && link.gets.is_empty() {
-                    self.unreachable.get_or_insert(error);
-                }
-                self.lose(peer, &reason);
-            }
+            Dialed::Failed(reason) => self.break_off(peer, reason.into()),
             _ => {}
         }
         if let Err(error) = watched {
-            self.lose(peer, &error.to_string());
+            self.break_off(peer, error.to_string().into());
         }
     }
 
@@ -80,7 +73,7 @@ impl Port {
     fn connected(&mut self, peer: usize, socket: Socket) {
         self.dials.retain(|dialed| *dialed != peer);
         if let Err(error) = self.wait.change(socket.as_fd(), Owner::Peer(peer), For::Reading) {
-            self.lose(peer, &error.to_string());
+            self.break_off(peer, error.to_string().into());
             return;
         }
         tracing::debug!(rank = self.rank, peer, "connected");

@@ -26,6 +26,27 @@ const FIRST: usize = 32 << 10;
 
 const _: () = assert!(ROOM + (MAX_PUTS + MAX_GETS) * Header::BYTES < MOST_BUFFERED / 2);
 
+/// Why a connection is over.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Broken {
+    pub reason: String,
+    /// The peer's process has ended it, which may be in order, or has sent nonsense: who starts processes tells what became of
+    /// them. Of all else nobody tells those who wait for a message.
+    pub by_peer: bool,
+}
+
+impl Broken {
+    pub fn by_peer(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), by_peer: true }
+    }
+}
+
+impl From<String> for Broken {
+    fn from(reason: String) -> Self {
+        Self { reason, by_peer: false }
+    }
+}
+
 /// The connection.
 #[derive(Debug)]
 pub(crate) enum State {
@@ -60,7 +81,7 @@ pub(crate) struct Link {
     /// The socket took less than there was.
     is_blocked: bool,
     /// Why nothing can be sent any more.
-    pub broken: Option<String>,
+    pub broken: Option<Broken>,
     /// The port sleeps for room in the socket, too.
     pub is_watched: bool,
 }
@@ -116,7 +137,7 @@ impl Link {
 
     /// Sends what there is. Whether that was all.
     #[inline]
-    pub fn flush(&mut self) -> Result<bool, String> {
+    pub fn flush(&mut self) -> Result<bool, Broken> {
         let State::Ready(socket) = &self.state else { return Ok(true) };
         if self.is_blocked {
             if !self.output.send(socket, usize::MAX).map_err(|e| socket.failed(&e))? {
@@ -154,8 +175,8 @@ impl Link {
     pub fn push_through(&mut self, data: &[u8]) {
         if let (State::Ready(socket), false) = (&self.state, self.is_blocked) {
             if let Err(error) = self.output.send_with(socket, data) {
-                let reason = socket.failed(&error);
-                self.stop_sending(reason);
+                let broken = socket.failed(&error);
+                self.stop_sending(broken);
             }
         } else {
             self.output.push(data);
@@ -164,7 +185,7 @@ impl Link {
 
     /// Nothing can be sent any more. What the peer has sent before is still to be read; behind it is the connection's end.
     #[cold]
-    pub fn stop_sending(&mut self, reason: String) {
+    pub fn stop_sending(&mut self, broken: Broken) {
         self.output = Output::default();
         self.replies = Replies::default();
         self.is_blocked = false;
@@ -172,7 +193,7 @@ impl Link {
         if let State::Ready(socket) = &self.state {
             socket.end();
         }
-        self.broken.get_or_insert(reason);
+        self.broken.get_or_insert(broken);
     }
 
     /// A region goes: nothing of it is read or written from now on.

@@ -13,7 +13,7 @@ use crate::card::Secret;
 use crate::handshake::Nonces;
 use crate::input::Inbox;
 use crate::interface::Interface;
-use crate::link::{Link, State};
+use crate::link::{Broken, Link, State};
 use crate::listen::Stranger;
 use crate::region::Regions;
 use crate::wait::{For, Owner, Wait};
@@ -180,9 +180,9 @@ impl Port {
             }
         }
         let Some(Some(link)) = self.links.get_mut(peer) else { return };
-        if let Err(reason) = result {
-            let reason = link.broken.take().unwrap_or(reason);
-            self.lose(peer, &reason);
+        if let Err(broken) = result {
+            let broken = link.broken.take().unwrap_or(broken);
+            self.break_off(peer, broken);
         } else if link.has_output() && !link.is_listed {
             self.list(peer);
         }
@@ -211,7 +211,7 @@ impl Port {
             link.finds = 0;
             let State::Ready(socket) = &link.state else { continue };
             if let Err(error) = self.wait.add(socket.as_fd(), Owner::Peer(peer), For::Reading) {
-                self.lose(peer, &error.to_string());
+                self.break_off(peer, error.to_string().into());
             }
         }
     }
@@ -238,8 +238,8 @@ impl Port {
                 }
                 all
             }
-            Err(reason) => {
-                link.stop_sending(reason);
+            Err(broken) => {
+                link.stop_sending(broken);
                 true
             }
         }
@@ -269,6 +269,17 @@ impl Port {
         // Of a descriptor that is in it, it refuses nothing (epoll_ctl(2)).
         let _ = self.wait.change(socket.as_fd(), Owner::Peer(peer), what);
         link.is_watched = watched;
+    }
+
+    /// A connection breaks. Completions tell of it; where nothing is under way, the next look.
+    #[cold]
+    pub fn break_off(&mut self, peer: usize, broken: Broken) {
+        let Broken { reason, by_peer } = broken;
+        let is_idle = |link: &Link| link.puts.len() == 0 && link.gets.is_empty();
+        if !by_peer && self.links.get(peer).and_then(Option::as_deref).is_some_and(is_idle) {
+            self.unreachable.get_or_insert(TransportError::Peer { peer, reason: reason.clone() });
+        }
+        self.lose(peer, &reason);
     }
 
     /// The connection to a peer is over, or there is none: all that was under way there fails.

@@ -3,7 +3,7 @@
 use arrayvec::ArrayVec;
 
 use crate::input::{Inbox, Incoming};
-use crate::link::{Link, State};
+use crate::link::{Broken, Link, State};
 use crate::parse::Reader;
 use crate::region::Regions;
 use crate::socket::{self, Parts};
@@ -20,7 +20,7 @@ impl Link {
     /// Receives what has come, and carries it out as far as it is no message. Whether there was something; an error: the
     /// connection has ended.
     #[inline]
-    pub fn receive(&mut self, peer: usize, regions: &Regions, inbox: &mut Inbox) -> Result<bool, String> {
+    pub fn receive(&mut self, peer: usize, regions: &Regions, inbox: &mut Inbox) -> Result<bool, Broken> {
         let mut total = 0;
         for _ in 0..CALLS {
             let (received, wanted) = self.receive_some(peer, regions, inbox)?;
@@ -40,7 +40,7 @@ impl Link {
         peer: usize,
         regions: &Regions,
         inbox: &mut Inbox,
-    ) -> Result<(usize, usize), String> {
+    ) -> Result<(usize, usize), Broken> {
         let stashed = self.input.stash.len();
         let mut parts: Parts = ArrayVec::new_const();
         let left = self.input.incoming.left();
@@ -67,7 +67,7 @@ impl Link {
         };
         let received = match received {
             Ok(None) => return Ok((0, 1)),
-            Ok(Some(0)) => return Err("it has ended the connection".into()),
+            Ok(Some(0)) => return Err(Broken::by_peer("it has ended the connection")),
             Ok(Some(received)) => received,
             Err(error) => return Err(socket.failed(&error)),
         };
@@ -82,9 +82,9 @@ impl Link {
         let Inbox { buffer, found, .. } = inbox;
         let mut reader = Reader { peer, link: self, regions, found };
         if placed > 0 {
-            reader.arrived(placed)?;
+            reader.arrived(placed).map_err(Broken::by_peer)?;
         }
-        reader.parse(buffer, 0..stashed + received - placed)?;
+        reader.parse(buffer, 0..stashed + received - placed).map_err(Broken::by_peer)?;
         Ok((received, direct + room))
     }
 

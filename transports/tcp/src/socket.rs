@@ -9,6 +9,8 @@ use std::time::Duration;
 use arrayvec::ArrayVec;
 use nix::sys::socket::{SockaddrStorage, getpeername, getsockname, setsockopt, sockopt};
 
+use crate::link::Broken;
+
 /// Pieces of memory that one call takes.
 pub(crate) const PARTS: usize = 64;
 
@@ -112,14 +114,15 @@ impl Socket {
 
     /// Why a call failed, for people.
     #[cold]
-    pub fn failed(&self, error: &io::Error) -> String {
+    pub fn failed(&self, error: &io::Error) -> Broken {
         let reason = match error.kind() {
             io::ErrorKind::TimedOut => {
                 "its host does not answer, or the network between has failed (TRANSOM_TCP_SILENCE)".to_owned()
             }
             _ => error.to_string(),
         };
-        format!("{reason}; the connection was {}", self.1)
+        let by_peer = matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe);
+        Broken { reason: format!("{reason}; the connection was {}", self.1), by_peer }
     }
 
     /// Tells the peer that no more comes.

@@ -139,7 +139,7 @@ impl Transport for Tcp {
         port.attach_all();
         port.flush_listed();
         port.watch_time();
-        let ready = !port.ended.is_empty() || !port.own.is_empty();
+        let ready = !port.ended.is_empty() || !port.own.is_empty() || port.unreachable.is_some();
         // What has come and was not received makes the descriptor readable by itself.
         Ok(if ready { Armed::Ready } else { Armed::Sleep })
     }
