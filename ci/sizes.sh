@@ -6,8 +6,9 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 bin=$(cd "${1:-target/release}" && pwd)
 shift || true
-[ $# -gt 0 ] || set -- bcast ibcast gather scatter allgather alltoall reduce allreduce scan exscan reduce_scatter message \
-    message_of_type put get accumulate get_accumulate
+collectives="bcast gather scatter allgather alltoall reduce allreduce scan exscan reduce_scatter neighbor_allgather neighbor_alltoall"
+# shellcheck disable=SC2086
+[ $# -gt 0 ] || set -- $collectives i${collectives// / i} message message_of_type put get accumulate get_accumulate
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 needed=20
@@ -21,7 +22,8 @@ CARGO_TARGET_DIR=$(dirname "$bin") ffi/mpi/install.sh "$(basename "$bin")" "$out
 for transport in ${TRANSPORTS:-shm tcp}; do
     for operation; do
         case $operation in
-        gather | scatter | allgather | alltoall | reduce_scatter) bytes=$(((9 << 28) + 1)) ;;
+        *neighbor*) bytes=$(((4 << 30) + 1)) ;;
+        *gather | *scatter | *alltoall) bytes=$(((9 << 28) + 1)) ;;
         *) bytes=$(((4 << 30) + 1)) ;;
         esac
         printf '%-4s' "$transport"

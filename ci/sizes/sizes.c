@@ -1,4 +1,4 @@
-/* sizes OPERATION BYTES: one operation on that many bytes by each rank. Buffers hold zeroes but for marks on both sides of where 32-bit
+/* sizes OPERATION BYTES: one operation on that many bytes by each rank; collectives are nonblocking with an `i` before the name. Buffers hold zeroes but for marks on both sides of where 32-bit
  * numbers end, and at the end: they are looked at afterwards. Prints what was right; anything else aborts the job. */
 #define _GNU_SOURCE
 #include <mpi.h>
@@ -13,6 +13,19 @@ static const MPI_Comm world = MPI_COMM_WORLD;
 static int rank, size;
 static MPI_Count bytes;
 static const char *operation;
+static int nonblocking;
+
+/* A collective, in one of its forms. */
+#define COLLECTIVE(name, iname, ...)                                                                    \
+    do {                                                                                                \
+        if (nonblocking) {                                                                              \
+            MPI_Request request;                                                                        \
+            MPI_##iname##_c(__VA_ARGS__, &request);                                                     \
+            MPI_Wait(&request, MPI_STATUS_IGNORE);                                                      \
+        } else {                                                                                        \
+            MPI_##name##_c(__VA_ARGS__);                                                                \
+        }                                                                                               \
+    } while (0)
 
 static void fail(const char *what, long long number) {
     fprintf(stderr, "%s of %lld bytes: rank %d: %s %lld\n", operation, (long long)bytes, rank, what, number);
@@ -50,44 +63,35 @@ static void check_blocks(const byte *buffer, int first, int step) {
 static void bcast(void) {
     byte *buffer = memory(bytes);
     if (rank == ROOT) set(buffer, 9);
-    MPI_Bcast_c(buffer, bytes, MPI_BYTE, ROOT, world);
-    check(buffer, 9);
-}
-
-static void ibcast(void) {
-    byte *buffer = memory(bytes);
-    MPI_Request request;
-    if (rank == ROOT) set(buffer, 9);
-    MPI_Ibcast_c(buffer, bytes, MPI_BYTE, ROOT, world, &request);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    COLLECTIVE(Bcast, Ibcast, buffer, bytes, MPI_BYTE, ROOT, world);
     check(buffer, 9);
 }
 
 static void gather(void) {
     byte *buffer = memory(rank == ROOT ? bytes * size : bytes);
     set(buffer, 20 + rank);
-    MPI_Gather_c(rank == ROOT ? MPI_IN_PLACE : buffer, bytes, MPI_BYTE, buffer, bytes, MPI_BYTE, ROOT, world);
+    COLLECTIVE(Gather, Igather, rank == ROOT ? MPI_IN_PLACE : buffer, bytes, MPI_BYTE, buffer, bytes, MPI_BYTE, ROOT, world);
     if (rank == ROOT) check_blocks(buffer, 20, 1);
 }
 
 static void scatter(void) {
     byte *buffer = memory(rank == ROOT ? bytes * size : bytes);
     for (int r = 0; rank == ROOT && r < size; r++) set(buffer + bytes * r, 20 + r);
-    MPI_Scatter_c(buffer, bytes, MPI_BYTE, rank == ROOT ? MPI_IN_PLACE : buffer, bytes, MPI_BYTE, ROOT, world);
+    COLLECTIVE(Scatter, Iscatter, buffer, bytes, MPI_BYTE, rank == ROOT ? MPI_IN_PLACE : buffer, bytes, MPI_BYTE, ROOT, world);
     check(buffer, 20 + rank);
 }
 
 static void allgather(void) {
     byte *buffer = memory(bytes * size);
     set(buffer + bytes * rank, 20 + rank);
-    MPI_Allgather_c(MPI_IN_PLACE, bytes, MPI_BYTE, buffer, bytes, MPI_BYTE, world);
+    COLLECTIVE(Allgather, Iallgather, MPI_IN_PLACE, bytes, MPI_BYTE, buffer, bytes, MPI_BYTE, world);
     check_blocks(buffer, 20, 1);
 }
 
 static void alltoall(void) {
     byte *buffer = memory(bytes * size);
     for (int r = 0; r < size; r++) set(buffer + bytes * r, 20 + 10 * rank + r);
-    MPI_Alltoall_c(MPI_IN_PLACE, bytes, MPI_BYTE, buffer, bytes, MPI_BYTE, world);
+    COLLECTIVE(Alltoall, Ialltoall, MPI_IN_PLACE, bytes, MPI_BYTE, buffer, bytes, MPI_BYTE, world);
     check_blocks(buffer, 20 + rank, 10);
 }
 
@@ -100,34 +104,52 @@ static byte *contribution(void) {
 
 static void reduce(void) {
     byte *buffer = contribution();
-    MPI_Reduce_c(rank == ROOT ? MPI_IN_PLACE : buffer, buffer, bytes, MPI_UINT8_T, MPI_MAX, ROOT, world);
+    COLLECTIVE(Reduce, Ireduce, rank == ROOT ? MPI_IN_PLACE : buffer, buffer, bytes, MPI_UINT8_T, MPI_MAX, ROOT, world);
     if (rank == ROOT) check(buffer, 10 * size);
 }
 
 static void allreduce(void) {
     byte *buffer = contribution();
-    MPI_Allreduce_c(MPI_IN_PLACE, buffer, bytes, MPI_UINT8_T, MPI_MAX, world);
+    COLLECTIVE(Allreduce, Iallreduce, MPI_IN_PLACE, buffer, bytes, MPI_UINT8_T, MPI_MAX, world);
     check(buffer, 10 * size);
 }
 
 static void scan(void) {
     byte *buffer = contribution();
-    MPI_Scan_c(MPI_IN_PLACE, buffer, bytes, MPI_UINT8_T, MPI_MAX, world);
+    COLLECTIVE(Scan, Iscan, MPI_IN_PLACE, buffer, bytes, MPI_UINT8_T, MPI_MAX, world);
     check(buffer, 10 * (rank + 1));
 }
 
 static void exscan(void) {
     byte *buffer = contribution();
-    MPI_Exscan_c(MPI_IN_PLACE, buffer, bytes, MPI_UINT8_T, MPI_MAX, world);
+    COLLECTIVE(Exscan, Iexscan, MPI_IN_PLACE, buffer, bytes, MPI_UINT8_T, MPI_MAX, world);
     if (rank > 0) check(buffer, 10 * rank);
 }
 
 static void reduce_scatter(void) {
     byte *buffer = memory(bytes * size);
     for (int r = 0; r < size; r++) set(buffer + bytes * r, 20 + 10 * rank + r);
-    MPI_Reduce_scatter_block_c(MPI_IN_PLACE, buffer, bytes, MPI_UINT8_T, MPI_MAX, world);
+    COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block, MPI_IN_PLACE, buffer, bytes, MPI_UINT8_T, MPI_MAX, world);
     check(buffer, 20 + 10 * (size - 1) + rank);
 }
+
+/* One edge of a graph, from the root to the target. */
+static void neighbours(int all) {
+    int sends = rank == ROOT, receives = rank == TARGET, root = ROOT, target = TARGET;
+    byte *buffer = memory(bytes);
+    MPI_Comm graph;
+    MPI_Dist_graph_create_adjacent(world, receives, &root, MPI_UNWEIGHTED, sends, &target, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph);
+    if (sends) set(buffer, 5);
+    byte *from = receives ? NULL : buffer, *to = receives ? buffer : NULL;
+    MPI_Count sent = sends ? bytes : 0, received = receives ? bytes : 0;
+    if (all) COLLECTIVE(Neighbor_alltoall, Ineighbor_alltoall, from, sent, MPI_BYTE, to, received, MPI_BYTE, graph);
+    else COLLECTIVE(Neighbor_allgather, Ineighbor_allgather, from, sent, MPI_BYTE, to, received, MPI_BYTE, graph);
+    if (receives) check(buffer, 5);
+    MPI_Comm_free(&graph);
+}
+
+static void neighbor_allgather(void) { neighbours(0); }
+static void neighbor_alltoall(void) { neighbours(1); }
 
 static void message(void) {
     byte *buffer = memory(bytes);
@@ -194,16 +216,24 @@ static const struct {
     const char *name;
     void (*run)(void);
 } operations[] = {
-    {"bcast", bcast},         {"ibcast", ibcast},
-    {"gather", gather},       {"scatter", scatter},
-    {"allgather", allgather}, {"alltoall", alltoall},
-    {"reduce", reduce},       {"allreduce", allreduce},
-    {"scan", scan},           {"exscan", exscan},
-    {"message", message},     {"message_of_type", message_of_type},
-    {"put", put},             {"get", get},
+    {"bcast", bcast},
+    {"gather", gather},
+    {"scatter", scatter},
+    {"allgather", allgather},
+    {"alltoall", alltoall},
+    {"reduce", reduce},
+    {"allreduce", allreduce},
+    {"scan", scan},
+    {"exscan", exscan},
+    {"reduce_scatter", reduce_scatter},
+    {"neighbor_allgather", neighbor_allgather},
+    {"neighbor_alltoall", neighbor_alltoall},
+    {"message", message},
+    {"message_of_type", message_of_type},
+    {"put", put},
+    {"get", get},
     {"accumulate", accumulate},
     {"get_accumulate", get_accumulate},
-    {"reduce_scatter", reduce_scatter},
 };
 
 int main(int argc, char **argv) {
@@ -213,7 +243,8 @@ int main(int argc, char **argv) {
     operation = argc > 2 ? argv[1] : "";
     bytes = argc > 2 ? atoll(argv[2]) : 0;
     for (size_t i = 0; bytes > 0 && i < sizeof operations / sizeof *operations; i++) {
-        if (strcmp(operations[i].name, operation) != 0) continue;
+        nonblocking = operation[0] == 'i';
+        if (strcmp(operations[i].name, operation + nonblocking) != 0) continue;
         double start = MPI_Wtime();
         operations[i].run();
         MPI_Barrier(world);
