@@ -23,7 +23,7 @@ mod rdmacm;
 pub use bindings::*;
 pub use handle::{OpenError, Wanted};
 pub use inline::*;
-pub use library::{ENVIRONMENT_VARIABLE, IBVERBS, Library, SONAME};
+pub use library::{ENVIRONMENT_VARIABLE, IBV_FORK_UNNEEDED, IBVERBS, Library, SONAME};
 pub use rdmacm::*;
 
 // Names for what has none in C, where an initializer needs one.

@@ -30,8 +30,11 @@ type QueryGidTable = unsafe extern "C" fn(
     entry_size: usize,
 ) -> isize;
 
-/// `ibv_fork_init(3)`.
+/// `ibv_fork_init(3)`, `ibv_is_fork_initialized(3)`.
 type ForkInit = unsafe extern "C" fn() -> c_int;
+
+/// What `ibv_is_fork_initialized(3)` says where the kernel copies registered pages for a child (`IBV_FORK_UNNEEDED`).
+pub const IBV_FORK_UNNEEDED: c_int = 2;
 
 library! {
     /// The functions libibverbs exports, at the symbol versions that go with these bindings.
@@ -44,6 +47,8 @@ library! {
         ibv_query_gid_table: QueryGidTable = ("_ibv_query_gid_table", "IBVERBS_1.11");
         /// `ibv_fork_init(3)`.
         ibv_fork_init: ForkInit = ("ibv_fork_init", "IBVERBS_1.1");
+        /// `ibv_is_fork_initialized(3)`; absent before rdma-core 35.
+        ibv_is_fork_initialized: ForkInit = ("ibv_is_fork_initialized", "IBVERBS_1.13");
     }
 
     /// `ibv_get_device_list(3)`.

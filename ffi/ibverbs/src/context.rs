@@ -12,6 +12,19 @@ use crate::device::DeviceList;
 use crate::error::check;
 use crate::handle::Handle;
 
+/// A child of fork must not take registered pages from their owner (a program's `system()`). Since Linux 5.12 none does; before
+/// that libibverbs can keep them from the child, which then has no such memory. It refuses where another library has registered
+/// memory already, and then nothing is different from before.
+fn prepare_for_fork(library: &sys::Library) {
+    // SAFETY: ibv_is_fork_initialized(3) asks for nothing.
+    let unneeded =
+        library.ibv_is_fork_initialized.is_some_and(|status| unsafe { status() } == sys::IBV_FORK_UNNEEDED);
+    if !unneeded && let Some(prepare) = library.ibv_fork_init {
+        // SAFETY: ibv_fork_init(3) asks for nothing.
+        unsafe { prepare() };
+    }
+}
+
 /// An open device (ibv_open_device(3)).
 #[derive(Debug)]
 pub struct Context {
@@ -26,13 +39,7 @@ impl Context {
         let devices = DeviceList::get()?;
         let device = devices.find(name)?;
         let library = devices.library();
-        if let Some(prepare_for_fork) = library.ibv_fork_init {
-            // A child of fork must not take registered pages from their owner (a program's `system()`): since Linux 5.12 none
-            // does, before that libibverbs keeps them from the child. It refuses where another library has registered memory
-            // already, and then nothing is different from before.
-            // SAFETY: ibv_fork_init(3) asks for nothing.
-            unsafe { prepare_for_fork() };
-        }
+        prepare_for_fork(library);
         // SAFETY: ibv_open_device(3): a device of a list that is not freed yet.
         let context = unsafe { (library.ibv_open_device)(device) };
         // SAFETY: just opened, and closed by nothing else.
