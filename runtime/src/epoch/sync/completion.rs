@@ -84,7 +84,10 @@ impl Core {
     /// Completes all operations to all targets.
     pub(crate) fn flush_all(&self, operation: &'static str) -> Result<()> {
         self.order_stores();
-        let gathered = self.take_lock(operation);
+        let gathered = if self.access.open.is_locked_all() { Ok(()) } else { self.take_lock(operation) };
+        if self.access.last_touched.load(Ordering::Relaxed) == NOBODY {
+            return gathered;
+        }
         let touched: Vec<usize> = self.access.touched.lock().iter().copied().collect();
         gathered.and(self.complete(operation, &touched))
     }

@@ -1,4 +1,4 @@
-//! The table of open epochs, with a short way for the most common states: one lock and nothing else, or no lock.
+//! The table of open epochs, with a short way for the most common states: one lock and nothing else, lock_all, or no lock.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -12,11 +12,12 @@ use crate::{NULL_RANK, Result};
 const NOTHING: usize = 0;
 /// What is open is in the table.
 const TABLE: usize = usize::MAX;
-/// An exposure epoch is open, an access epoch of start, both, or an epoch of a fence; and nothing else.
+/// An exposure epoch is open, an access epoch of start, both, an epoch of a fence, or one of lock_all; and nothing else.
 const EXPOSED: usize = usize::MAX - 1;
 const STARTED: usize = usize::MAX - 2;
 const BOTH: usize = usize::MAX - 3;
 const FENCED: usize = usize::MAX - 4;
+const LOCKED_ALL: usize = usize::MAX - 5;
 
 /// The open epochs of one window.
 #[derive(Debug, Default)]
@@ -32,7 +33,7 @@ pub(crate) struct OpenEpochs {
 /// What stands for the lock of a target, but for the last few numbers, which are in the table.
 #[inline(always)]
 fn alone(target: usize) -> Option<usize> {
-    target.checked_add(1).filter(|alone| *alone < FENCED)
+    target.checked_add(1).filter(|alone| *alone < LOCKED_ALL)
 }
 
 impl OpenEpochs {
@@ -58,6 +59,7 @@ impl OpenEpochs {
         match self.alone.load(Ordering::Acquire) {
             NOTHING | EXPOSED => Coverage::None,
             STARTED | BOTH | FENCED => Coverage::Active,
+            LOCKED_ALL => Coverage::Passive,
             TABLE => self.with(|epochs| epochs.coverage(target)),
             locked if locked - 1 == target || target == NULL_RANK => Coverage::Passive,
             _ => Coverage::None,
@@ -70,9 +72,16 @@ impl OpenEpochs {
             NOTHING | EXPOSED => Accessing::Nothing,
             STARTED | BOTH => Accessing::Start,
             FENCED => Accessing::Fence,
+            LOCKED_ALL => Accessing::LockAll,
             TABLE => self.with(|epochs| epochs.accessing()),
             _ => Accessing::Locks,
         }
+    }
+
+    /// Whether an epoch of lock_all is known to be open: then no lock of a single target is.
+    #[inline]
+    pub fn is_locked_all(&self) -> bool {
+        self.alone.load(Ordering::Acquire) == LOCKED_ALL
     }
 
     /// The targets whose locks are held.
@@ -98,8 +107,9 @@ impl OpenEpochs {
     }
 
     /// Opens a lock_all epoch, as [`Epochs::open_all`].
+    #[inline]
     pub fn open_all(&self) -> Result<()> {
-        self.with(Epochs::open_all)
+        if self.replace(NOTHING, LOCKED_ALL) { Ok(()) } else { self.with(Epochs::open_all) }
     }
 
     /// Opens a fence epoch, as [`Epochs::open_fence`].
@@ -123,7 +133,7 @@ impl OpenEpochs {
     pub fn close_access(&self) {
         let closed = match self.alone.load(Ordering::Relaxed) {
             BOTH => self.replace(BOTH, EXPOSED),
-            state @ (STARTED | FENCED) => self.replace(state, NOTHING),
+            state @ (STARTED | FENCED | LOCKED_ALL) => self.replace(state, NOTHING),
             _ => false,
         };
         if !closed {
@@ -186,6 +196,7 @@ impl OpenEpochs {
             STARTED => epochs.note(Accessing::Start, false),
             BOTH => epochs.note(Accessing::Start, true),
             FENCED => epochs.note(Accessing::Fence, false),
+            LOCKED_ALL => epochs.note(Accessing::LockAll, false),
             alone => epochs.note_lock(alone - 1),
         }
         let result = use_it(&mut epochs);
@@ -229,7 +240,8 @@ mod tests {
     #[test]
     fn the_short_way_leads_where_the_table_does() {
         type Step = (fn(&OpenEpochs) -> bool, fn(&mut Epochs) -> bool);
-        let steps: [Step; 5] = [
+        let steps: [Step; 6] = [
+            (|open| open.open_all().is_ok(), |table| table.open_all().is_ok()),
             (|open| open.open_fence().is_ok(), |table| table.open_fence().is_ok()),
             (|open| open.open_start().is_ok(), |table| table.open_start().is_ok()),
             (|open| open.open_post(0).is_ok(), |table| table.open_post(0).is_ok()),
@@ -238,9 +250,11 @@ mod tests {
         ];
         for order in 0..steps.len().pow(3) {
             let (open, mut table) = (OpenEpochs::default(), Epochs::default());
-            for place in [1, 5, 25] {
+            for place in [1, 6, 36] {
                 let (short, long) = steps[order / place % steps.len()];
                 assert_eq!(short(&open), long(&mut table), "{order}");
+                assert_eq!(open.accessing(), table.accessing(), "{order}");
+                assert_eq!(open.coverage(1), table.coverage(1), "{order}");
                 assert_eq!(open.check_none("free").is_ok(), table.is_empty(), "{order}");
             }
             open.close_lock(0);
