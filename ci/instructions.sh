@@ -23,7 +23,10 @@ accumulate 100 110
 accumulate_double - -
 get_accumulate 140 145
 rput_wait 120 125
-lock_put_unlock 240 255"
+lock_put_unlock 240 255
+flush_all 84 85
+flush_local_all 84 85
+lock_all_unlock_all 370 360"
 
 CARGO_TARGET_DIR=$(dirname "$bin") ffi/mpi/install.sh "$(basename "$bin")" "$out/mpi" >/dev/null
 export TRANSOM_TRANSPORT=shm

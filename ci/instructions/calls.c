@@ -8,11 +8,11 @@
 
 enum row {
     PUT, GET, PUT_FLUSH, FETCH_AND_OP, COMPARE_AND_SWAP, ACCUMULATE, ACCUMULATE_DOUBLE, GET_ACCUMULATE, RPUT_WAIT,
-    LOCK_PUT_UNLOCK
+    LOCK_PUT_UNLOCK, FLUSH_ALL, FLUSH_LOCAL_ALL, LOCK_ALL_UNLOCK_ALL
 };
 static const char *const names[] = {
     "put", "get", "put_flush", "fetch_and_op", "compare_and_swap", "accumulate", "accumulate_double", "get_accumulate",
-    "rput_wait", "lock_put_unlock"
+    "rput_wait", "lock_put_unlock", "flush_all", "flush_local_all", "lock_all_unlock_all"
 };
 
 static MPI_Win win, locked;
@@ -65,6 +65,18 @@ __attribute__((noinline)) void turns(enum row row, long times) {
             MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, locked);
             MPI_Put(&origin, 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, locked);
             MPI_Win_unlock(target, locked);
+        }
+        break;
+    case FLUSH_ALL:
+        for (long i = 0; i < times; i++) MPI_Win_flush_all(win);
+        break;
+    case FLUSH_LOCAL_ALL:
+        for (long i = 0; i < times; i++) MPI_Win_flush_local_all(win);
+        break;
+    case LOCK_ALL_UNLOCK_ALL:
+        for (long i = 0; i < times; i++) {
+            MPI_Win_lock_all(0, locked);
+            MPI_Win_unlock_all(locked);
         }
         break;
     }
