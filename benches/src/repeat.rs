@@ -97,8 +97,8 @@ impl Recorder {
 
     /// Adds a sample that was timed elsewhere, in nanoseconds per repetition.
     pub fn push(&mut self, nanoseconds: f64, is_disturbed: bool) {
-        // A coarse clock may see nothing.
-        self.samples.push(Sample { time: nanoseconds.max(f64::MIN_POSITIVE), is_disturbed });
+        // A coarse clock may see nothing, and what is divided by must be something.
+        self.samples.push(Sample { time: nanoseconds.max(1e-3), is_disturbed });
     }
 
     /// Multiplies all times: where a repetition is more or less than what is measured.

@@ -25,6 +25,8 @@ pub struct Cli {
 pub enum Command {
     /// Start a program as the ranks of one job, and end with its exit code
     Run(RunArgs),
+    /// Measure what the network gives one-sided programs: latency, bandwidth, synchronisation and more, beside their limits
+    Bench(BenchArgs),
     /// Say what this host (or others) has for jobs: limits, shared memory, network, atomics, settings
     Info(InfoArgs),
     /// Try what jobs rely on: when data is visible, what atomics exclude, limits; and say what to do
@@ -136,6 +138,47 @@ pub struct RunArgs {
     pub program: Vec<OsString>,
 }
 
+/// The flags of `transom bench`; all others are the program's.
+#[derive(Debug, clap::Args)]
+#[command(disable_help_flag = true, after_help = BENCH_HELP)]
+pub struct BenchArgs {
+    /// Number of ranks [default: 2, or the slots of the hosts]
+    #[arg(short = 'n', long = "ranks", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub ranks: Option<u32>,
+    /// Hosts to measure between, separated by commas; HOST:N gives a host N ranks
+    #[arg(long, value_name = "HOST[:N],…", conflicts_with = "hostfile")]
+    pub hosts: Option<String>,
+    /// How they are reached.
+    #[command(flatten)]
+    pub reach: Reach,
+    /// Measurements, and options of the program `bench`, which `transom bench --help` lists
+    #[arg(allow_hyphen_values = true, value_name = "NAME… [OPTIONS]", value_hint = ValueHint::FilePath)]
+    pub program: Vec<OsString>,
+}
+
+impl From<BenchArgs> for RunArgs {
+    fn from(BenchArgs { ranks, hosts, reach, program }: BenchArgs) -> Self {
+        let has_hosts = hosts.is_some() || reach.hostfile.is_some();
+        Self {
+            ranks: ranks.or((!has_hosts).then_some(2)),
+            hosts,
+            reach,
+            timeout: None,
+            host_timeout: Duration::from_secs(10),
+            tag: false,
+            bind: Bind::None,
+            program: std::iter::once("bench".into()).chain(program).collect(),
+        }
+    }
+}
+
+const BENCH_HELP: &str = "\
+The same as `transom run -n 2 bench …`; in a Slurm allocation the ranks are on its hosts.
+transom bench --list names the measurements; without a name all are made, in about a minute.
+
+Exit code: 0, or with --compare 0 when nothing is slower and 1 when something is; 1 when data was wrong; 2 when it could not be
+measured as asked; 130 after Ctrl-C, with what was measured until then.";
+
 const AFTER_HELP: &str = "\
 Inside a Slurm allocation the hosts are those of the allocation, and srun starts the agents.
 Ranks get this command's environment (PATH too), working directory and signals; rank 0 its standard input.
@@ -168,6 +211,7 @@ fn seconds_or_none(text: &str) -> Result<Duration, String> {
 pub fn main(args: Vec<OsString>) -> ExitCode {
     match Cli::try_parse_from(args) {
         Ok(Cli { command: Command::Run(args) }) => crate::run::main(args),
+        Ok(Cli { command: Command::Bench(args) }) => crate::run::main(args.into()),
         Ok(Cli { command: Command::Info(args) }) => crate::info::main(&args),
         Ok(Cli { command: Command::Doctor(args) }) => crate::doctor::main(&args),
         Ok(Cli { command: Command::Completions { shell } }) => crate::manual::completions(shell),

@@ -1,4 +1,4 @@
-//! The command `transom`: `run` starts the ranks of a job on one or several hosts, `info` says what this host has, and
+//! The command `transom`: `run` starts the ranks of a job on one or several hosts, `bench` measures between them, `info` says what this host has, and
 //! `doctor` tries what a job relies on.
 //!
 //! `transom run` starts one `transom agent` on each host (itself, by ssh, or by srun) and talks to it over the
