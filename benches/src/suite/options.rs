@@ -120,7 +120,8 @@ impl Options {
         match &self.sizes {
             Some(sizes) => sizes.0.clone(),
             None if self.quick => vec![8, 4096, 65536],
-            None => (0..=22).step_by(2).map(|power| 1 << power).chain([8]).collect(),
+            // In fours, and the word that other programs are measured by.
+            None => [1, 4, 8].into_iter().chain((4..=22).step_by(2).map(|power| 1 << power)).collect(),
         }
     }
 
