@@ -77,13 +77,16 @@ pub fn run(job: &Job, options: &Options, out: &mut impl io::Write) -> anyhow::Re
     Ok(code[0])
 }
 
-/// What rank 0 has to say why it cannot be done is said once, and all ranks know of it. Collective.
+/// What each rank has, if none was refused; else rank 0 says why the first was, once. Collective.
 fn agreed<T>(job: &Job, own: Result<T, String>) -> anyhow::Result<Option<T>> {
-    let refused = job.allreduce(transom::Max, &[u64::from(own.is_err())])? == [1];
-    if let (Err(why), true) = (&own, job.rank() == 0) {
-        eprintln!("bench: {why}");
+    let refusal = own.as_ref().err().map_or("", String::as_str);
+    let refusals = job.allgather(refusal.as_bytes())?;
+    let Some(rank) = refusals.iter().position(|refusal| !refusal.is_empty()) else { return Ok(own.ok()) };
+    if job.rank() == 0 {
+        let place = if rank == 0 { String::new() } else { format!(" (on rank {rank})") };
+        eprintln!("bench: {}{place}", String::from_utf8_lossy(&refusals[rank]));
     }
-    Ok(own.ok().filter(|_| !refused))
+    Ok(None)
 }
 
 /// Measures. Collective; the report is rank 0's.

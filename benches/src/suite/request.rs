@@ -40,12 +40,33 @@ impl Request {
         if options.window == Kind::Shared && job.rank() == 0 && !shares {
             return Err("--window shared: not all ranks reach each other by shared memory".into());
         }
+        room(window_bytes)?;
         let entries = pairs(entries, options, ranks)?;
         if entries.iter().all(|entry| options.sizes().iter().all(|bytes| !fits(entry.what, *bytes))) {
             let sizes = options.sizes().iter().map(|bytes| show(*bytes)).collect::<Vec<_>>().join(", ");
             return Err(format!("nothing to measure by {sizes}: sums are of doubles, 8 B each"));
         }
         Ok(Self { entries, window_bytes, hosts })
+    }
+}
+
+/// Whether this host has memory for its ranks' windows and buffers.
+fn room(window_bytes: usize) -> Result<(), String> {
+    // Windows of three element types with the origin's buffers, twice, and what limits work on.
+    const TIMES: usize = 20;
+    let local = std::env::var("TRANSOM_LOCAL_SIZE").ok().and_then(|ranks| ranks.parse().ok()).unwrap_or(1);
+    let needed = window_bytes.saturating_mul(TIMES).saturating_mul(local);
+    let memory = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let available = memory.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let available = available.and_then(|rest| rest.trim().strip_suffix(" kB")?.parse::<usize>().ok());
+    match available {
+        Some(available) if needed >> 10 > available => Err(format!(
+            "windows of {} need {} MiB for the ranks of this host, which has {} MiB left: smaller --sizes",
+            show(window_bytes),
+            needed >> 20,
+            available >> 10
+        )),
+        _ => Ok(()),
     }
 }
 

@@ -4,6 +4,7 @@ use std::error::Error;
 
 use plotters::prelude::*;
 
+use super::escaped;
 use crate::report::{Unit, number};
 use crate::suite::row::Row;
 use crate::suite::sizes;
@@ -11,7 +12,7 @@ use crate::suite::statistics::quantile;
 use crate::suite::table::time;
 
 /// Drawn so small that a telephone need not make its text smaller.
-const SIZE: (u32, u32) = (460, 330);
+const SIZE: (u32, u32) = (400, 290);
 /// What becomes the page's colour of text, and of lines of the grid.
 const TEXT: RGBColor = RGBColor(1, 2, 3);
 const GRID: RGBColor = RGBColor(4, 5, 6);
@@ -36,7 +37,8 @@ pub fn draw(rows: &[&Row]) -> Option<String> {
     if places < 2 {
         return None;
     }
-    svg(&lines, by_size, rows[0].head.unit).ok().map(|svg| for_page(&svg))
+    let svg = svg(&lines, by_size, rows[0].head.unit).ok()?;
+    Some(legend(&lines) + &for_page(&svg))
 }
 
 fn lines(rows: &[&Row], x: impl Fn(&Row) -> f64) -> Vec<Line> {
@@ -51,7 +53,11 @@ fn lines(rows: &[&Row], x: impl Fn(&Row) -> f64) -> Vec<Line> {
         lines.push(line("p99", false, &|row| Some(quantile(&row.sorted(), 0.99))));
         lines.push(line("p99.9", false, &|row| Some(quantile(&row.sorted(), 0.999))));
     }
-    lines.push(line("limit", true, &Row::bound));
+    // With the size, the limit may become another.
+    let mut names: Vec<&str> =
+        rows.iter().filter_map(|row| Some(row.limit.as_ref()?.name.as_str())).collect();
+    names.dedup();
+    lines.push(line(&format!("limit: {}", names.join(", ")), true, &Row::bound));
     lines.retain(|line| !line.points.is_empty());
     lines
 }
@@ -95,42 +101,50 @@ fn svg(lines: &[Line], by_size: bool, unit: Unit) -> Result<String, Box<dyn Erro
         let mut chart = ChartBuilder::on(&root)
             .margin(8)
             .margin_right(20)
-            .x_label_area_size(30)
-            .y_label_area_size(78)
+            .x_label_area_size(32)
+            .y_label_area_size(80)
             .build_cartesian_2d(
                 range(all().map(|point| point.0)).log_scale().base(2.0),
                 range(all().map(|point| point.1)).log_scale(),
             )?;
-        let text = ("sans-serif", 14).into_font().color(&TEXT);
+        let text = ("sans-serif", 17).into_font().color(&TEXT);
         chart
             .configure_mesh()
-            .x_labels(6)
+            .x_labels(5)
             .y_labels(7)
             .x_label_formatter(&|x| if by_size { sizes::show(*x as usize) } else { format!("{x:.0}") })
             .y_label_formatter(&|y| label(unit, *y))
-            .label_style(text.clone())
+            .label_style(text)
             .axis_style(TEXT)
             .bold_line_style(GRID)
             .light_line_style(TRANSPARENT)
             .draw()?;
-        for (line, colour) in lines.iter().zip(COLOURS.iter().cycle()) {
-            let colour = if line.is_limit { TEXT } else { *colour };
-            let width = if line.name == "median" { 3 } else { 1 };
-            let style = colour.stroke_width(width);
-            let series = if line.is_limit {
-                chart.draw_series(DashedLineSeries::new(line.points.iter().copied(), 5, 4, style))?
+        for (line, colour) in coloured(lines) {
+            let style = colour.stroke_width(if line.name == "median" { 3 } else { 1 });
+            let points = line.points.iter().copied();
+            if line.is_limit {
+                chart.draw_series(DashedLineSeries::new(points, 5, 4, style))?;
             } else {
-                chart.draw_series(LineSeries::new(line.points.iter().copied(), style).point_size(2))?
-            };
-            series
-                .label(line.name.clone())
-                .legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], colour.stroke_width(2)));
+                chart.draw_series(LineSeries::new(points, style).point_size(2))?;
+            }
         }
-        // Times grow to the right, and rates, too: there is room above on the left.
-        chart.configure_series_labels().position(SeriesLabelPosition::UpperLeft).label_font(text).draw()?;
         root.present()?;
     }
     Ok(svg)
+}
+
+fn coloured(lines: &[Line]) -> impl Iterator<Item = (&Line, RGBColor)> {
+    let colour = |(line, colour): (&'_ Line, &RGBColor)| if line.is_limit { TEXT } else { *colour };
+    lines.iter().zip(COLOURS.iter().cycle()).map(move |both| (both.0, colour(both)))
+}
+
+/// What the lines are, above the diagram: there it is in nobody's way.
+fn legend(lines: &[Line]) -> String {
+    let entry = |(line, RGBColor(r, g, b)): (&Line, RGBColor)| match line.is_limit {
+        true => format!("<span>┅ {}</span> ", escaped(&line.name)),
+        false => format!("<span style=\"color:rgb({r} {g} {b})\">━ {}</span> ", escaped(&line.name)),
+    };
+    format!("<div class=\"legend\">{}</div>", coloured(lines).map(entry).collect::<String>())
 }
 
 /// With the page's own colours, and of the width that there is.
@@ -154,7 +168,7 @@ mod tests {
     fn lines_in_the_colours_of_the_page() {
         let rows = [8, 4096, 1 << 20].map(|bytes| row(bytes, vec![vec![100.0 + bytes as f64; 5]]));
         let svg = draw(&rows.iter().collect::<Vec<_>>()).unwrap();
-        assert!(svg.starts_with("<svg viewBox") && svg.trim_end().ends_with("</svg>"), "{svg}");
+        assert!(svg.contains("<svg viewBox") && svg.trim_end().ends_with("</svg>"), "{svg}");
         assert!(svg.contains("class=\"grid\"") && svg.contains("currentColor") && !svg.contains("http"));
         for name in ["median", "p99.9", "limit"] {
             assert!(svg.contains(name), "{name}");
