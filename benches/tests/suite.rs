@@ -1,6 +1,8 @@
 //! All of `bench --quick` as a job inside this process, over shared memory and TCP, and its program with what it refuses. No time is
 //! asserted.
 
+#![allow(clippy::unwrap_used, reason = "tests")]
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;

@@ -11,7 +11,7 @@ const LEAST: f64 = 0.05;
 /// A row's probability of a false alarm: there are hundreds of rows in a run.
 const ALPHA: f64 = 0.0005;
 /// Changes are larger than so many times the spread between rounds, and between old runs.
-const SPREADS: f64 = 2.0;
+const SPREADS: f64 = 3.0;
 /// The least change of a part of a whole, in hundredths of the whole.
 const POINTS: f64 = 5.0;
 /// Rounds below which no test says anything.

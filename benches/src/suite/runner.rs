@@ -1,5 +1,6 @@
 //! Rounds through all rows, so that what changes in the machine meanwhile shows in each of them.
 
+use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use super::interrupt;
@@ -20,12 +21,14 @@ const LIMIT_TIME: Duration = Duration::from_millis(4);
 const SHORTEST: f64 = 3000.0;
 /// Samples of a row in all rounds, unless the user says.
 const SAMPLES: u64 = 1000;
+/// Steps on the stack, and bytes of each at least: together more than a page, after which places are alike.
+const DEPTHS: usize = 64;
+const STEP: usize = 80;
 /// Repetitions of a sample at most.
 const REPEATS: u64 = 100_000;
 
 /// A row that is being measured.
 struct Line {
-    measure: Box<dyn Measure>,
     schedule: Option<Schedule>,
     /// The limit, its repetitions in an operation, and how many operations a sample has.
     limit: Option<(Limit, u64, Option<u64>)>,
@@ -43,44 +46,57 @@ pub struct Outcome {
 
 /// Measures what is selected. Collective.
 ///
+/// Each round has windows of its own and another place on the stack: where memory lies makes some operations faster or slower for all of
+/// a process's life, and is chance. So it is in the spread between rounds.
+///
 /// # Errors
 /// Those of the operations.
 pub fn run(stage: &mut Stage<'_>, entries: &[Entry], hosts: &[String]) -> anyhow::Result<Outcome> {
-    let mut lines = lines(stage, entries, hosts)?;
     let rounds = stage.options.rounds();
     let started = Instant::now();
+    let mut measures = measures(stage, entries, hosts)?;
+    let mut lines: Vec<Line> = measures.iter().map(|measure| Line::new(stage, &**measure)).collect();
     let mut progress = Progress::new(stage.job.rank() == 0, lines.len() * rounds as usize);
     let mut complete = true;
-    'rounds: for round in 0..rounds {
-        for line in &mut lines {
-            if !goes_on(stage, started)? {
-                complete = false;
-                break 'rounds;
+    for round in 0..rounds {
+        if round > 0 {
+            stage.renew()?;
+            measures = self::measures(stage, entries, hosts)?;
+        }
+        let depth = round as usize * 29 % DEPTHS;
+        for (line, measure) in lines.iter_mut().zip(&mut measures) {
+            complete = goes_on(stage, started)?;
+            if !complete {
+                break;
             }
             progress.step(&line.row.head.name);
-            line.measure(stage, round, rounds)?;
+            deeper(depth, &mut || line.measure(stage, &mut **measure, (round, rounds)))?;
+        }
+        measures.into_iter().try_for_each(|measure| measure.end())?;
+        measures = Vec::new();
+        if !complete {
+            break;
         }
     }
     progress.end();
-    let mut rows = Vec::new();
-    for line in lines {
-        line.measure.end()?;
-        rows.push(line.row);
-    }
-    rows.retain(|row| !row.rounds.is_empty());
+    let rows = lines.into_iter().map(|line| line.row).filter(|row| !row.rounds.is_empty()).collect();
     Ok(Outcome { rows, complete })
 }
 
-fn lines(stage: &Stage<'_>, entries: &[Entry], hosts: &[String]) -> anyhow::Result<Vec<Line>> {
-    let mut lines = Vec::new();
+fn measures(stage: &Stage<'_>, entries: &[Entry], hosts: &[String]) -> anyhow::Result<Vec<Box<dyn Measure>>> {
+    let mut measures = Vec::new();
     for entry in entries {
-        for measure in plan(stage, entry, hosts)? {
-            let limit = limit(stage, &*measure);
-            let row = Row::new(measure.head(), limit.map(|(limit, ..)| limit.name()));
-            lines.push(Line { measure, schedule: None, limit, row });
-        }
+        measures.extend(plan(stage, entry, hosts)?);
     }
-    Ok(lines)
+    Ok(measures)
+}
+
+/// Calls `body` so many steps further down the stack.
+fn deeper<R>(depth: usize, body: &mut dyn FnMut() -> R) -> R {
+    let step = black_box([0_u8; STEP]);
+    let result = if depth == 0 { body() } else { deeper(depth - 1, body) };
+    black_box(&step);
+    result
 }
 
 /// The first of the limits that can be measured here.
@@ -100,22 +116,33 @@ fn goes_on(stage: &Stage<'_>, started: Instant) -> anyhow::Result<bool> {
 }
 
 impl Line {
+    fn new(stage: &Stage<'_>, measure: &dyn Measure) -> Self {
+        let limit = limit(stage, measure);
+        let row = Row::new(measure.head(), limit.map(|(limit, ..)| limit.name()));
+        Self { schedule: None, limit, row }
+    }
+
     /// A round of this row: its limit first, then itself.
-    fn measure(&mut self, stage: &mut Stage<'_>, round: u32, rounds: u32) -> anyhow::Result<()> {
+    fn measure(
+        &mut self,
+        stage: &mut Stage<'_>,
+        measure: &mut dyn Measure,
+        (round, rounds): (u32, u32),
+    ) -> anyhow::Result<()> {
         let schedule = match self.schedule {
             Some(schedule) => schedule,
-            None => self.calibrate(stage)?,
+            None => calibrate(stage, measure)?,
         };
         self.schedule = Some(schedule);
         self.row.repeats = schedule.repeats;
-        self.measure_limit(stage)?;
-        let measured = self.samples(stage, schedule)?;
+        self.measure_limit(stage, measure)?;
+        let measured = samples(stage, measure, schedule)?;
         if stage.job.rank() == 0 {
             measured.add_to(&mut self.row);
         }
         if round == 0 || round + 1 == rounds || stage.options.validate {
             let seed = u64::from(round) * 1009 + self.row.head.bytes as u64 + 1;
-            let right = self.measure.validate(stage, seed)?;
+            let right = measure.validate(stage, seed)?;
             if stage.job.rank() == 0 {
                 self.row.valid =
                     right.map(|right| right && self.row.valid.unwrap_or(true)).or(self.row.valid);
@@ -124,52 +151,12 @@ impl Line {
         Ok(())
     }
 
-    fn samples(&mut self, stage: &mut Stage<'_>, schedule: Schedule) -> anyhow::Result<Round> {
-        let mut recorder = stage.recorder(schedule);
-        self.measure.round(stage, &mut recorder)?;
-        Ok(Round::gather(stage.job, &recorder.samples, self.measure.combine())?)
-    }
-
-    /// How many samples, of how many repetitions. Collective.
-    fn calibrate(&mut self, stage: &mut Stage<'_>) -> anyhow::Result<Schedule> {
-        let single = self.measure.grain() == Grain::Single || stage.options.cache == Cache::Dirty;
-        let mut trial = Schedule { warm_up: 1, samples: 3, repeats: 1 };
-        let mut time;
-        loop {
-            time = [self.samples(stage, trial)?.median()];
-            stage.job.broadcast(0, &mut time)?;
-            let sample = time[0] * trial.repeats as f64;
-            if single || sample >= SHORTEST / 2.0 || trial.repeats >= REPEATS {
-                break;
-            }
-            trial.repeats *= 16;
-        }
-        let repeats = if single { 1 } else { ((SHORTEST / time[0]).ceil() as u64).clamp(1, REPEATS) };
-        Ok(self.schedule(stage, repeats, time[0]))
-    }
-
-    fn schedule(&self, stage: &Stage<'_>, repeats: u64, time: f64) -> Schedule {
-        let options = stage.options;
-        let rounds = u64::from(options.rounds());
-        let most = options.iterations.map_or(SAMPLES.div_ceil(rounds), |all| all.div_ceil(rounds));
-        let quick = if options.quick { 0.1 } else { 1.0 };
-        let budget = TIME.as_nanos() as f64 * self.measure.share() * quick;
-        // What a sample takes is not known where it is not made of repetitions.
-        let sample = match self.measure.grain() {
-            Grain::Single => (time * repeats as f64).max(TIME.as_nanos() as f64 / 8.0),
-            Grain::Repeated => time * repeats as f64,
-        };
-        let fit = (budget / sample) as u64;
-        let samples = if options.iterations.is_some() { most } else { fit.clamp(3.min(most), most) };
-        Schedule { warm_up: options.warm_up, samples, repeats }
-    }
-
-    fn measure_limit(&mut self, stage: &mut Stage<'_>) -> anyhow::Result<()> {
+    fn measure_limit(&mut self, stage: &mut Stage<'_>, measure: &dyn Measure) -> anyhow::Result<()> {
         let way = stage.way;
         let (Some((limit, times, count)), Some(Two { pair, .. })) = (&mut self.limit, &mut stage.two) else {
             return Ok(());
         };
-        let operation = self.measure.compared().map_or(1, |operation| operation.moved());
+        let operation = measure.compared().map_or(1, |operation| operation.moved());
         let most = most_of_limit(way, operation);
         let repetitions = match count {
             Some(count) => *count,
@@ -184,6 +171,46 @@ impl Line {
         }
         Ok(())
     }
+}
+
+fn samples(stage: &mut Stage<'_>, measure: &mut dyn Measure, schedule: Schedule) -> anyhow::Result<Round> {
+    let mut recorder = stage.recorder(schedule);
+    measure.round(stage, &mut recorder)?;
+    Ok(Round::gather(stage.job, &recorder.samples, measure.combine())?)
+}
+
+/// How many samples, of how many repetitions. Collective.
+fn calibrate(stage: &mut Stage<'_>, measure: &mut dyn Measure) -> anyhow::Result<Schedule> {
+    let single = measure.grain() == Grain::Single || stage.options.cache == Cache::Dirty;
+    let mut trial = Schedule { warm_up: 1, samples: 3, repeats: 1 };
+    let mut time;
+    loop {
+        time = [samples(stage, measure, trial)?.median()];
+        stage.job.broadcast(0, &mut time)?;
+        let sample = time[0] * trial.repeats as f64;
+        if single || sample >= SHORTEST / 2.0 || trial.repeats >= REPEATS {
+            break;
+        }
+        trial.repeats *= 16;
+    }
+    let repeats = if single { 1 } else { ((SHORTEST / time[0]).ceil() as u64).clamp(1, REPEATS) };
+    Ok(schedule(stage, measure, repeats, time[0]))
+}
+
+fn schedule(stage: &Stage<'_>, measure: &dyn Measure, repeats: u64, time: f64) -> Schedule {
+    let options = stage.options;
+    let rounds = u64::from(options.rounds());
+    let most = options.iterations.map_or(SAMPLES.div_ceil(rounds), |all| all.div_ceil(rounds));
+    let quick = if options.quick { 0.1 } else { 1.0 };
+    let budget = TIME.as_nanos() as f64 * measure.share() * quick;
+    // What a sample takes is not known where it is not made of repetitions.
+    let sample = match measure.grain() {
+        Grain::Single => (time * repeats as f64).max(TIME.as_nanos() as f64 / 8.0),
+        Grain::Repeated => time * repeats as f64,
+    };
+    let fit = (budget / sample) as u64;
+    let samples = if options.iterations.is_some() { most } else { fit.clamp(3.min(most), most) };
+    Schedule { warm_up: options.warm_up, samples, repeats }
 }
 
 /// How often the limit of an operation that moves so many bytes is repeated at most.

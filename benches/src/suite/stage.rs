@@ -61,6 +61,21 @@ impl<'j> Stage<'j> {
         Recorder::new(schedule, dirt)
     }
 
+    /// Makes the windows anew. Collective.
+    ///
+    /// # Errors
+    /// No memory.
+    pub fn renew(&mut self) -> transom::Result<()> {
+        let (kind, bytes) = (self.options.window, self.window_bytes);
+        let all = Windows::new(self.job, kind, bytes)?;
+        std::mem::replace(&mut self.all, all).free()?;
+        if let Some(Two { pair, windows }) = &mut self.two {
+            let new = Windows::new(pair.comm(), kind, bytes)?;
+            std::mem::replace(windows, new).free()?;
+        }
+        Ok(())
+    }
+
     /// Frees the windows. Collective.
     ///
     /// # Errors
