@@ -7,7 +7,7 @@ use super::statistics::{mann_whitney, median, shift, spread};
 use crate::report::Unit;
 
 /// The least change that is one.
-const LEAST: f64 = 0.05;
+const LEAST: f64 = 0.075;
 /// A row's probability of a false alarm: there are hundreds of rows in a run.
 const ALPHA: f64 = 0.0005;
 /// Changes are larger than so many times the spread between rounds, and between old runs.

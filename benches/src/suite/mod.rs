@@ -12,6 +12,7 @@ pub mod measure;
 pub mod model;
 pub mod options;
 mod output;
+mod place;
 mod progress;
 mod request;
 pub mod row;

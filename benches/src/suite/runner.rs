@@ -1,11 +1,11 @@
 //! Rounds through all rows, so that what changes in the machine meanwhile shows in each of them.
 
-use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use super::interrupt;
 use super::measure::{Combine, Grain, Measure, plan};
 use super::options::Cache;
+use super::place::in_place;
 use super::progress::Progress;
 use super::row::Row;
 use super::samples::Round;
@@ -21,9 +21,6 @@ const LIMIT_TIME: Duration = Duration::from_millis(4);
 const SHORTEST: f64 = 3000.0;
 /// Samples of a row in all rounds, unless the user says.
 const SAMPLES: u64 = 1000;
-/// Steps on the stack, and bytes of each at least: together more than a page, after which places are alike.
-const DEPTHS: usize = 64;
-const STEP: usize = 80;
 /// Repetitions of a sample at most.
 const REPEATS: u64 = 100_000;
 
@@ -46,8 +43,7 @@ pub struct Outcome {
 
 /// Measures what is selected. Collective.
 ///
-/// Each round has windows of its own and another place on the stack: where memory lies makes some operations faster or slower for all of
-/// a process's life, and is chance. So it is in the spread between rounds.
+/// Each round has windows of its own: what their pages do to the caches is in the spread between rounds.
 ///
 /// # Errors
 /// Those of the operations.
@@ -63,14 +59,13 @@ pub fn run(stage: &mut Stage<'_>, entries: &[Entry], hosts: &[String]) -> anyhow
             stage.renew()?;
             measures = self::measures(stage, entries, hosts)?;
         }
-        let depth = round as usize * 29 % DEPTHS;
         for (line, measure) in lines.iter_mut().zip(&mut measures) {
             complete = goes_on(stage, started)?;
             if !complete {
                 break;
             }
             progress.step(&line.row.head.name);
-            deeper(depth, &mut || line.measure(stage, &mut **measure, (round, rounds)))?;
+            in_place(&mut || line.measure(stage, &mut **measure, (round, rounds)))?;
         }
         measures.into_iter().try_for_each(|measure| measure.end())?;
         measures = Vec::new();
@@ -89,14 +84,6 @@ fn measures(stage: &Stage<'_>, entries: &[Entry], hosts: &[String]) -> anyhow::R
         measures.extend(plan(stage, entry, hosts)?);
     }
     Ok(measures)
-}
-
-/// Calls `body` so many steps further down the stack.
-fn deeper<R>(depth: usize, body: &mut dyn FnMut() -> R) -> R {
-    let step = black_box([0_u8; STEP]);
-    let result = if depth == 0 { body() } else { deeper(depth - 1, body) };
-    black_box(&step);
-    result
 }
 
 /// The first of the limits that can be measured here.
