@@ -11,12 +11,12 @@ const PAGE: usize = 4096;
 const PLACE: usize = 2048;
 /// Addresses of a stack's frames are multiples of it.
 const ALIGNMENT: usize = 16;
-/// Steps that come by all places, by turns of two lengths that differ by one alignment.
+/// Steps that come by all places: by turns of two lengths, whose frames differ by one alignment, with one copy of a step in them or two.
 const STEPS: usize = 2 * PAGE / ALIGNMENT;
 
 /// Calls `body` as far down the stack as it takes to be at the place.
 pub fn in_place<R>(body: &mut dyn FnMut() -> R) -> R {
-    further::<R, 80, 96>(STEPS, body)
+    further::<R, 80, 88>(STEPS, body)
 }
 
 fn further<R, const STEP: usize, const OTHER: usize>(left: usize, body: &mut dyn FnMut() -> R) -> R {

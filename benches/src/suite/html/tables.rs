@@ -103,7 +103,7 @@ pub fn heat(rows: &[&Row], report: &Report) -> Option<String> {
         rows.iter().filter_map(|row| Some((row.head.pair?, *row))).collect();
     let times: Vec<f64> = pairs.iter().map(|(_, row)| row.median()).collect();
     let (best, worst) = times.iter().fold((f64::INFINITY, 0.0_f64), |(a, b), v| (a.min(*v), b.max(*v)));
-    let mut ranks: Vec<usize> = pairs.iter().map(|((from, _), _)| *from).collect();
+    let mut ranks: Vec<usize> = pairs.iter().flat_map(|((from, to), _)| [*from, *to]).collect();
     ranks.sort_unstable();
     ranks.dedup();
     let unit = pairs.first()?.1.head.unit;
