@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
 /// Exit code when the job cannot be started as asked.
@@ -207,9 +207,44 @@ fn seconds_or_none(text: &str) -> Result<Duration, String> {
     if text.parse() == Ok(0.0) { Ok(Duration::ZERO) } else { seconds(text) }
 }
 
+/// The command line with the options of `transom bench` before those of the program: clap leaves all to the program that stands after
+/// the first that is not its own.
+fn own_options_first(args: Vec<OsString>) -> Vec<OsString> {
+    if args.get(1).is_none_or(|command| command != "bench") {
+        return args;
+    }
+    let cli = Cli::command();
+    let options = cli.find_subcommand("bench").into_iter().flat_map(clap::Command::get_opts);
+    let names: Vec<(Option<&str>, Option<char>)> =
+        options.map(|option| (option.get_long(), option.get_short())).collect();
+    let mut args = args.into_iter();
+    let (mut own, mut program): (Vec<OsString>, Vec<OsString>) =
+        (args.by_ref().take(2).collect(), Vec::new());
+    while let Some(arg) = args.next() {
+        let word = arg.to_string_lossy().into_owned();
+        let (long, value) = word.split_once('=').map_or((&*word, false), |(name, _)| (name, true));
+        let is_long = names.iter().any(|(name, _)| name.is_some() && long.strip_prefix("--") == *name);
+        let short = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+        let letter = short.and_then(|rest| rest.chars().next());
+        if is_long {
+            own.push(arg);
+            own.extend(if value { None } else { args.next() });
+        } else if letter.is_some() && names.iter().any(|(_, name)| *name == letter) {
+            // -n4 is -n 4: clap would leave it to the program, too.
+            let (name, value) = word.split_at(2);
+            own.push(name.into());
+            own.extend(if value.is_empty() { args.next() } else { Some(value.into()) });
+        } else {
+            program.push(arg);
+        }
+    }
+    own.extend(program);
+    own
+}
+
 /// Parses a command line and does what it says.
 pub fn main(args: Vec<OsString>) -> ExitCode {
-    match Cli::try_parse_from(args) {
+    match Cli::try_parse_from(own_options_first(args)) {
         Ok(Cli { command: Command::Run(args) }) => crate::run::main(args),
         Ok(Cli { command: Command::Bench(args) }) => crate::run::main(args.into()),
         Ok(Cli { command: Command::Info(args) }) => crate::info::main(&args),
@@ -220,5 +255,31 @@ pub fn main(args: Vec<OsString>) -> ExitCode {
             let _ = error.print();
             ExitCode::from(if error.use_stderr() { USAGE } else { 0 })
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bench(words: &[&str]) -> RunArgs {
+        let words = ["transom", "bench"].iter().chain(words).map(OsString::from).collect();
+        match Cli::try_parse_from(own_options_first(words)) {
+            Ok(Cli { command: Command::Bench(args) }) => args.into(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_is_not_the_launchers_is_the_programs() {
+        let job = bench(&[]);
+        assert_eq!((job.ranks, job.program), (Some(2), vec!["bench".into()]));
+        let job = bench(&["--quick", "-n", "4", "put-latency", "--json", "a.json", "--help"]);
+        let words = ["bench", "--quick", "put-latency", "--json", "a.json", "--help"];
+        assert_eq!((job.ranks, job.program), (Some(4), words.map(OsString::from).to_vec()));
+        assert_eq!(bench(&["-n4"]).ranks, Some(4));
+        assert_eq!(bench(&["--sync", "pscw", "--ranks=3"]).ranks, Some(3));
+        let job = bench(&["fence", "--hosts", "a:2,b:2"]);
+        assert_eq!((job.ranks, job.hosts.as_deref()), (None, Some("a:2,b:2")));
     }
 }
