@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
+
+use crate::bench::{self, BenchArgs};
 
 /// Exit code when the job cannot be started as asked.
 pub const USAGE: u8 = 2;
@@ -138,47 +140,6 @@ pub struct RunArgs {
     pub program: Vec<OsString>,
 }
 
-/// The flags of `transom bench`; all others are the program's.
-#[derive(Debug, clap::Args)]
-#[command(disable_help_flag = true, after_help = BENCH_HELP)]
-pub struct BenchArgs {
-    /// Number of ranks [default: 2, or the slots of the hosts]
-    #[arg(short = 'n', long = "ranks", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    pub ranks: Option<u32>,
-    /// Hosts to measure between, separated by commas; HOST:N gives a host N ranks
-    #[arg(long, value_name = "HOST[:N],…", conflicts_with = "hostfile")]
-    pub hosts: Option<String>,
-    /// How they are reached.
-    #[command(flatten)]
-    pub reach: Reach,
-    /// Measurements, and options of the program `bench`, which `transom bench --help` lists
-    #[arg(allow_hyphen_values = true, value_name = "NAME… [OPTIONS]", value_hint = ValueHint::FilePath)]
-    pub program: Vec<OsString>,
-}
-
-impl From<BenchArgs> for RunArgs {
-    fn from(BenchArgs { ranks, hosts, reach, program }: BenchArgs) -> Self {
-        let has_hosts = hosts.is_some() || reach.hostfile.is_some();
-        Self {
-            ranks: ranks.or((!has_hosts).then_some(2)),
-            hosts,
-            reach,
-            timeout: None,
-            host_timeout: Duration::from_secs(10),
-            tag: false,
-            bind: Bind::None,
-            program: std::iter::once("bench".into()).chain(program).collect(),
-        }
-    }
-}
-
-const BENCH_HELP: &str = "\
-The same as `transom run -n 2 bench …`; in a Slurm allocation the ranks are on its hosts.
-transom bench --list names the measurements; without a name all are made, in about a minute.
-
-Exit code: 0, or with --compare 0 when nothing is slower and 1 when something is; 1 when data was wrong; 2 when it could not be
-measured as asked; 130 after Ctrl-C, with what was measured until then.";
-
 const AFTER_HELP: &str = "\
 Inside a Slurm allocation the hosts are those of the allocation, and srun starts the agents.
 Ranks get this command's environment (PATH too), working directory and signals; rank 0 its standard input.
@@ -207,44 +168,9 @@ fn seconds_or_none(text: &str) -> Result<Duration, String> {
     if text.parse() == Ok(0.0) { Ok(Duration::ZERO) } else { seconds(text) }
 }
 
-/// The command line with the options of `transom bench` before those of the program: clap leaves all to the program that stands after
-/// the first that is not its own.
-fn own_options_first(args: Vec<OsString>) -> Vec<OsString> {
-    if args.get(1).is_none_or(|command| command != "bench") {
-        return args;
-    }
-    let cli = Cli::command();
-    let options = cli.find_subcommand("bench").into_iter().flat_map(clap::Command::get_opts);
-    let names: Vec<(Option<&str>, Option<char>)> =
-        options.map(|option| (option.get_long(), option.get_short())).collect();
-    let mut args = args.into_iter();
-    let (mut own, mut program): (Vec<OsString>, Vec<OsString>) =
-        (args.by_ref().take(2).collect(), Vec::new());
-    while let Some(arg) = args.next() {
-        let word = arg.to_string_lossy().into_owned();
-        let (long, value) = word.split_once('=').map_or((&*word, false), |(name, _)| (name, true));
-        let is_long = names.iter().any(|(name, _)| name.is_some() && long.strip_prefix("--") == *name);
-        let short = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
-        let letter = short.and_then(|rest| rest.chars().next());
-        if is_long {
-            own.push(arg);
-            own.extend(if value { None } else { args.next() });
-        } else if letter.is_some() && names.iter().any(|(_, name)| *name == letter) {
-            // -n4 is -n 4: clap would leave it to the program, too.
-            let (name, value) = word.split_at(2);
-            own.push(name.into());
-            own.extend(if value.is_empty() { args.next() } else { Some(value.into()) });
-        } else {
-            program.push(arg);
-        }
-    }
-    own.extend(program);
-    own
-}
-
 /// Parses a command line and does what it says.
 pub fn main(args: Vec<OsString>) -> ExitCode {
-    match Cli::try_parse_from(own_options_first(args)) {
+    match Cli::try_parse_from(bench::own_options_first(args)) {
         Ok(Cli { command: Command::Run(args) }) => crate::run::main(args),
         Ok(Cli { command: Command::Bench(args) }) => crate::run::main(args.into()),
         Ok(Cli { command: Command::Info(args) }) => crate::info::main(&args),
@@ -255,31 +181,5 @@ pub fn main(args: Vec<OsString>) -> ExitCode {
             let _ = error.print();
             ExitCode::from(if error.use_stderr() { USAGE } else { 0 })
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn bench(words: &[&str]) -> RunArgs {
-        let words = ["transom", "bench"].iter().chain(words).map(OsString::from).collect();
-        match Cli::try_parse_from(own_options_first(words)) {
-            Ok(Cli { command: Command::Bench(args) }) => args.into(),
-            other => panic!("{other:?}"),
-        }
-    }
-
-    #[test]
-    fn what_is_not_the_launchers_is_the_programs() {
-        let job = bench(&[]);
-        assert_eq!((job.ranks, job.program), (Some(2), vec!["bench".into()]));
-        let job = bench(&["--quick", "-n", "4", "put-latency", "--json", "a.json", "--help"]);
-        let words = ["bench", "--quick", "put-latency", "--json", "a.json", "--help"];
-        assert_eq!((job.ranks, job.program), (Some(4), words.map(OsString::from).to_vec()));
-        assert_eq!(bench(&["-n4"]).ranks, Some(4));
-        assert_eq!(bench(&["--sync", "pscw", "--ranks=3"]).ranks, Some(3));
-        let job = bench(&["fence", "--hosts", "a:2,b:2"]);
-        assert_eq!((job.ranks, job.hosts.as_deref()), (None, Some("a:2,b:2")));
     }
 }

@@ -1,6 +1,6 @@
 //! Operations of rank 0 on rank 1: latency, bandwidth, and both while the target computes.
 
-use super::{Grain, Measure, check};
+use super::{Measure, check};
 use crate::operation::Operation;
 use crate::pair::Target;
 use crate::repeat::Recorder;
@@ -25,11 +25,6 @@ impl Measure for PairOperation {
 
     fn compared(&self) -> Option<Operation> {
         Some(self.operation)
-    }
-
-    fn grain(&self) -> Grain {
-        // What counts there is how long one takes.
-        if self.target == Target::Computes { Grain::Single } else { Grain::Repeated }
     }
 
     fn round(&mut self, stage: &mut Stage<'_>, recorder: &mut Recorder) -> anyhow::Result<()> {
