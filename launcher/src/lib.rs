@@ -5,7 +5,7 @@
 //! agent's standard input and output: nothing listens on any port. An agent starts its host's ranks, answers
 //! their PMI-1 requests, passes output up and signals down, and kills all of them when the launcher is gone.
 //!
-//! Follow a job in this order: [`cli`] (or [`bench`]), [`hosts`] (or [`slurm`]), [`run`], [`frames`], [`agent`], [`exec_rank`].
+//! Follow a job in this order: [`cli`] (or [`mod@bench`]), [`hosts`] (or [`slurm`]), [`run`], [`frames`], [`agent`], [`exec_rank`].
 #![forbid(unsafe_code)]
 
 pub mod agent;
