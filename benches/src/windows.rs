@@ -79,9 +79,17 @@ impl Windows {
             }
             Verb::CompareAndSwap => {
                 let at = self.words.at(target, 0);
+                // What the word was last seen to be: but for the first, each swaps.
+                let mut known = 1_u64;
                 in_epochs(&self.words.window, to, repeat, |epoch| {
                     (0..count).try_for_each(|_| {
-                        black_box(epoch.compare_and_swap(target, at, black_box(1), black_box(1))?);
+                        let old = epoch.compare_and_swap(
+                            target,
+                            at,
+                            black_box(known),
+                            black_box(known.wrapping_add(1)),
+                        )?;
+                        known = if old == known { known.wrapping_add(1) } else { old };
                         Ok(())
                     })
                 })
@@ -218,8 +226,7 @@ impl Windows {
                 let before = 0.5 + (count - 1) as f64 * addend(seed);
                 self.fetched[..bytes / WORD].iter().all(|element| *element == before)
             }
-            (Verb::FetchAndOp, false) => self.words.first(1)? == [1 + count as u64],
-            (Verb::CompareAndSwap, false) => self.words.first(1)? == [1],
+            (Verb::FetchAndOp | Verb::CompareAndSwap, false) => self.words.first(1)? == [1 + count as u64],
             _ => true,
         })
     }
