@@ -1,10 +1,12 @@
 //! Microbenchmarks of one-sided communication, each beside its limit: what the same machine does, in the same run,
 //! without a runtime in between.
 //!
-//! The program is `rma-bench`; this library is what it is made of, so that a test can run all of it.
+//! The programs are `bench`, the whole suite ([`suite`]), and `rma-bench`, a table for developers; this library is what they are made
+//! of, so that a test can run all of it.
 
 #![forbid(unsafe_code)]
 
+pub mod area;
 pub mod figure;
 pub mod limit;
 pub mod machine;
@@ -12,11 +14,14 @@ pub mod operation;
 pub mod options;
 pub mod pair;
 pub mod passive;
+pub mod repeat;
 pub mod report;
 pub mod samples;
+pub mod suite;
 pub mod sync;
 mod sync_report;
 mod time;
+pub mod windows;
 
 use anyhow::{Context, bail};
 use transom::Job;

@@ -17,7 +17,9 @@ pub fn bind(rank: usize) -> nix::Result<()> {
     let cores: Vec<usize> =
         (0..CpuSet::count()).filter(|core| allowed.is_set(*core).unwrap_or(false)).collect();
     let mut own = CpuSet::new();
-    if let Some(core) = cores.get(rank % cores.len().max(1)) {
+    // On other hosts, ranks begin at any number.
+    let local = std::env::var("TRANSOM_LOCAL_RANK").ok().and_then(|rank| rank.parse().ok()).unwrap_or(rank);
+    if let Some(core) = cores.get(local % cores.len().max(1)) {
         own.set(*core)?;
     }
     sched_setaffinity(this_thread, &own)
@@ -29,13 +31,16 @@ pub fn cores() -> usize {
     cpu.lines().filter(|line| line.starts_with("processor")).count()
 }
 
+/// The CPU's name.
+pub fn model() -> String {
+    let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let named = |line: &str| Some(line.strip_prefix("model name")?.split_once(':')?.1.trim().to_owned());
+    cpu.lines().find_map(named).unwrap_or_else(|| "unknown CPU".to_owned())
+}
+
 /// One line: CPU, cores, kernel, transport and what is below it.
 pub fn describe(job: &Job) -> String {
-    let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = cpu
-        .lines()
-        .find_map(|line| line.strip_prefix("model name")?.split_once(':').map(|(_, name)| name.trim()))
-        .unwrap_or("unknown CPU");
+    let model = model();
     let cores = cores();
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let (transport, provider) = job.transport(1).unwrap_or(("none", ""));

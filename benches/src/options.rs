@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use clap::{Parser, ValueEnum};
+use serde::{Deserialize, Serialize};
 
 /// One-sided communication between two ranks, beside its limits.
 ///
@@ -43,9 +44,9 @@ pub struct Options {
     #[arg(long)]
     pub unbound: bool,
 
-    /// Rank 1's address, as rank 0 reaches it, for the raw TCP limit.
-    #[arg(long, value_name = "IP", default_value = "127.0.0.1")]
-    pub address: IpAddr,
+    /// Rank 1's address, as rank 0 reaches it, for the raw TCP limit [default: found out]
+    #[arg(long, value_name = "IP")]
+    pub address: Option<IpAddr>,
 }
 
 impl Options {
@@ -61,12 +62,17 @@ impl Options {
 }
 
 /// Whose memory a window is over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// Allocated by the runtime, which ranks of one node map.
+    /// The runtime's (`MPI_Win_allocate`), which ranks of one node map
     Allocated,
-    /// The user's own.
+    /// The program's own (`MPI_Win_create`)
     Created,
+    /// One range that all ranks map (`MPI_Win_allocate_shared`): on one node only
+    Shared,
+    /// Attached later (`MPI_Win_create_dynamic`)
+    Dynamic,
 }
 
 impl Kind {
@@ -75,6 +81,8 @@ impl Kind {
         match self {
             Self::Allocated => "allocated",
             Self::Created => "created",
+            Self::Shared => "shared",
+            Self::Dynamic => "dynamic",
         }
     }
 }

@@ -1,13 +1,15 @@
 //! The two ranks: one measures, the other is passive.
 
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use transom::{Job, Window};
+use transom::{Communicator, Window};
 
-use crate::Options;
-use crate::limit::{Limit, Limits};
-use crate::operation::{Operation, Windows};
+use crate::limit::{Limit, Limits, Way};
+use crate::operation::Operation;
+use crate::repeat::Timed;
+use crate::windows::Windows;
 
 /// How long the target computes at most.
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -23,21 +25,37 @@ pub enum Target {
 
 /// One rank's view of the pair.
 #[derive(Debug)]
-pub struct Pair<'j> {
-    job: &'j Job,
+pub struct Pair {
+    comm: Communicator,
     limits: Limits,
     /// A word at rank 1 that ends its computation.
     end: Window<u64>,
     round: u64,
 }
 
-impl<'j> Pair<'j> {
+impl Pair {
     /// Connects the two ranks. Collective.
     ///
     /// # Errors
     /// As [`Limits::new`].
-    pub fn new(job: &'j Job, options: &Options, bytes: usize) -> anyhow::Result<Self> {
-        Ok(Self { job, limits: Limits::new(job, options, bytes)?, end: job.allocate(1)?, round: 0 })
+    pub fn new(comm: &Communicator, way: Way, address: Option<IpAddr>, bytes: usize) -> anyhow::Result<Self> {
+        let limits = Limits::new(comm, way, address, bytes)?;
+        Ok(Self { comm: comm.clone(), limits, end: comm.allocate(1)?, round: 0 })
+    }
+
+    /// Whether this rank measures.
+    pub fn is_origin(&self) -> bool {
+        self.comm.rank() == 0
+    }
+
+    /// The two ranks.
+    pub fn comm(&self) -> &Communicator {
+        &self.comm
+    }
+
+    /// Whether a limit can be measured here.
+    pub fn has(&self, limit: Limit) -> bool {
+        self.limits.has(limit)
     }
 
     /// How many operations, at most `most`, fit into a sample of so much time, by a first few of them. Collective.
@@ -53,8 +71,28 @@ impl<'j> Pair<'j> {
         let fit = time.as_secs_f64() / sample(self, few)?.as_secs_f64() * few as f64;
         // As a cast saturates, it is a number whatever was measured.
         let mut count = [(fit as u64).clamp(1, most)];
-        self.job.broadcast(0, &mut count)?;
+        self.comm.broadcast(0, &mut count)?;
         Ok(count[0])
+    }
+
+    /// Runs `act` at both ranks, and lets rank 1 wait or compute until rank 0 has done its part. Collective.
+    ///
+    /// # Errors
+    /// Those of `act`; the target computes for too long.
+    pub fn during<R>(
+        &mut self,
+        target: Target,
+        act: impl FnOnce() -> anyhow::Result<R>,
+    ) -> anyhow::Result<R> {
+        self.round += 1;
+        let result = act()?;
+        match (target, self.is_origin()) {
+            (Target::Waits, _) => {}
+            (Target::Computes, true) => self.end.lock_all(|epoch| epoch.put_value(1, 0, self.round))?,
+            (Target::Computes, false) => self.compute()?,
+        }
+        self.comm.barrier()?;
+        Ok(result)
     }
 
     /// Time of `count` operations at rank 0. Collective.
@@ -68,22 +106,14 @@ impl<'j> Pair<'j> {
         count: u64,
         target: Target,
     ) -> anyhow::Result<Duration> {
-        self.round += 1;
-        let time = if self.job.rank() == 0 {
-            let time = windows.time(operation, count)?;
-            if target == Target::Computes {
-                self.end.lock_all(|epoch| epoch.put_value(1, 0, self.round))?;
+        let is_origin = self.is_origin();
+        self.during(target, || {
+            if is_origin {
+                return Ok(windows.time(operation, count)?);
             }
-            time
-        } else {
-            windows.take_part(operation, count)?;
-            if target == Target::Computes {
-                self.compute()?;
-            }
-            Duration::ZERO
-        };
-        self.job.barrier()?;
-        Ok(time)
+            windows.take_part(operation, 0, &mut Timed::new(count))?;
+            Ok(Duration::ZERO)
+        })
     }
 
     /// Time of `count` times what figures are compared with, at rank 0. Rank 1 waits as in [`Pair::sample`]. Collective.
@@ -92,7 +122,7 @@ impl<'j> Pair<'j> {
     /// As [`Limits::sample`].
     pub fn sample_limit(&mut self, limit: Limit, count: u64) -> anyhow::Result<Duration> {
         let time = self.limits.sample(limit, count)?;
-        self.job.barrier()?;
+        self.comm.barrier()?;
         Ok(time)
     }
 

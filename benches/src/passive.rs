@@ -5,18 +5,20 @@ use std::time::{Duration, Instant};
 use transom::Job;
 
 use crate::Options;
-use crate::operation::{Operation, WORD, Windows};
+use crate::operation::{MOST_BYTES, Operation, Sync, Verb, WORD};
 use crate::options::Kind;
+use crate::repeat::Once;
 use crate::report;
 use crate::samples::Samples;
+use crate::windows::Windows;
 
 const OPERATIONS: [(&str, Operation); 6] = [
-    ("exclusive lock, put, unlock", Operation::LockPut),
-    ("put, flush 8 B", Operation::Put(WORD)),
-    ("get, flush 8 B", Operation::Get(WORD)),
-    ("fetch_and_op", Operation::FetchAdd),
-    ("compare_and_swap", Operation::CompareSwap),
-    ("accumulate 1 MiB f64, flush", Operation::Accumulate(1 << 20)),
+    ("exclusive lock, put, unlock", Operation::new(Verb::Put, WORD).by(Sync::Lock)),
+    ("put, flush 8 B", Operation::new(Verb::Put, WORD)),
+    ("get, flush 8 B", Operation::new(Verb::Get, WORD)),
+    ("fetch_and_op", Operation::new(Verb::FetchAndOp, WORD)),
+    ("compare_and_swap", Operation::new(Verb::CompareAndSwap, WORD)),
+    ("accumulate 1 MiB f64, flush", Operation::new(Verb::Accumulate, 1 << 20)),
 ];
 
 /// Time between two operations: a target's progress thread shares a core with its computation here, and a flood of requests
@@ -50,7 +52,7 @@ pub(crate) fn run(job: &Job, options: &Options) -> anyhow::Result<String> {
 
 fn on(job: &Job, options: &Options, kind: Kind, compute: Duration) -> anyhow::Result<Vec<Passive>> {
     let mut rows = Vec::new();
-    let mut windows = Windows::new(job, kind)?;
+    let mut windows = Windows::new(job, kind, MOST_BYTES)?;
     job.barrier()?;
     let start = Instant::now();
     if job.rank() == 1 {
@@ -82,6 +84,6 @@ fn on(job: &Job, options: &Options, kind: Kind, compute: Duration) -> anyhow::Re
 /// Nanoseconds of one operation, its epoch included: nothing has warmed it up.
 fn once(windows: &mut Windows, operation: Operation) -> anyhow::Result<f64> {
     let start = Instant::now();
-    windows.once(operation)?;
+    windows.act(operation, 1, &mut Once)?;
     Ok(start.elapsed().as_secs_f64() * 1e9)
 }

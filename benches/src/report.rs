@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use comfy_table::{CellAlignment, Table, TableComponent, presets};
+use serde::{Deserialize, Serialize};
 use transom::Job;
 
 use crate::Options;
@@ -12,7 +13,8 @@ use crate::passive::Passive;
 use crate::samples::Samples;
 
 /// What a figure is given in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Unit {
     /// Time of one operation.
     Time,
@@ -20,12 +22,15 @@ pub enum Unit {
     Rate(usize),
     /// Bytes a second, where an operation moves so many.
     Bandwidth(usize),
+    /// A part of a whole, in hundredths: the more the better.
+    Percent,
 }
 
 impl Unit {
     /// The unit for a figure of about `nanoseconds`, and the function that gives a time in it.
-    fn scale(self, nanoseconds: f64) -> (&'static str, impl Fn(f64) -> f64) {
+    pub(crate) fn scale(self, nanoseconds: f64) -> (&'static str, impl Fn(f64) -> f64) {
         let (name, factor, inverse) = match self {
+            Self::Percent => ("%", 1.0, false),
             Self::Time if nanoseconds < 1000.0 => ("ns", 1.0, false),
             Self::Time => ("µs", 1e-3, false),
             Self::Rate(count) => ("M/s", count as f64 * 1e3, true),
@@ -59,11 +64,7 @@ pub struct Row {
 impl Row {
     /// Size of a transfer, for the table.
     fn size(&self) -> String {
-        match self.size {
-            bytes @ 0..1024 => format!("{bytes} B"),
-            bytes @ 1024..1_048_576 => format!("{} KiB", bytes >> 10),
-            bytes => format!("{} MiB", bytes >> 20),
-        }
+        crate::suite::sizes::show(self.size)
     }
 
     /// How many times as long as the limit: the median of pairs of samples, and best to best.

@@ -14,7 +14,7 @@ use crate::sync_report;
 use crate::time::timed;
 
 /// Numbers of ranks, as far as the job has them.
-const RANKS: [usize; 7] = [2, 3, 4, 6, 8, 12, 16];
+pub(crate) const RANKS: [usize; 7] = [2, 3, 4, 6, 8, 12, 16];
 /// Neighbours on each side, for the wider exchange.
 const NEIGHBOURS: usize = 2;
 /// Samples of each call, and how long one may take by a first guess.
@@ -144,7 +144,7 @@ fn repeat(comm: &Communicator, window: &Window<u64>, call: Call, count: u64) -> 
 
 /// Whom a rank is exposed to, and whom it accesses: those before and after it in a ring; with a reach of more than one,
 /// so many on each side, both ways.
-fn neighbours(rank: usize, size: usize, reach: usize) -> (Vec<usize>, Vec<usize>) {
+pub(crate) fn neighbours(rank: usize, size: usize, reach: usize) -> (Vec<usize>, Vec<usize>) {
     if reach == 1 {
         return (vec![(rank + size - 1) % size], vec![(rank + 1) % size]);
     }
@@ -156,7 +156,7 @@ fn neighbours(rank: usize, size: usize, reach: usize) -> (Vec<usize>, Vec<usize>
     (around.clone(), around)
 }
 
-fn exchange(window: &Window<u64>, before: &[usize], after: &[usize]) -> Result<()> {
+pub(crate) fn exchange(window: &Window<u64>, before: &[usize], after: &[usize]) -> Result<()> {
     window.expose(before, |_| {
         window.start(after, |epoch| after.iter().try_for_each(|target| epoch.put_value(*target, 0, 1)))
     })

@@ -8,6 +8,8 @@ use std::time::Duration;
 use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
+use crate::bench::{self, BenchArgs};
+
 /// Exit code when the job cannot be started as asked.
 pub const USAGE: u8 = 2;
 
@@ -25,6 +27,8 @@ pub struct Cli {
 pub enum Command {
     /// Start a program as the ranks of one job, and end with its exit code
     Run(RunArgs),
+    /// Measure what the network gives one-sided programs: latency, bandwidth, synchronisation and more, beside their limits
+    Bench(BenchArgs),
     /// Say what this host (or others) has for jobs: limits, shared memory, network, atomics, settings
     Info(InfoArgs),
     /// Try what jobs rely on: when data is visible, what atomics exclude, limits; and say what to do
@@ -166,8 +170,9 @@ fn seconds_or_none(text: &str) -> Result<Duration, String> {
 
 /// Parses a command line and does what it says.
 pub fn main(args: Vec<OsString>) -> ExitCode {
-    match Cli::try_parse_from(args) {
+    match Cli::try_parse_from(bench::own_options_first(args)) {
         Ok(Cli { command: Command::Run(args) }) => crate::run::main(args),
+        Ok(Cli { command: Command::Bench(args) }) => crate::run::main(args.into()),
         Ok(Cli { command: Command::Info(args) }) => crate::info::main(&args),
         Ok(Cli { command: Command::Doctor(args) }) => crate::doctor::main(&args),
         Ok(Cli { command: Command::Completions { shell } }) => crate::manual::completions(shell),

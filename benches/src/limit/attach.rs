@@ -7,7 +7,7 @@ use anyhow::Context;
 use memmap2::{MmapMut, MmapRaw};
 use nix::sys::uio::{RemoteIoVec, process_vm_readv, process_vm_writev};
 use nix::unistd::Pid;
-use transom::Job;
+use transom::Communicator;
 
 /// Memory of both ranks, and the address of the other's.
 #[derive(Debug)]
@@ -21,13 +21,13 @@ pub struct Attach {
 
 impl Attach {
     /// Collective.
-    pub fn new(job: &Job, bytes: usize) -> anyhow::Result<Self> {
+    pub fn new(pair: &Communicator, bytes: usize) -> anyhow::Result<Self> {
         let mut exposed = MmapMut::map_anon(bytes)?;
         exposed.fill(1); // its pages are there
         let exposed = MmapRaw::from(exposed);
         let own = [u64::from(std::process::id()), exposed.as_mut_ptr() as u64];
-        let all = job.allgather(&own)?;
-        let (pid, base) = (all[1 - job.rank()][0], all[1 - job.rank()][1]);
+        let all = pair.allgather(&own)?;
+        let (pid, base) = (all[1 - pair.rank()][0], all[1 - pair.rank()][1]);
         Ok(Self {
             local: vec![2; bytes],
             _exposed: exposed,

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use transom::{Job, Result, Window};
+use transom::{Communicator, Result, Window};
 
 /// Places of the two words, on lines of their own.
 const PING: usize = 16;
@@ -19,8 +19,8 @@ pub struct CacheLine {
 
 impl CacheLine {
     /// Collective.
-    pub fn new(job: &Job) -> Result<Self> {
-        Ok(Self { words: job.allocate(64)?, round: 0 })
+    pub fn new(pair: &Communicator) -> Result<Self> {
+        Ok(Self { words: pair.allocate(64)?, round: 0 })
     }
 
     /// `count` round trips; to be called by both ranks.

@@ -1,19 +1,22 @@
 //! Limits: what the same two processes do without a runtime in between.
 
+mod address;
 mod attach;
 mod cache_line;
+mod choice;
 pub mod memory;
 mod tcp;
 mod verbs;
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use anyhow::bail;
-use transom::Job;
+use transom::Communicator;
 
-use crate::Options;
 use attach::Attach;
 use cache_line::CacheLine;
+pub use choice::{Way, limits_of, repetitions};
 use memory::Memory;
 pub use tcp::Exchange;
 use tcp::Tcp;
@@ -75,25 +78,36 @@ pub struct Limits {
     memory: Memory,
     attach: Attach,
     cache_line: CacheLine,
-    tcp: Tcp,
+    /// Where they reach each other by TCP.
+    tcp: Option<Tcp>,
     /// Where the ranks reach each other by RDMA.
     device: Option<Device>,
 }
 
 impl Limits {
-    /// Connects the two ranks. Collective. `bytes` is the size of the largest transfer.
+    /// Connects the two ranks. Collective. `bytes` is the size of the largest transfer, `way` the way between them, and `address`
+    /// where rank 0 reaches rank 1 by TCP, if that is known.
     ///
     /// # Errors
     /// No memory, or no connection between the ranks.
-    pub fn new(job: &Job, options: &Options, bytes: usize) -> anyhow::Result<Self> {
+    pub fn new(pair: &Communicator, way: Way, address: Option<IpAddr>, bytes: usize) -> anyhow::Result<Self> {
         Ok(Self {
-            origin: job.rank() == 0,
+            origin: pair.rank() == 0,
             memory: Memory::new(bytes)?,
-            attach: Attach::new(job, bytes)?,
-            cache_line: CacheLine::new(job)?,
-            tcp: Tcp::connect(job, options.address)?,
-            device: Device::connect(job, bytes)?,
+            attach: Attach::new(pair, bytes)?,
+            cache_line: CacheLine::new(pair)?,
+            tcp: Tcp::connect(pair, address)?,
+            device: if way == Way::Device { Some(Device::connect(pair, bytes)?) } else { None },
         })
+    }
+
+    /// Whether a limit can be measured here.
+    pub fn has(&self, limit: Limit) -> bool {
+        match limit {
+            Limit::Tcp(_) => self.tcp.is_some(),
+            Limit::Verbs(_) => self.device.is_some(),
+            _ => true,
+        }
     }
 
     /// Time of `count` operations, at rank 0. Rank 1 does its part.
@@ -103,7 +117,10 @@ impl Limits {
     pub fn sample(&mut self, limit: Limit, count: u64) -> anyhow::Result<Duration> {
         match limit {
             Limit::CacheLine => self.cache_line.sample(self.origin, count),
-            Limit::Tcp(exchange) => self.tcp.sample(self.origin, exchange, count),
+            Limit::Tcp(exchange) => match &mut self.tcp {
+                Some(tcp) => tcp.sample(self.origin, exchange, count),
+                None => bail!("rank 0 does not reach rank 1 for the raw TCP limit: give --address"),
+            },
             _ if !self.origin => Ok(Duration::ZERO),
             Limit::AttachWrite(bytes) => self.attach.write(bytes, count),
             Limit::AttachRead(bytes) => self.attach.read(bytes, count),

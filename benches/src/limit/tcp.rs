@@ -2,11 +2,13 @@
 //! runtime would, so that no wake-up of the kernel is in the figure.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener, TcpStream};
+use std::net::{IpAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use transom::Job;
+use transom::Communicator;
+
+use super::address;
 
 /// How long a side waits for the other.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -47,25 +49,12 @@ pub struct Tcp {
 }
 
 impl Tcp {
-    /// Collective. Rank 0 reaches rank 1 at `address`.
-    pub fn connect(job: &Job, address: IpAddr) -> anyhow::Result<Self> {
-        let mut port = [0u16];
-        let any: IpAddr =
-            if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-        let at = if address.is_loopback() { address } else { any };
-        let stream = if job.rank() == 1 {
-            let listener = TcpListener::bind((at, 0)).context("listening for the raw TCP limit")?;
-            port[0] = listener.local_addr()?.port();
-            job.broadcast(1, &mut port)?;
-            listener.accept()?.0
-        } else {
-            job.broadcast(1, &mut port)?;
-            TcpStream::connect((address, port[0]))
-                .with_context(|| format!("rank 1 at {address} for the raw TCP limit (--address)"))?
-        };
+    /// A connection, if rank 0 reaches rank 1, at `address` or at one that is found out. Collective.
+    pub fn connect(pair: &Communicator, address: Option<IpAddr>) -> anyhow::Result<Option<Self>> {
+        let Some(stream) = address::connect(pair, address)? else { return Ok(None) };
         stream.set_nodelay(true)?;
         stream.set_nonblocking(true)?;
-        Ok(Self { stream, buffer: Vec::new() })
+        Ok(Some(Self { stream, buffer: Vec::new() }))
     }
 
     /// `count` exchanges; to be called by both ranks.

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use transom::Job;
+use transom::Communicator;
 use transom_verbs::raw::{Raw, RawAddress};
 
 pub use transom_verbs::raw::RawVerb as Verb;
@@ -50,18 +50,15 @@ impl Requests {
 pub struct Device(Raw);
 
 impl Device {
-    /// An end with so many bytes, connected, if the two ranks reach each other over verbs. Collective.
-    pub fn connect(job: &Job, bytes: usize) -> anyhow::Result<Option<Self>> {
-        if !matches!(job.transport(1 - job.rank()), Some(("verbs", _))) {
-            return Ok(None);
-        }
+    /// An end with so many bytes, connected. Collective.
+    pub fn connect(pair: &Communicator, bytes: usize) -> anyhow::Result<Self> {
         let device = std::env::var("TRANSOM_VERBS_DEVICE").ok();
-        let mut raw = Raw::open(device.as_deref(), job.rank(), bytes).context("the raw RDMA limit")?;
-        let all: Vec<Vec<u64>> = job.allgather(&raw.address())?;
-        let peer = RawAddress::try_from(&all[1 - job.rank()][..])?;
+        let mut raw = Raw::open(device.as_deref(), pair.rank(), bytes).context("the raw RDMA limit")?;
+        let all: Vec<Vec<u64>> = pair.allgather(&raw.address())?;
+        let peer = RawAddress::try_from(&all[1 - pair.rank()][..])?;
         raw.connect(&peer).context("the raw RDMA limit")?;
-        job.barrier()?;
-        Ok(Some(Self(raw)))
+        pair.barrier()?;
+        Ok(Self(raw))
     }
 
     /// The requests, `count` times; to be called by one of the ranks.

@@ -1,0 +1,191 @@
+//! Two runs side by side, with a verdict that knows the noise.
+
+use std::collections::HashMap;
+
+use super::row::{Report, Row};
+use super::statistics::{mann_whitney, median, shift, spread};
+use crate::report::Unit;
+
+/// The least change that is one.
+const LEAST: f64 = 0.075;
+/// A row's probability of a false alarm: there are hundreds of rows in a run.
+const ALPHA: f64 = 0.0005;
+/// Changes are larger than so many times the spread between rounds, and between old runs.
+const SPREADS: f64 = 3.0;
+/// The least change of a part of a whole, in hundredths of the whole.
+const POINTS: f64 = 5.0;
+/// Rounds below which no test says anything.
+const FEWEST: usize = 8;
+
+/// What became of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It takes less time.
+    Faster,
+    /// It takes more.
+    Slower,
+    /// It may take as long as before.
+    NoChange,
+    /// Too few rounds to tell.
+    TooFew,
+}
+
+impl Verdict {
+    /// For the table.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Faster => "faster",
+            Self::Slower => "slower",
+            Self::NoChange => "no change",
+            Self::TooFew => "too few rounds",
+        }
+    }
+}
+
+/// A row of both.
+#[derive(Debug)]
+pub struct Compared<'a> {
+    /// The new row.
+    pub new: &'a Row,
+    /// The median of the old ones.
+    pub old: f64,
+    /// How many times as long it takes (or how many times as many hundredths).
+    pub change: f64,
+    /// What that means.
+    pub verdict: Verdict,
+}
+
+/// Rows of `new` that some of `old` have, too.
+///
+/// # Errors
+/// There is none.
+pub fn compare<'a>(old: &'a [Report], new: &'a Report) -> Result<Vec<Compared<'a>>, String> {
+    let mut known: HashMap<String, Vec<&Row>> = HashMap::new();
+    for row in old.iter().flat_map(|report| &report.rows) {
+        known.entry(row.head.key()).or_default().push(row);
+    }
+    let with = |row: &'a Row| known.get(&row.head.key()).map(|old| compare_row(old, row));
+    let rows: Vec<Compared<'_>> = new.rows.iter().filter_map(with).collect();
+    match rows.is_empty() {
+        true => {
+            Err("the files to compare with have no row of this run: other sizes, windows or ranks?".into())
+        }
+        false => Ok(rows),
+    }
+}
+
+fn compare_row<'a>(old: &[&Row], new: &'a Row) -> Compared<'a> {
+    let all: Vec<f64> = old.iter().flat_map(|row| row.medians()).collect();
+    let own = new.medians();
+    // What the machine did to the limit, too, is not the runtime's doing.
+    let ratios: Vec<f64> = old.iter().flat_map(|row| row.ratios()).collect();
+    let (plain, relative) = (shift(&all, &own), shift(&ratios, &new.ratios()));
+    let change = match relative {
+        r if !r.is_finite() => plain,
+        r if (r - 1.0).signum() != (plain - 1.0).signum() => 1.0,
+        r if (r - 1.0).abs() < (plain - 1.0).abs() => r,
+        _ => plain,
+    };
+    let verdict = if all.len() < FEWEST || own.len() < FEWEST {
+        Verdict::TooFew
+    } else {
+        let between: Vec<f64> = old.iter().map(|row| median(&row.medians())).collect();
+        let noise = [spread(&own), within(old), if between.len() > 2 { spread(&between) } else { 0.0 }];
+        let noise = noise.into_iter().filter(|noise| noise.is_finite()).fold(0.0, f64::max);
+        let least = LEAST.max(SPREADS * noise);
+        let is_part = new.head.unit == Unit::Percent;
+        let is_alike = is_part && (median(&own) - median(&all)).abs() < POINTS;
+        let probability = if is_alike { 1.0 } else { mann_whitney(&all, &own) };
+        verdict(change, least, probability, is_part)
+    };
+    Compared { new, old: median(&all), change: plain, verdict }
+}
+
+/// The spread between the rounds of a run, in the middle of all runs.
+fn within(old: &[&Row]) -> f64 {
+    let spreads: Vec<f64> = old.iter().map(|row| spread(&row.medians())).collect();
+    median(&spreads)
+}
+
+fn verdict(change: f64, least: f64, probability: f64, more_is_better: bool) -> Verdict {
+    // As many times less is as much.
+    let grown = change > 1.0 + least;
+    if !(grown || change < 1.0 / (1.0 + least)) || probability > ALPHA {
+        return Verdict::NoChange;
+    }
+    if grown == more_is_better { Verdict::Faster } else { Verdict::Slower }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::suite::files::tests::{report, row};
+
+    /// Uniform numbers in 0..1, always the same.
+    struct Random(u64);
+
+    impl Random {
+        fn next(&mut self) -> f64 {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (self.0 >> 11) as f64 / (1_u64 << 53) as f64
+        }
+
+        /// Ten rounds of samples with a long tail, each round a little off, as those of a busy machine.
+        fn rounds(&mut self, time: f64) -> Vec<Vec<f64>> {
+            let mut round = || {
+                let off = 1.0 + 0.02 * (self.next() + self.next() - 1.0);
+                (0..50).map(|_| time * off * (1.0 - 0.05 * self.next().ln())).collect()
+            };
+            (0..10).map(|_| round()).collect()
+        }
+    }
+
+    fn verdicts(random: &mut Random, slowdown: f64) -> Vec<Verdict> {
+        let mut rows =
+            |factor: f64| report((0..200).map(|i| row(i, random.rounds(100.0 * factor))).collect());
+        let (old, new) = ([rows(1.0)], rows(slowdown));
+        compare(&old, &new).unwrap().iter().map(|row| row.verdict).collect()
+    }
+
+    #[test]
+    fn finds_a_tenth_and_gives_no_false_alarm() {
+        let mut random = Random(1);
+        let alarms = (0..20).flat_map(|_| verdicts(&mut random, 1.0)).filter(|v| *v != Verdict::NoChange);
+        assert_eq!(alarms.count(), 0);
+        let found = verdicts(&mut random, 1.1).iter().filter(|v| **v == Verdict::Slower).count();
+        assert!(found > 190, "{found} of 200");
+        let found = verdicts(&mut random, 1.0 / 1.1).iter().filter(|v| **v == Verdict::Faster).count();
+        assert!(found > 190, "{found} of 200");
+    }
+
+    #[test]
+    fn what_the_limit_does_too_is_no_change() {
+        let mut random = Random(2);
+        let (old, mut new) = (row(8, random.rounds(100.0)), row(8, random.rounds(120.0)));
+        if let Some(limit) = &mut new.limit {
+            limit.times.iter_mut().for_each(|time| *time *= 1.2);
+        }
+        let (old, new) = ([report(vec![old])], report(vec![new]));
+        assert_eq!(compare(&old, &new).unwrap()[0].verdict, Verdict::NoChange);
+    }
+
+    #[test]
+    fn more_of_a_whole_is_better() {
+        let mut random = Random(3);
+        let mut of = |time: f64| {
+            let mut row = row(8, random.rounds(time));
+            (row.head.unit, row.limit) = (Unit::Percent, None);
+            report(vec![row])
+        };
+        let (old, new) = ([of(50.0)], of(70.0));
+        assert_eq!(compare(&old, &new).unwrap()[0].verdict, Verdict::Faster);
+    }
+
+    #[test]
+    fn nothing_to_tell() {
+        let old = [report(vec![row(8, vec![vec![1.0]; 3])])];
+        let verdict = |new: &Report| compare(&old, new).map(|rows| rows[0].verdict);
+        assert_eq!(verdict(&report(vec![row(8, vec![vec![9.0]; 10])])), Ok(Verdict::TooFew));
+        assert!(verdict(&report(vec![row(16, vec![vec![9.0]; 10])])).is_err());
+    }
+}

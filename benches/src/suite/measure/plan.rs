@@ -1,0 +1,193 @@
+//! Which rows a measurement has: by sizes, numbers of ranks, and pairs.
+
+use transom::Job;
+
+use super::bidirectional::{Bidirectional, Rate};
+use super::contention::Contention;
+use super::cycle::Cycle;
+use super::exchange::AllToAllPuts;
+use super::halo::Halo;
+use super::matrix::Link;
+use super::message::Messages;
+use super::overlap::Overlap;
+use super::pair::PairOperation;
+use super::random_access::{BATCH, RandomAccess};
+use super::{Measure, call, collective};
+use crate::operation::{Operation, Sync, Verb, WORD};
+use crate::pair::Target;
+use crate::report::Unit;
+use crate::suite::catalogue::{Entry, Message, What};
+use crate::suite::row::Head;
+use crate::suite::stage::Stage;
+use crate::sync::RANKS;
+use crate::windows::Windows;
+
+/// Small operations before they are completed, where their rate is measured.
+const RATE: usize = 1000;
+/// What a matrix's bandwidth is measured by.
+const LINK: usize = 1 << 20;
+/// The shortest put that a computation can overlap.
+const OVERLAPPED: usize = 1 << 10;
+/// Memory of a rank for blocks of all ranks.
+const BLOCKS: usize = 64 << 20;
+/// Ranks of which all pairs are measured; of more, one of each host.
+const MATRIX: usize = 16;
+
+type Rows = Vec<Box<dyn Measure>>;
+
+/// The rows of a measurement. Collective.
+///
+/// # Errors
+/// No memory, or no such windows here.
+pub fn plan(stage: &Stage<'_>, entry: &Entry, hosts: &[String]) -> anyhow::Result<Rows> {
+    let (job, kind) = (stage.job, stage.options.window);
+    let head = |bytes, unit| head(stage, entry, bytes, unit);
+    let whole = |bytes, unit| Head { ranks: job.size(), sync: String::new(), ..head(bytes, unit) };
+    let sizes = if entry.what.is_of_a_word() { vec![WORD] } else { stage.options.sizes() };
+    let sizes = sizes.into_iter().filter(|bytes| entry.what.has(*bytes, job.size()));
+    Ok(match entry.what {
+        What::Latency(verb) => sizes.map(|bytes| latency(stage, entry, verb, bytes)).collect(),
+        What::Bandwidth(verb) => sizes.map(|bytes| bandwidth(stage, entry, verb, bytes)).collect(),
+        What::Bidirectional => sizes.map(|bytes| bidirectional(stage, entry, bytes)).collect(),
+        What::Rate(verb) => rate(stage, entry, verb),
+        What::Call(call) => {
+            vec![Box::new(call::Calls { head: Head { sync: String::new(), ..head(0, Unit::Time) }, call })]
+        }
+        What::Collective(call) => {
+            let mut rows: Rows = Vec::new();
+            for ranks in RANKS.into_iter().filter(|ranks| *ranks <= job.size()) {
+                let head = Head { ranks, window: String::new(), ..whole(0, Unit::Time) };
+                rows.push(Box::new(collective::Calls::new(job, head, call)?));
+            }
+            rows
+        }
+        What::Passive(verb, bytes) => {
+            let head = Head { sync: Sync::Flush.name().into(), ..head(bytes, Unit::Time) };
+            let operation = Operation::new(verb, bytes);
+            let fits = bytes <= stage.window_bytes;
+            let row: Box<dyn Measure> = Box::new(PairOperation { head, operation, target: Target::Computes });
+            if fits { vec![row] } else { Vec::new() }
+        }
+        What::LockContention => vec![Box::new(Contention::new(whole(WORD, Unit::Rate(1)), true))],
+        What::AtomicContention => vec![Box::new(Contention::new(whole(WORD, Unit::Rate(1)), false))],
+        What::Overlap => {
+            let mut rows: Rows = Vec::new();
+            for bytes in sizes {
+                let head = Head { sync: Sync::Flush.name().into(), ..head(bytes, Unit::Percent) };
+                rows.push(Box::new(Overlap::new(stage, head, kind)?));
+            }
+            rows
+        }
+        What::WindowCycle => vec![Box::new(Cycle { head: whole(super::cycle::WORDS * WORD, Unit::Time) })],
+        What::RandomAccess => {
+            let head = Head { window: "allocated".into(), ..whole(WORD, Unit::Rate(BATCH * job.size())) };
+            vec![Box::new(RandomAccess::new(job, head)?)]
+        }
+        What::Halo => {
+            let mut rows: Rows = Vec::new();
+            for bytes in sizes {
+                let sync = stage.options.sync;
+                let head = Head { sync: Halo::named(sync).into(), ..whole(bytes, Unit::Time) };
+                rows.push(Box::new(Halo::new(job, head, kind, sync)?));
+            }
+            rows
+        }
+        What::AllToAllPuts => {
+            let mut rows: Rows = Vec::new();
+            for bytes in sizes {
+                rows.push(Box::new(AllToAllPuts::new(job, whole(bytes, Unit::Time), kind)?));
+            }
+            rows
+        }
+        What::Message(message) => {
+            let head = |bytes| {
+                let ranks = if message == Message::PingPong { 2 } else { job.size() };
+                Head { window: String::new(), ranks, ..whole(bytes, Unit::Time) }
+            };
+            let row = |bytes| -> Box<dyn Measure> { Box::new(Messages::new(job, head(bytes), message)) };
+            sizes.map(row).collect()
+        }
+        What::MatrixLatency => matrix(stage, hosts, WORD, &whole(WORD, Unit::Time)),
+        What::MatrixBandwidth => {
+            let bytes = LINK.min(stage.window_bytes);
+            matrix(stage, hosts, bytes, &whole(bytes, Unit::Bandwidth(bytes * Windows::batch(bytes))))
+        }
+    })
+}
+
+impl What {
+    /// Whether it is measured for transfers of so many bytes, among so many ranks.
+    fn has(self, bytes: usize, ranks: usize) -> bool {
+        match self {
+            Self::Latency(verb) | Self::Bandwidth(verb) => verb.moves(bytes),
+            Self::Overlap => bytes >= OVERLAPPED,
+            Self::Message(Message::AllReduce) => bytes.is_multiple_of(WORD),
+            Self::Message(Message::AllToAll) | Self::AllToAllPuts => bytes.saturating_mul(ranks) <= BLOCKS,
+            Self::Halo => bytes <= BLOCKS / 8,
+            _ => true,
+        }
+    }
+
+    /// Whether sizes make no difference to it, since it is about one word.
+    pub fn is_of_a_word(self) -> bool {
+        matches!(self, Self::Latency(verb) if verb.is_of_a_word())
+    }
+}
+
+fn head(stage: &Stage<'_>, entry: &Entry, bytes: usize, unit: Unit) -> Head {
+    Head {
+        name: entry.name.into(),
+        group: entry.group.into(),
+        window: stage.options.window.name().into(),
+        sync: stage.options.sync.name().into(),
+        bytes,
+        ranks: 2,
+        pair: None,
+        unit,
+    }
+}
+
+fn latency(stage: &Stage<'_>, entry: &Entry, verb: Verb, bytes: usize) -> Box<dyn Measure> {
+    let operation = Operation::new(verb, bytes).by(stage.options.sync);
+    let head = head(stage, entry, bytes, Unit::Time);
+    Box::new(PairOperation { head, operation, target: Target::Waits })
+}
+
+fn bandwidth(stage: &Stage<'_>, entry: &Entry, verb: Verb, bytes: usize) -> Box<dyn Measure> {
+    let operation = Operation::new(verb, bytes).times(Windows::batch(bytes)).by(stage.options.sync);
+    let head = head(stage, entry, bytes, Unit::Bandwidth(operation.moved()));
+    Box::new(PairOperation { head, operation, target: Target::Waits })
+}
+
+fn bidirectional(stage: &Stage<'_>, entry: &Entry, bytes: usize) -> Box<dyn Measure> {
+    let operation = Operation::new(Verb::Put, bytes).times(Windows::batch(bytes));
+    let head = head(stage, entry, bytes, Unit::Bandwidth(2 * operation.moved()));
+    Box::new(Bidirectional { head: Head { sync: Sync::Flush.name().into(), ..head }, operation })
+}
+
+fn rate(stage: &Stage<'_>, entry: &Entry, verb: Verb) -> Rows {
+    let pairs = stage.options.pairs.map_or(stage.job.size() / 2, |pairs| pairs as usize);
+    let operation = Operation::new(verb, WORD).times(RATE);
+    let head = head(stage, entry, WORD, Unit::Rate(RATE * pairs));
+    let head = Head { ranks: 2 * pairs, sync: Sync::Flush.name().into(), ..head };
+    vec![Box::new(Rate { head, operation, pairs })]
+}
+
+fn matrix(stage: &Stage<'_>, hosts: &[String], bytes: usize, head: &Head) -> Rows {
+    let count = if bytes == WORD { 1 } else { Windows::batch(bytes) };
+    let operation = Operation::new(Verb::Put, bytes).times(count);
+    let chosen = representatives(stage.job, hosts);
+    let pairs = chosen.iter().flat_map(|from| chosen.iter().map(move |to| (*from, *to)));
+    let row = |ranks: (usize, usize)| -> Box<dyn Measure> {
+        let head = Head { pair: Some(ranks), sync: Sync::Flush.name().into(), ..head.clone() };
+        Box::new(Link { head, operation, ranks })
+    };
+    pairs.filter(|(from, to)| from != to).map(row).collect()
+}
+
+/// All ranks, or of many the first of each host.
+fn representatives(job: &Job, hosts: &[String]) -> Vec<usize> {
+    let is_first = |rank: &usize| hosts.iter().position(|host| *host == hosts[*rank]) == Some(*rank);
+    let firsts: Vec<usize> = (0..job.size()).filter(is_first).collect();
+    if job.size() <= MATRIX || firsts.len() < 2 { (0..job.size().min(MATRIX)).collect() } else { firsts }
+}

@@ -1,0 +1,113 @@
+//! `transom bench`: starts the program `bench`, whose options are its own.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use clap::{CommandFactory, ValueHint};
+
+use crate::cli::{Bind, Cli, Reach, RunArgs};
+
+/// The flags of `transom bench`; all others are the program's.
+#[derive(Debug, clap::Args)]
+#[command(disable_help_flag = true, after_help = BENCH_HELP)]
+pub struct BenchArgs {
+    /// Number of ranks [default: 2, or the slots of the hosts]
+    #[arg(short = 'n', long = "ranks", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub ranks: Option<u32>,
+    /// Hosts to measure between, separated by commas; HOST:N gives a host N ranks
+    #[arg(long, value_name = "HOST[:N],…", conflicts_with = "hostfile")]
+    pub hosts: Option<String>,
+    /// How they are reached.
+    #[command(flatten)]
+    pub reach: Reach,
+    /// Measurements, and options of the program `bench`, which `transom bench --help` lists
+    #[arg(allow_hyphen_values = true, value_name = "NAME… [OPTIONS]", value_hint = ValueHint::FilePath)]
+    pub program: Vec<OsString>,
+}
+
+impl From<BenchArgs> for RunArgs {
+    fn from(BenchArgs { ranks, hosts, reach, program }: BenchArgs) -> Self {
+        let has_hosts = hosts.is_some() || reach.hostfile.is_some();
+        Self {
+            ranks: ranks.or((!has_hosts).then_some(2)),
+            hosts,
+            reach,
+            timeout: None,
+            host_timeout: Duration::from_secs(10),
+            tag: false,
+            bind: Bind::None,
+            program: std::iter::once("bench".into()).chain(program).collect(),
+        }
+    }
+}
+
+const BENCH_HELP: &str = "\
+The same as `transom run -n 2 bench …`; in a Slurm allocation the ranks are on its hosts.
+transom bench --list names the measurements; without a name all are made, in about a minute.
+
+Exit code: 0, or with --compare 0 when nothing is slower and 1 when something is; 1 when data was wrong; 2 when it could not be
+measured as asked; 130 after Ctrl-C, with what was measured until then.";
+
+/// The command line with the options of `transom bench` before those of the program: clap leaves all to the program that stands after
+/// the first that is not its own.
+pub fn own_options_first(args: Vec<OsString>) -> Vec<OsString> {
+    if args.get(1).is_none_or(|command| command != "bench") {
+        return args;
+    }
+    let cli = Cli::command();
+    let options = cli.find_subcommand("bench").into_iter().flat_map(clap::Command::get_opts);
+    let names: Vec<(Option<&str>, Option<char>)> =
+        options.map(|option| (option.get_long(), option.get_short())).collect();
+    let mut args = args.into_iter();
+    let (mut own, mut program): (Vec<OsString>, Vec<OsString>) =
+        (args.by_ref().take(2).collect(), Vec::new());
+    while let Some(arg) = args.next() {
+        let word = arg.to_string_lossy().into_owned();
+        let (long, value) = word.split_once('=').map_or((&*word, false), |(name, _)| (name, true));
+        let is_long = names.iter().any(|(name, _)| name.is_some() && long.strip_prefix("--") == *name);
+        let short = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+        let letter = short.and_then(|rest| rest.chars().next());
+        if is_long {
+            own.push(arg);
+            own.extend(if value { None } else { args.next() });
+        } else if letter.is_some() && names.iter().any(|(_, name)| *name == letter) {
+            // -n4 is -n 4: clap would leave it to the program, too.
+            let (name, value) = word.split_at(2);
+            own.push(name.into());
+            own.extend(if value.is_empty() { args.next() } else { Some(value.into()) });
+        } else {
+            program.push(arg);
+        }
+    }
+    own.extend(program);
+    own
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::Command;
+
+    fn bench(words: &[&str]) -> RunArgs {
+        let words = ["transom", "bench"].iter().chain(words).map(OsString::from).collect();
+        match Cli::try_parse_from(own_options_first(words)) {
+            Ok(Cli { command: Command::Bench(args) }) => args.into(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_is_not_the_launchers_is_the_programs() {
+        let job = bench(&[]);
+        assert_eq!((job.ranks, job.program), (Some(2), vec!["bench".into()]));
+        let job = bench(&["--quick", "-n", "4", "put-latency", "--json", "a.json", "--help"]);
+        let words = ["bench", "--quick", "put-latency", "--json", "a.json", "--help"];
+        assert_eq!((job.ranks, job.program), (Some(4), words.map(OsString::from).to_vec()));
+        assert_eq!(bench(&["-n4"]).ranks, Some(4));
+        assert_eq!(bench(&["--sync", "pscw", "--ranks=3"]).ranks, Some(3));
+        let job = bench(&["fence", "--hosts", "a:2,b:2"]);
+        assert_eq!((job.ranks, job.hosts.as_deref()), (None, Some("a:2,b:2")));
+    }
+}
