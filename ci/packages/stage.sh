@@ -10,7 +10,9 @@ mkdir -p "$stage/lib/transom"
 stage=$(cd "$stage" && pwd)
 ffi/mpi/install.sh "$profile" "$stage/lib/transom" >/dev/null
 mv "$stage/lib/transom/bin" "$stage/bin"
-find "$stage" -type f \( -name transom -o -name '*.so.*' \) -exec strip --strip-unneeded {} +
+mkdir "$stage/lib/transom/libexec"
+cp "${CARGO_TARGET_DIR:-target}/$profile/bench" "$stage/lib/transom/libexec/"
+find "$stage" -type f \( -name transom -o -name bench -o -name '*.so.*' \) -exec strip --strip-unneeded {} +
 
 transom=$stage/bin/transom
 share=$stage/share

@@ -27,6 +27,10 @@ if command -v pkg-config >/dev/null; then
     echo "ok: pkg-config"
 fi
 
+timeout 100 transom bench --quick put-latency >out || failed "the microbenchmarks"
+grep -q put-latency out || failed "the microbenchmarks' table"
+echo "ok: bench"
+
 if command -v gfortran >/dev/null; then
     mpifort -w -fallow-argument-mismatch -o fortran "$fortran"
     timeout 100 transom run -n 3 ./fortran >/dev/null || failed "a program of Fortran"

@@ -66,7 +66,7 @@ def files(stage, data):
         if place.parts[0] == "bin":
             yield f"{data}/scripts/{place.name}", content(file), 0o755
         elif place.parts[:2] != ("share", "doc"):
-            yield f"{data}/data/{place}", content(file), 0o755 if ".so" in file.name else 0o644
+            yield f"{data}/data/{place}", content(file), 0o755 if ".so" in file.name or "libexec" in place.parts else 0o644
     # mpi4py as PyPI has it looks here when no `transom run` tells it where. The name must not be one that others need: with it the
     # library that is meant would be taken for this one.
     yield f"{data}/data/lib/libmpi.so.12", forwarder(f"$ORIGIN/{MPICH.removeprefix('lib/')}"), 0o755

@@ -1,6 +1,7 @@
 //! `transom bench`: starts the program `bench`, whose options are its own.
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::time::Duration;
 
 use clap::{CommandFactory, ValueHint};
@@ -36,9 +37,17 @@ impl From<BenchArgs> for RunArgs {
             host_timeout: Duration::from_secs(10),
             tag: false,
             bind: Bind::None,
-            program: std::iter::once("bench".into()).chain(program).collect(),
+            program: std::iter::once(bench()).chain(program).collect(),
         }
     }
+}
+
+/// The program: beside `transom`, or where packages have it, apart from what others call so.
+fn bench() -> OsString {
+    let exe = std::env::current_exe().ok();
+    let packaged = exe.as_deref().and_then(Path::parent).map(|bin| bin.join("../lib/transom/libexec/bench"));
+    let packaged = packaged.and_then(|file| file.canonicalize().ok());
+    packaged.map_or_else(|| "bench".into(), Into::into)
 }
 
 const BENCH_HELP: &str = "\
