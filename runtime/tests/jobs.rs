@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 #[path = "common/child.rs"]
@@ -107,18 +108,27 @@ fn deadlines_name_what_is_awaited() {
 /// Blocking collectives and nonblocking ones do not match (MPI-4.1 §6.12): who waits in vain is told.
 #[test]
 fn a_collective_of_the_other_form_is_named() {
-    let program = |job: transom::Job| {
-        let (late, form) = match job.rank() {
-            0 => (job.barrier().unwrap_err(), "it is in the nonblocking barrier"),
-            _ => (job.ibarrier().wait().unwrap_err(), "the end of barrier"),
-        };
-        assert_eq!(late.class(), transom::Class::Timeout);
-        assert!(late.to_string().contains(form), "{late}");
-        // What is under way meets its match.
-        match job.rank() {
-            0 => job.ibarrier().wait(),
-            _ => job.barrier(),
+    let (started, told) = (&AtomicBool::new(false), &AtomicBool::new(false));
+    let until = |flag: &AtomicBool| {
+        while !flag.load(Ordering::Acquire) {
+            std::thread::sleep(Duration::from_millis(1));
         }
+    };
+    let program = |job: transom::Job| {
+        if job.rank() == 0 {
+            until(started);
+            let late = job.barrier().unwrap_err();
+            assert_eq!(late.class(), transom::Class::Timeout);
+            assert!(late.to_string().contains("it is in the nonblocking barrier"), "{late}");
+            told.store(true, Ordering::Release);
+            return job.ibarrier().wait();
+        }
+        let barrier = job.ibarrier();
+        started.store(true, Ordering::Release);
+        until(told);
+        // What is under way meets its match, in both forms.
+        barrier.wait()?;
+        job.barrier()
     };
     child::run_with(&[("TRANSOM_DEADLINE", "1")], "a_collective_of_the_other_form_is_named", LIMIT, || {
         transom::local(2, program).unwrap();

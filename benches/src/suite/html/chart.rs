@@ -1,7 +1,8 @@
-//! Diagrams as inline SVG: figures over sizes or numbers of ranks, on logarithmic axes.
+//! Diagrams as inline SVG: figures over sizes or numbers of ranks, on logarithmic axes; but parts of a whole from 0 to 100 %.
 
 use std::error::Error;
 
+use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 
 use super::escaped;
@@ -45,7 +46,7 @@ fn lines(rows: &[&Row], x: impl Fn(&Row) -> f64) -> Vec<Line> {
     let unit = rows[0].head.unit;
     let line = |name: &str, is_limit, y: &dyn Fn(&Row) -> Option<f64>| {
         let point = |row: &&Row| Some((x(row), shown(row.head.unit, y(row)?)));
-        let good = |(_, y): &(f64, f64)| y.is_finite() && *y > 0.0;
+        let good = |(_, y): &(f64, f64)| y.is_finite() && (*y > 0.0 || unit == Unit::Percent);
         Line { name: name.to_owned(), points: rows.iter().filter_map(point).filter(good).collect(), is_limit }
     };
     let mut lines = vec![line("median", false, &|row| Some(row.median()))];
@@ -94,8 +95,23 @@ fn range(values: impl Iterator<Item = f64>) -> std::ops::Range<f64> {
 }
 
 fn svg(lines: &[Line], by_size: bool, unit: Unit) -> Result<String, Box<dyn Error>> {
+    match unit {
+        Unit::Percent => svg_along(lines, by_size, unit, 0.0..100.0),
+        _ => {
+            let values = lines.iter().flat_map(|line| &line.points).map(|point| point.1);
+            svg_along(lines, by_size, unit, range(values).log_scale())
+        }
+    }
+}
+
+/// With that axis of values.
+fn svg_along<Y>(lines: &[Line], by_size: bool, unit: Unit, values: Y) -> Result<String, Box<dyn Error>>
+where
+    Y: AsRangedCoord<Value = f64>,
+    Y::CoordDescType: ValueFormatter<f64>,
+{
     let mut svg = String::new();
-    let all = || lines.iter().flat_map(|line| &line.points);
+    let places = lines.iter().flat_map(|line| &line.points).map(|point| point.0);
     {
         let root = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
         let mut chart = ChartBuilder::on(&root)
@@ -103,10 +119,7 @@ fn svg(lines: &[Line], by_size: bool, unit: Unit) -> Result<String, Box<dyn Erro
             .margin_right(20)
             .x_label_area_size(32)
             .y_label_area_size(80)
-            .build_cartesian_2d(
-                range(all().map(|point| point.0)).log_scale().base(2.0),
-                range(all().map(|point| point.1)).log_scale(),
-            )?;
+            .build_cartesian_2d(range(places).log_scale().base(2.0), values)?;
         let text = ("sans-serif", 17).into_font().color(&TEXT);
         chart
             .configure_mesh()
@@ -174,6 +187,17 @@ mod tests {
             assert!(svg.contains(name), "{name}");
         }
         assert!(!svg.contains("#010203") && !svg.contains("NaN"), "{svg}");
+    }
+
+    #[test]
+    fn parts_of_a_whole_begin_at_nothing() {
+        let rows = [8, 4096].map(|bytes| {
+            let mut row = row(bytes, vec![vec![0.0; 5]]);
+            (row.head.unit, row.limit) = (Unit::Percent, None);
+            row
+        });
+        let svg = draw(&rows.iter().collect::<Vec<_>>()).unwrap();
+        assert!(svg.contains("100 %") && svg.contains("0 %"), "{svg}");
     }
 
     #[test]

@@ -4,21 +4,21 @@ use std::ffi::c_int;
 use std::sync::Arc;
 
 use transom::raw::idup_sides;
-use transom::{Communicator, Comparison};
+use transom::{ANY_SOURCE, ANY_TAG, Communicator, Comparison};
 
 use super::name::hints;
 use super::pending::PendingComm;
 use super::{COMMS, CommObject, Inter, add, handle, inter_create};
 use crate::abi::{
     COMM_NULL, COMM_SELF, COMM_TYPE_HW_GUIDED, COMM_TYPE_HW_UNGUIDED, COMM_TYPE_RESOURCE_GUIDED,
-    COMM_TYPE_SHARED, COMM_WORLD, Comm, ERR_ARG, ERR_COMM, Errhandler, Group, Info, Request, Status,
-    UNDEFINED,
+    COMM_TYPE_SHARED, COMM_WORLD, Comm, ERR_ARG, ERR_COMM, ERR_OTHER, Errhandler, Group, Info, Request,
+    Status, UNDEFINED,
 };
 use crate::failure::{Result, fail};
 use crate::handlers::{ErrorObject, Handler, Of};
 use crate::pointer::{Pointer, Text};
 use crate::world::comm as get;
-use crate::{group, hardware, info, request};
+use crate::{abi, group, hardware, info, request, world};
 
 fn int(n: usize) -> c_int {
     c_int::try_from(n).unwrap_or(c_int::MAX)
@@ -264,15 +264,30 @@ pub fn comm_split_type(comm: Comm, kind: c_int, key: c_int, info: Info, new: Poi
     new.set(handle(made, &parent)?)
 }
 
-/// `MPI_Comm_free`.
+/// `MPI_Comm_free`. A message that is there and that nobody can receive any more is an error, as in MPICH, and the communicator is freed
+/// all the same. Where several threads call, one of them may be about to receive it.
 pub fn comm_free(comm: Pointer<Comm>) -> Result<()> {
     let handle = comm.get()?;
     if matches!(handle, COMM_WORLD | COMM_SELF) {
         return fail(ERR_COMM, "a predefined communicator cannot be freed");
     }
-    get(handle)?.attributes.delete_all(handle.0)?;
+    let object = get(handle)?;
+    object.attributes.delete_all(handle.0)?;
+    let alone = world::thread_level().is_ok_and(|level| level != abi::THREAD_MULTIPLE);
+    let left = if alone { object.messages().iprobe(ANY_SOURCE, ANY_TAG) } else { Ok(None) };
     COMMS.remove(handle.0)?;
-    comm.set(COMM_NULL)
+    comm.set(COMM_NULL)?;
+    match left {
+        Ok(Some(message)) => {
+            let transom::Status { source, tag, bytes } = message;
+            fail(
+                ERR_OTHER,
+                format!("nobody has received a message of {bytes} bytes from rank {source} with tag {tag}"),
+            )
+        }
+        // What else is wrong other calls say.
+        _ => Ok(()),
+    }
 }
 
 /// `MPI_Comm_disconnect`: messages under way are not waited for by the last handle here.

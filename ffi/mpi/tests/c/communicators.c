@@ -265,6 +265,20 @@ static void duplicates_that_fail_at_one_rank(void) {
     OK(MPI_Barrier(MPI_COMM_WORLD));
 }
 
+/* A message that nobody received is an error of its receiver's, as in MPICH, and the communicator is free. */
+static void left_messages(void) {
+    MPI_Comm comm;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    OK(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+    if (rank_ == 0 && size_ > 1) OK(MPI_Send(NULL, 0, MPI_INT, 1, 5, comm));
+    OK(MPI_Barrier(comm));
+    if (rank_ == 1) FAILS(MPI_Comm_free(&comm), MPI_ERR_OTHER);
+    else OK(MPI_Comm_free(&comm));
+    CHECK(comm == MPI_COMM_NULL);
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL));
+}
+
 static int at_end(MPI_Comm comm, int key, void *value, void *extra) {
     (void)comm, (void)key, (void)extra;
     int flag;
@@ -280,4 +294,4 @@ static void deleted_at_the_end(void) {
 }
 
 PROGRAM(groups, communicators, attributes, sides_and_grids, duplicates_that_wait_for_nobody,
-        duplicates_that_fail_at_one_rank, deleted_at_the_end)
+        duplicates_that_fail_at_one_rank, left_messages, deleted_at_the_end)
