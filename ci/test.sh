@@ -19,6 +19,22 @@ step() {
     echo "=== done in $((SECONDS - start)) s: $*"
 }
 
+# A command beside the others, at the lowest priority; its output is a step's, later.
+beside() {
+    beside_log=$(mktemp)
+    nice -n 19 "$@" >"$beside_log" 2>&1 &
+    beside_job=$!
+    trap 'kill "$beside_job" 2>/dev/null' EXIT
+}
+joined() { # command…
+    local code=0
+    wait "$beside_job" || code=$?
+    trap - EXIT
+    cat "$beside_log"
+    rm -f "$beside_log"
+    return $code
+}
+
 left=()
 later() { # command what
     left+=("$1: $2")
@@ -29,7 +45,8 @@ if [ -n "${CI:-}" ]; then
     step ci/install.sh
     step cargo clippy --workspace --all-targets --quiet
     step cargo doc --workspace --no-deps --quiet
-    step ci/licences.sh
+    # It has to compile a tool first.
+    beside ci/licences.sh
 else
     step ci/install.sh --without-vm
     later "cargo clippy --workspace --all-targets" "lints: one more compilation of everything"
@@ -37,6 +54,7 @@ else
     later ci/licences.sh "the licences of dependencies; cargo-deny would have to be built first"
 fi
 step cargo test --workspace --quiet
+[ -z "${CI:-}" ] || step joined ci/licences.sh
 step cargo build --workspace --release --quiet
 step ci/main-job.sh target/release
 step ci/limits.sh target/release
