@@ -48,6 +48,8 @@ fn all_to_all(job: &Job) -> Result<()> {
     // Collective operations need some of the connections: as many as there are rounds.
     let few = sockets() - unconnected;
     let before = memory();
+    // Nobody puts, and thereby connects, before all have counted.
+    job.barrier()?;
     for round in 1..=ROUNDS {
         window.lock_all(|epoch| {
             for target in 0..job.size() {
