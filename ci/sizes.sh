@@ -1,6 +1,6 @@
 #!/bin/bash
 # sizes.sh [DIR [OPERATION…]]: operations on more than 4 GiB, where numbers of 32 bits end, by two ranks over each transport. Without
-# names all of sizes/sizes.c, which takes a quarter of an hour on two cores and 20 GiB of memory; where blocks of all ranks come together
+# names all of sizes/sizes.c, which takes long and 20 GiB of memory; where blocks of all ranks come together
 # each has 2.25 GiB, so that they are more than 4 GiB together. DIR holds a release build. TRANSPORTS: "shm tcp" by default.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,5 +1,6 @@
-/* sizes OPERATION BYTES: one operation on that many bytes by each rank; collectives are nonblocking with an `i` before the name. Buffers hold zeroes but for marks on both sides of where 32-bit
- * numbers end, and at the end: they are looked at afterwards. Prints what was right; anything else aborts the job. */
+/* sizes OPERATION BYTES: one operation on that many bytes by each rank; collectives are nonblocking with an `i` before the name.
+ * Buffers hold zeroes but for marks on both sides of where 32-bit numbers end, and at the end: they are looked at afterwards. Prints
+ * what was right; anything else aborts the job. */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <stdio.h>

@@ -73,7 +73,6 @@ pub fn run(stage: &mut Stage<'_>, entries: &[Entry], hosts: &[String]) -> anyhow
             break;
         }
     }
-    progress.end();
     let rows = lines.into_iter().map(|line| line.row).filter(|row| !row.rounds.is_empty()).collect();
     Ok(Outcome { rows, complete })
 }

@@ -1,5 +1,7 @@
 //! The page from its head to its end.
 
+use jiff::Timestamp;
+
 use super::{chart, escaped, tables};
 use crate::suite::compare::Compared;
 use crate::suite::model::Fit;
@@ -51,17 +53,10 @@ fn about(report: &Report) -> String {
     format!("<dl>{}</dl>\n", items.into_iter().map(item).collect::<String>())
 }
 
-/// `2026-11-23 06:30 UTC`, by the calendar's days since 1970 (Hinnant's algorithm).
+/// `2026-11-23 06:30 UTC`; nothing for what is no time.
 fn utc(seconds: u64) -> String {
-    let (days, rest) = (seconds / 86400 + 719_468, seconds % 86400);
-    let (era, day) = (days / 146_097, days % 146_097);
-    let year = (day - day / 1460 + day / 36524 - day / 146_096) / 365;
-    let of_year = day - (365 * year + year / 4 - year / 100);
-    let from_march = (5 * of_year + 2) / 153;
-    let date = of_year - (153 * from_march + 2) / 5 + 1;
-    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
-    let year = era * 400 + year + u64::from(month <= 2);
-    format!("{year}-{month:02}-{date:02} {:02}:{:02} UTC", rest / 3600, rest % 3600 / 60)
+    let time = i64::try_from(seconds).ok().and_then(|seconds| Timestamp::from_second(seconds).ok());
+    time.map(|time| time.strftime("%Y-%m-%d %H:%M UTC").to_string()).unwrap_or_default()
 }
 
 /// A diagram for each measurement of several sizes or numbers of ranks, in groups.
@@ -124,5 +119,6 @@ mod tests {
         assert_eq!(utc(0), "1970-01-01 00:00 UTC");
         assert_eq!(utc(1_709_210_096), "2024-02-29 12:34 UTC");
         assert_eq!(utc(1_795_415_399), "2026-11-23 06:29 UTC");
+        assert_eq!(utc(u64::MAX), "");
     }
 }

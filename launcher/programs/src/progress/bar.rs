@@ -30,6 +30,11 @@ impl Progress {
         Self::new(total, "{wide_bar} step {pos}/{len}, {eta} left")
     }
 
+    /// Progress in steps that have names.
+    pub fn named_steps(total: u64) -> Self {
+        Self::new(total, "{wide_bar} {pos}/{len} {msg:24} {eta} left")
+    }
+
     fn new(total: u64, template: &str) -> Self {
         let bar = ProgressBar::with_draw_target(Some(total), target());
         // The templates above are right; the default style would do.
@@ -42,6 +47,12 @@ impl Progress {
     /// Whether nobody would see it.
     pub fn is_hidden(&self) -> bool {
         self.bar.is_hidden()
+    }
+
+    /// Shows what is done now, and how far it is.
+    pub fn show_named(&mut self, position: u64, name: &str) {
+        self.bar.set_message(name.to_owned());
+        self.show(position);
     }
 
     /// Shows how far it is.
