@@ -1,7 +1,7 @@
 #!/bin/bash
 # cluster.sh COMMAND…: a real Slurm cluster on this machine for as long as COMMAND runs; gives back its exit code.
 #
-# The controller and two nodes, n1 and n2 (4 processors each, as far as Slurm knows), are each in a network, mount,
+# The controller and NODES nodes (2), n1, n2, … (4 processors each, as far as Slurm knows), are each in a network, mount,
 # UTS, IPC and PID namespace of their own, joined by a bridge: nodes share files, and nothing else. All of it is inside
 # further namespaces of this script's own: whatever happens to it, the kernel takes down the whole cluster, no port or
 # name of this machine is used, and the files, in /run there, are gone as well. COMMAND runs beside the controller.
@@ -24,6 +24,7 @@ trap 'exit 130' INT
 mount -t tmpfs -o mode=755 tmpfs /run
 run=/run/slurm
 net=10.98.0
+nodes=${NODES:-2}
 mkdir -p $run/{munge,state,log} /run/netns
 chmod 711 $run/munge
 cd $run
@@ -44,18 +45,21 @@ wait_for() { # seconds what command…
 }
 
 hostname ctl
-printf '127.0.0.1 localhost\n%s.1 ctl\n%s.11 n1\n%s.12 n2\n' $net $net $net >hosts
+printf '127.0.0.1 localhost\n%s.1 ctl\n' $net >hosts
+for ((node = 1; node <= nodes; node++)); do
+    echo "$net.$((10 + node)) n$node"
+done >>hosts
 mount --bind hosts /etc/hosts
 ip link set lo up
 ip link add bridge type bridge
 ip address add $net.1/24 dev bridge
 ip link set bridge up
-for node in 1 2; do
+for ((node = 1; node <= nodes; node++)); do
     ip netns add n$node
     ip link add node$node type veth peer name eth0 netns n$node
     ip link set node$node master bridge up
     ip -n n$node link set lo up
-    ip -n n$node address add $net.1$node/24 dev eth0
+    ip -n n$node address add $net.$((10 + node))/24 dev eth0
     ip -n n$node link set eth0 up
 done
 
@@ -85,9 +89,8 @@ ReturnToService=2
 KillWait=3
 SchedulerParameters=batch_sched_delay=0,sched_min_interval=1000,sched_interval=2
 MailProg=/bin/true
-NodeName=n1 NodeAddr=$net.11 CPUs=4
-NodeName=n2 NodeAddr=$net.12 CPUs=4
-PartitionName=all Nodes=n1,n2 Default=YES MaxTime=INFINITE State=UP OverSubscribe=EXCLUSIVE
+NodeName=n[1-$nodes] NodeAddr=$net.[11-$((10 + nodes))] CPUs=4
+PartitionName=all Nodes=n[1-$nodes] Default=YES MaxTime=INFINITE State=UP OverSubscribe=EXCLUSIVE
 CONF
 echo 'CgroupPlugin=cgroup/v1' >cgroup.conf
 export SLURM_CONF=$run/slurm.conf
@@ -102,15 +105,15 @@ slurmctld -D -c </dev/null >log/slurmctld.out 2>&1 &
 # Memory files, /dev/shm, /proc and signals of one node do not reach the other. The shell stays as the namespace's
 # init, because slurmd does not bury orphans.
 # shellcheck disable=SC2016
-for node in n1 n2; do
-    nsenter --net=/run/netns/$node unshare --mount --uts --ipc --pid --fork --kill-child --mount-proc bash -c '
+for ((node = 1; node <= nodes; node++)); do
+    nsenter --net=/run/netns/n$node unshare --mount --uts --ipc --pid --fork --kill-child --mount-proc bash -c '
         hostname "$1"
         mount -t sysfs sysfs /sys
         mount -t tmpfs -o mode=1777 tmpfs /dev/shm
         slurmd -D -N "$1" &
-        while kill -0 $! 2>/dev/null; do wait; done' bash $node </dev/null >log/$node.out 2>&1 &
+        while kill -0 $! 2>/dev/null; do wait; done' bash n$node </dev/null >log/n$node.out 2>&1 &
 done
-idle() { [ "$(sinfo --noheader --Node --format=%T --nodes=n1,n2 | grep -cx idle)" = 2 ]; }
+idle() { [ "$(sinfo --noheader --Node --format=%T | grep -cx idle)" = "$nodes" ]; }
 wait_for 30 "idle nodes" idle
 
 cd "$OLDPWD"

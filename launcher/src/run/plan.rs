@@ -1,5 +1,6 @@
 //! What is to run where, decided before anything is started.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -85,7 +86,14 @@ fn find_hosts(args: &RunArgs) -> Result<(Vec<Host>, Routes, Option<u32>), String
     if let Some(hosts) = named.transpose().map_err(|e| e.to_string())? {
         let rsh = args.reach.rsh.clone().or_else(|| std::env::var("TRANSOM_RSH").ok());
         let rsh = rsh.as_deref().map(words).transpose()?;
-        return Ok((hosts, Box::new(move |host| route_to(host, rsh.as_deref())), None));
+        // Without Slurm's answer, hosts are reached as they are outside of it.
+        let allocation = if rsh.is_none() { slurm::allocation().ok().flatten() } else { None };
+        let steps = allocation.map(|allocation| Steps::new(&allocation.hosts));
+        let route = move |host: &str| {
+            let step = steps.as_ref().and_then(|steps| steps.route(host));
+            step.unwrap_or_else(|| route_to(host, rsh.as_deref()))
+        };
+        return Ok((hosts, Box::new(route), None));
     }
     if let Some(allocation) = slurm::allocation().map_err(|e| e.to_string())? {
         let mut hosts = allocation.hosts;
@@ -94,14 +102,34 @@ fn find_hosts(args: &RunArgs) -> Result<(Vec<Host>, Routes, Option<u32>), String
         if args.ranks.zip(slots).is_some_and(|(ranks, slots)| u64::from(ranks) > slots) {
             hosts.iter_mut().for_each(|host| host.slots = None);
         }
-        let own = std::env::var("SLURMD_NODENAME").ok();
-        let others = hosts.iter().any(|host| own.as_ref() != Some(&host.name));
-        let srun = Route::Srun { binds_cpus: others && slurm::binds_cpus() };
-        let route = move |host: &str| if own.as_deref() == Some(host) { Route::Local } else { srun.clone() };
+        let steps = Steps::new(&hosts);
+        let route = move |host: &str| steps.route(host).unwrap_or(Route::Local);
         return Ok((hosts, Box::new(route), allocation.tasks));
     }
     let here = Host { name: crate::process::host_name(), slots: None };
     Ok((vec![here], Box::new(|_| Route::Local), None))
+}
+
+/// The ways to the hosts of an allocation that this process is in.
+struct Steps {
+    hosts: HashSet<String>,
+    own: Option<String>,
+    srun: Route,
+}
+
+impl Steps {
+    fn new(hosts: &[Host]) -> Self {
+        let own = std::env::var("SLURMD_NODENAME").ok();
+        let others = hosts.iter().any(|host| own.as_ref() != Some(&host.name));
+        let srun = Route::Srun { binds_cpus: others && slurm::binds_cpus() };
+        Self { hosts: hosts.iter().map(|host| host.name.clone()).collect(), own, srun }
+    }
+
+    /// `None`: the host is not of the allocation.
+    fn route(&self, host: &str) -> Option<Route> {
+        let route = || if self.own.as_deref() == Some(host) { Route::Local } else { self.srun.clone() };
+        self.hosts.contains(host).then(route)
+    }
 }
 
 /// The way to a host outside of Slurm.
