@@ -1,10 +1,14 @@
 //! What the figures were measured on.
 
 use std::fs;
+use std::sync::OnceLock;
 
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 use transom::Job;
+
+/// The cores of this process before a thread was bound.
+static ALL: OnceLock<CpuSet> = OnceLock::new();
 
 /// Binds the calling thread to a core of its own, by rank. The system otherwise puts two ranks on one core for seconds
 /// while another is idle, and what is measured then is its scheduler. Nothing happens where there is one core.
@@ -14,6 +18,7 @@ use transom::Job;
 pub fn bind(rank: usize) -> nix::Result<()> {
     let this_thread = Pid::from_raw(0);
     let allowed = sched_getaffinity(this_thread)?;
+    let allowed = *ALL.get_or_init(|| allowed);
     let cores: Vec<usize> =
         (0..CpuSet::count()).filter(|core| allowed.is_set(*core).unwrap_or(false)).collect();
     let mut own = CpuSet::new();
@@ -23,6 +28,14 @@ pub fn bind(rank: usize) -> nix::Result<()> {
         own.set(*core)?;
     }
     sched_setaffinity(this_thread, &own)
+}
+
+/// Lets the system move the calling thread, begun by one that is bound, and what it starts. Nothing happens where none is bound.
+///
+/// # Errors
+/// The system refuses.
+pub fn unbind() -> nix::Result<()> {
+    ALL.get().map_or(Ok(()), |all| sched_setaffinity(Pid::from_raw(0), all))
 }
 
 /// Cores of this machine, whatever this thread is bound to.

@@ -32,7 +32,8 @@ impl Unit {
         let (name, factor, inverse) = match self {
             Self::Percent => ("%", 1.0, false),
             Self::Time if nanoseconds < 1000.0 => ("ns", 1.0, false),
-            Self::Time => ("µs", 1e-3, false),
+            Self::Time if nanoseconds < 1e7 => ("µs", 1e-3, false),
+            Self::Time => ("ms", 1e-6, false),
             Self::Rate(count) => ("M/s", count as f64 * 1e3, true),
             Self::Bandwidth(bytes) => ("GB/s", bytes as f64, true),
         };

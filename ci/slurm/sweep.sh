@@ -5,7 +5,7 @@ export PATH=$1:$PATH
 out=/run/slurm/out
 mkdir -p $out
 export RESULTS=$out/results TRANSOM_TRANSPORT=tcp
-job=$(sbatch --parsable --output=$out/stdout --error=$out/stderr launcher/slurm/bench.sbatch put-latency barrier matrix --quick --sizes 8)
+job=$(sbatch --parsable --output=$out/stdout --error=$out/stderr launcher/slurm/bench.sbatch put-latency barrier matrix start-up --quick --sizes 8)
 for _ in $(seq 2400); do
     state=$(scontrol show job "$job" | sed -n 's/.*JobState=\([A-Z_]*\).*/\1/p')
     [[ ! $state =~ ^(COMPLETED|FAILED|CANCELLED|TIMEOUT|NODE_FAIL)$ ]] || break
@@ -19,6 +19,7 @@ fail() {
 [ "$state" = COMPLETED ] || fail "its state is $state"
 for count in 2 4; do
     grep -q "^=== $count nodes: n1,n2" $out/stdout || fail "no figures of $count nodes"
+    grep -q "^ start-up  *$count  *ms " $out/stdout || fail "no start of $count ranks"
     [ -s $RESULTS/$count-nodes.json ] || fail "no samples of $count nodes"
 done
 ! grep -q 'n3' $RESULTS/2-nodes.html || fail "two nodes are not two"

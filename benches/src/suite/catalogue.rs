@@ -15,6 +15,8 @@ pub enum What {
     Bidirectional,
     /// Small operations a second, of pairs.
     Rate(Verb),
+    /// Small puts a second, of threads.
+    Threads,
     /// A call of one rank, or of two.
     Call(Call),
     /// A call of all ranks, on parts of the job.
@@ -29,6 +31,10 @@ pub enum What {
     Overlap,
     /// A window from its making to its end.
     WindowCycle,
+    /// Memory that becomes a dynamic window's, and is its no more.
+    Attach,
+    /// A job from its start to its end.
+    StartUp,
     /// Updates of random places of a table that all ranks hold.
     RandomAccess,
     /// Edges to four neighbours.
@@ -108,7 +114,7 @@ const fn entry(group: &'static str, name: &'static str, what: What, about: &'sta
 const KIB_64: usize = 64 << 10;
 
 /// All measurements, in the order of the table.
-pub const ENTRIES: [Entry; 41] = [
+pub const ENTRIES: [Entry; 44] = [
     entry("latency", "put-latency", What::Latency(Verb::Put), "one put, completed"),
     entry("latency", "get-latency", What::Latency(Verb::Get), "one get, completed"),
     entry("latency", "accumulate-latency", What::Latency(Verb::Accumulate), "one sum of doubles, completed"),
@@ -150,6 +156,12 @@ pub const ENTRIES: [Entry; 41] = [
         "get-rate",
         What::Rate(Verb::Get),
         "gets of 8 B, 1000 to different memory, by all pairs at once",
+    ),
+    entry(
+        "rate",
+        "thread-rate",
+        What::Threads,
+        "puts of 8 B, 1000 before a flush, by threads of rank 0 with a window each",
     ),
     entry("sync", "put-flush", What::Call(Call::PutFlush), "put of 8 B and its flush"),
     entry("sync", "flush", What::Call(Call::Flush), "flush with nothing to complete"),
@@ -211,6 +223,8 @@ pub const ENTRIES: [Entry; 41] = [
         What::WindowCycle,
         "a window of 4 KiB a rank: made and freed by all ranks",
     ),
+    entry("window", "attach-detach", What::Attach, "memory attached to a dynamic window, and detached"),
+    entry("window", "start-up", What::StartUp, "a job of as many ranks on rank 0's host, from start to end"),
     entry(
         "application",
         "random-access",
@@ -298,7 +312,7 @@ mod tests {
     fn names_and_groups() {
         assert_eq!(names(&[]).unwrap().len(), ENTRIES.len());
         assert_eq!(names(&["fence", "put-latency"]).unwrap(), ["put-latency", "fence"]);
-        assert_eq!(names(&["rate"]).unwrap(), ["put-rate", "get-rate"]);
+        assert_eq!(names(&["rate"]).unwrap(), ["put-rate", "get-rate", "thread-rate"]);
         let mut all = names(&[]).unwrap();
         all.sort_unstable();
         all.dedup();

@@ -64,6 +64,10 @@ pub struct Options {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub pairs: Option<u32>,
 
+    /// Threads of rank 0 that put at once: 1, 2, 4 and so on up to so many [default: its cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub threads: Option<u32>,
+
     /// Check the data in each round, not only in the first
     #[arg(long)]
     pub validate: bool,

@@ -62,7 +62,9 @@ fn new_table(header: &[&str], text_columns: &[usize]) -> Table {
 /// What a row is called.
 pub fn name(row: &Row) -> String {
     let pair = row.head.pair.map_or_else(String::new, |(from, to)| format!(" {from} → {to}"));
-    row.head.name.clone() + &pair
+    let threads =
+        row.head.sync.split_once(", ").map_or_else(String::new, |(_, threads)| format!(", {threads}"));
+    row.head.name.clone() + &threads + &pair
 }
 
 /// What a row is about beside its name: window and synchronisation.

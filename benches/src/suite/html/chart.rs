@@ -34,8 +34,8 @@ pub fn draw(rows: &[&Row]) -> Option<String> {
     let x = |row: &Row| if by_size { row.head.bytes as f64 } else { row.head.ranks as f64 };
     let lines = lines(rows, x);
     // One place on an axis has no scale.
-    let places = lines.first().filter(|line| !line.is_limit).map_or(0, |line| line.points.len());
-    if places < 2 {
+    let points = lines.first().filter(|line| !line.is_limit).map_or(&[][..], |line| &line.points);
+    if points.first().map(|point| point.0) == points.last().map(|point| point.0) {
         return None;
     }
     let svg = svg(&lines, by_size, rows[0].head.unit).ok()?;

@@ -1,5 +1,6 @@
 //! The measurements.
 
+mod attach;
 mod bidirectional;
 mod call;
 mod collective;
@@ -13,6 +14,8 @@ mod overlap;
 mod pair;
 mod plan;
 mod random_access;
+mod start_up;
+mod threads;
 
 use transom::Communicator;
 

@@ -2,6 +2,7 @@
 
 use transom::Job;
 
+use super::attach::Attach;
 use super::bidirectional::{Bidirectional, Rate};
 use super::contention::Contention;
 use super::cycle::Cycle;
@@ -12,7 +13,10 @@ use super::message::Messages;
 use super::overlap::Overlap;
 use super::pair::PairOperation;
 use super::random_access::{BATCH, RandomAccess};
+use super::start_up::StartUp;
+use super::threads::{self, Threads};
 use super::{Measure, call, collective};
+use crate::machine;
 use crate::operation::{Operation, Sync, Verb, WORD};
 use crate::pair::Target;
 use crate::report::Unit;
@@ -28,6 +32,8 @@ const RATE: usize = 1000;
 const LINK: usize = 1 << 20;
 /// The shortest put that a computation can overlap.
 const OVERLAPPED: usize = 1 << 10;
+/// The least that is attached: what is registered is whole pages.
+const PAGE: usize = 4 << 10;
 /// Memory of a rank for blocks of all ranks.
 const BLOCKS: usize = 64 << 20;
 /// Ranks of which all pairs are measured; of more, one of each host.
@@ -50,6 +56,7 @@ pub fn plan(stage: &Stage<'_>, entry: &Entry, hosts: &[String]) -> anyhow::Resul
         What::Bandwidth(verb) => sizes.map(|bytes| bandwidth(stage, entry, verb, bytes)).collect(),
         What::Bidirectional => sizes.map(|bytes| bidirectional(stage, entry, bytes)).collect(),
         What::Rate(verb) => rate(stage, entry, verb),
+        What::Threads => threads(stage, &head(WORD, Unit::Rate(threads::BATCH)))?,
         What::Call(call) => {
             vec![Box::new(call::Calls { head: Head { sync: String::new(), ..head(0, Unit::Time) }, call })]
         }
@@ -79,6 +86,15 @@ pub fn plan(stage: &Stage<'_>, entry: &Entry, hosts: &[String]) -> anyhow::Resul
             rows
         }
         What::WindowCycle => vec![Box::new(Cycle { head: whole(super::cycle::WORDS * WORD, Unit::Time) })],
+        What::Attach => {
+            let mut rows: Rows = Vec::new();
+            for bytes in sizes {
+                let head = Head { window: "dynamic".into(), ranks: 1, ..whole(bytes, Unit::Time) };
+                rows.push(Box::new(Attach::new(job, head)?));
+            }
+            rows
+        }
+        What::StartUp => start_up(job, Head { window: String::new(), ..whole(0, Unit::Time) })?,
         What::RandomAccess => {
             let head = Head { window: "allocated".into(), ..whole(WORD, Unit::Rate(BATCH * job.size())) };
             vec![Box::new(RandomAccess::new(job, head)?)]
@@ -121,6 +137,7 @@ impl What {
         match self {
             Self::Latency(verb) | Self::Bandwidth(verb) => verb.moves(bytes),
             Self::Overlap => bytes >= OVERLAPPED,
+            Self::Attach => bytes >= PAGE,
             Self::Message(Message::AllReduce) => bytes.is_multiple_of(WORD),
             Self::Message(Message::AllToAll) | Self::AllToAllPuts => bytes.saturating_mul(ranks) <= BLOCKS,
             Self::Halo => bytes <= BLOCKS / 8,
@@ -171,6 +188,28 @@ fn rate(stage: &Stage<'_>, entry: &Entry, verb: Verb) -> Rows {
     let head = head(stage, entry, WORD, Unit::Rate(RATE * pairs));
     let head = Head { ranks: 2 * pairs, sync: Sync::Flush.name().into(), ..head };
     vec![Box::new(Rate { head, operation, pairs })]
+}
+
+/// Powers of two, as rank 0 has cores if nobody says how many. Collective.
+fn threads(stage: &Stage<'_>, head: &Head) -> anyhow::Result<Rows> {
+    let mut most =
+        [stage.options.threads.map_or_else(machine::cores, |threads| threads as usize).max(1) as u64];
+    stage.job.broadcast(0, &mut most)?;
+    let mut rows: Rows = Vec::new();
+    for count in (0..).map(|power| 1 << power).take_while(|count| *count <= most[0]) {
+        let sync = format!("flush, {count} thread{}", if count == 1 { "" } else { "s" });
+        let head = Head { sync, ..head.clone() };
+        rows.push(Box::new(Threads::new(stage.two.as_ref(), head, stage.options.window, count as usize)?));
+    }
+    Ok(rows)
+}
+
+/// None where rank 0 finds no launcher. Collective.
+fn start_up(job: &Job, head: Head) -> anyhow::Result<Rows> {
+    let launcher = if job.rank() == 0 { StartUp::launcher() } else { None };
+    let mut found = [u8::from(launcher.is_some())];
+    job.broadcast(0, &mut found)?;
+    Ok(if found == [1] { vec![Box::new(StartUp::new(head, launcher))] } else { Vec::new() })
 }
 
 fn matrix(stage: &Stage<'_>, hosts: &[String], bytes: usize, head: &Head) -> Rows {
