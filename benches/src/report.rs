@@ -35,6 +35,9 @@ impl Unit {
             Self::Time if nanoseconds < 1e7 => ("µs", 1e-3, false),
             Self::Time => ("ms", 1e-6, false),
             Self::Rate(count) => ("M/s", count as f64 * 1e3, true),
+            Self::Bandwidth(bytes) if (bytes as f64) < 0.1 * nanoseconds => {
+                ("MB/s", bytes as f64 * 1e3, true)
+            }
             Self::Bandwidth(bytes) => ("GB/s", bytes as f64, true),
         };
         (name, move |time: f64| if inverse { factor / time } else { factor * time })

@@ -6,8 +6,6 @@ use super::{Exchange, Limit, Requests, Verb as Request};
 use crate::operation::{Operation, Sync, Verb, WORD};
 use crate::options::Kind;
 
-const MIB: usize = 1 << 20;
-
 /// How an operation gets to the target, as far as its limit is concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
@@ -108,7 +106,8 @@ fn of_device(operation: Operation) -> Limit {
         (Sync::Lock, _) if is_small(operation) => request(Request::CompareSwap, WORD),
         (Sync::Fence | Sync::Pscw, _) if is_small(operation) => request(Request::Write, WORD),
         (_, Verb::Put) => writes(operation, count),
-        (_, Verb::Accumulate | Verb::GetAccumulate) if bytes >= MIB => request(Request::Write, bytes),
+        // No device adds more than a word; what is added must get there.
+        (_, Verb::Accumulate | Verb::GetAccumulate) if bytes > WORD => writes(operation, count),
         (_, Verb::Get) => request(Request::Read, bytes),
         (_, Verb::CompareAndSwap) => request(Request::CompareSwap, WORD),
         (_, Verb::FetchAndOp | Verb::Accumulate | Verb::GetAccumulate) => request(Request::FetchAdd, WORD),
@@ -131,6 +130,9 @@ mod tests {
         assert_eq!(limits_of(Way::Network, put), [Limit::Tcp(Exchange::ROUND_TRIP)]);
         assert_eq!(limits_of(Way::Mapped, put.by(Sync::Lock)), [Limit::TwoAtomicAdds]);
         assert_eq!(limits_of(Way::Device, put.times(1000)).len(), 2);
+        let limit = |bytes| limits_of(Way::Device, Operation::new(Verb::Accumulate, bytes));
+        let write = limits_of(Way::Device, Operation::new(Verb::Put, 4096));
+        assert!(limit(4096) == write && limit(WORD) != write);
     }
 
     #[test]
