@@ -1,6 +1,6 @@
 #!/bin/bash
 # netns.sh COMMAND…: two "hosts" on this machine, for as long as COMMAND runs; gives back its exit code.
-# TRANSOM_NETNS_HOSTS: how many, if not two.
+# TRANSOM_NETNS_HOSTS: how many, if not two. TRANSOM_NETNS_NAMES, if set: they know each other's names, as MPICH's launcher wants.
 #
 # h1 (10.99.0.1), h2 (10.99.0.2)… are network namespaces, each with a loopback of its own: two are joined by a veth pair, more
 # by a bridge.
@@ -24,6 +24,7 @@ tear_down() {
         # What still runs there would keep the namespace alive without a name.
         ip netns pids "${prefix}h$number" 2>/dev/null | xargs -r kill -KILL 2>/dev/null || true
         ip netns del "${prefix}h$number" 2>/dev/null || true
+        rm -rf "/etc/netns/${prefix}h$number"
     done
     ip netns del "${prefix}switch" 2>/dev/null || true
 }
@@ -35,6 +36,11 @@ for number in $numbers; do
     namespace="${prefix}h$number"
     ip netns add "$namespace"
     ip -n "$namespace" link set lo up
+    if [ -n "${TRANSOM_NETNS_NAMES:-}" ]; then
+        # What ip netns exec puts in the place of /etc/hosts.
+        mkdir -p "/etc/netns/$namespace"
+        { echo 127.0.0.1 localhost; for other in $numbers; do echo "10.99.0.$other h$other"; done; } >"/etc/netns/$namespace/hosts"
+    fi
 done
 if [ "$numbers" = $'1\n2' ]; then
     ip link add eth0 netns "${prefix}h1" type veth peer name eth0 netns "${prefix}h2"

@@ -40,7 +40,7 @@ pub fn run(job: &Job, options: &Options) -> anyhow::Result<String> {
         );
     }
     if !options.unbound {
-        machine::bind(job.rank()).context("binding to a core (--unbound does without)")?;
+        machine::bind(job.rank(), false).context("binding to a core (--unbound does without)")?;
     }
     match options {
         Options { sync: true, .. } => sync::run(job, options),

@@ -11,11 +11,12 @@ use transom::Job;
 static ALL: OnceLock<CpuSet> = OnceLock::new();
 
 /// Binds the calling thread to a core of its own, by rank. The system otherwise puts two ranks on one core for seconds
-/// while another is idle, and what is measured then is its scheduler. Nothing happens where there is one core.
+/// while another is idle, and what is measured then is its scheduler. Nothing happens where there is one core. By its rank in the job
+/// if `in_job`, else by that on its host.
 ///
 /// # Errors
 /// The system refuses.
-pub fn bind(rank: usize) -> nix::Result<()> {
+pub fn bind(rank: usize, in_job: bool) -> nix::Result<()> {
     let this_thread = Pid::from_raw(0);
     let allowed = sched_getaffinity(this_thread)?;
     let allowed = *ALL.get_or_init(|| allowed);
@@ -23,7 +24,8 @@ pub fn bind(rank: usize) -> nix::Result<()> {
         (0..CpuSet::count()).filter(|core| allowed.is_set(*core).unwrap_or(false)).collect();
     let mut own = CpuSet::new();
     // On other hosts, ranks begin at any number.
-    let local = std::env::var("TRANSOM_LOCAL_RANK").ok().and_then(|rank| rank.parse().ok()).unwrap_or(rank);
+    let local = std::env::var("TRANSOM_LOCAL_RANK").ok().filter(|_| !in_job);
+    let local = local.and_then(|rank| rank.parse().ok()).unwrap_or(rank);
     if let Some(core) = cores.get(local % cores.len().max(1)) {
         own.set(*core)?;
     }

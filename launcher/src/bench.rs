@@ -1,12 +1,19 @@
 //! `transom bench`: starts the program `bench`, whose options are its own.
 
+use std::env;
 use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::process::{self, ExitCode};
 use std::time::Duration;
 
 use clap::{CommandFactory, ValueHint};
 
-use crate::cli::{Bind, Cli, Reach, RunArgs};
+use crate::cli::{Bind, Cli, Reach, RunArgs, USAGE};
+use crate::program;
+
+/// The option of the program that has it measure other MPIs, too.
+const RIVALS: &str = "--rivals";
 
 /// The flags of `transom bench`; all others are the program's.
 #[derive(Debug, clap::Args)]
@@ -24,6 +31,47 @@ pub struct BenchArgs {
     /// Measurements, and options of the program `bench`, which `transom bench --help` lists
     #[arg(allow_hyphen_values = true, value_name = "NAME… [OPTIONS]", value_hint = ValueHint::FilePath)]
     pub program: Vec<OsString>,
+}
+
+/// Starts the program: as ranks of a job, or beside other MPIs, where it starts jobs itself.
+pub fn main(args: BenchArgs) -> ExitCode {
+    let has = |word: &OsString| word == RIVALS || word.to_string_lossy().starts_with(&format!("{RIVALS}="));
+    match args.program.iter().any(has) {
+        true => match beside(&args) {
+            Ok(mut command) => {
+                // It takes this process's place, and is asked to end by the same signals.
+                let error = command.exec();
+                crate::tell(&format!("{}: {error}", command.get_program().to_string_lossy()));
+                ExitCode::from(USAGE)
+            }
+            Err(why) => {
+                crate::tell(&why);
+                ExitCode::from(USAGE)
+            }
+        },
+        false => crate::run::main(args.into()),
+    }
+}
+
+/// The program beside other MPIs: two ranks, here or on two hosts.
+fn beside(args: &BenchArgs) -> Result<process::Command, String> {
+    if args.ranks.is_some_and(|ranks| ranks != 2) {
+        return Err(format!("{RIVALS} measures between 2 ranks, not -n {}", args.ranks.unwrap_or(0)));
+    }
+    if args.reach.hostfile.is_some() {
+        return Err(format!("{RIVALS} takes --hosts HOST,HOST, no --hostfile"));
+    }
+    let cwd = env::current_dir().map_err(|error| format!("the working directory: {error}"))?;
+    let (exe, path) = (env::current_exe().ok(), env::var_os("PATH"));
+    let program = program::find(&bench(), &cwd, exe.as_deref().and_then(Path::parent), path.as_deref());
+    let mut command = process::Command::new(program.map_err(|error| error.to_string())?);
+    // Before the others: a list of folders or names would take them in.
+    if let Some(hosts) = &args.hosts {
+        command.arg("--hosts").arg(hosts);
+        command.args(args.reach.rsh.iter().flat_map(|rsh| ["--rsh", rsh]));
+    }
+    command.args(&args.program);
+    Ok(command)
 }
 
 impl From<BenchArgs> for RunArgs {
@@ -44,7 +92,7 @@ impl From<BenchArgs> for RunArgs {
 
 /// The program: beside `transom`, or where packages have it, apart from what others call so.
 fn bench() -> OsString {
-    let exe = std::env::current_exe().ok();
+    let exe = env::current_exe().ok();
     let packaged = exe.as_deref().and_then(Path::parent).map(|bin| bin.join("../lib/transom/libexec/bench"));
     let packaged = packaged.and_then(|file| file.canonicalize().ok());
     packaged.map_or_else(|| "bench".into(), Into::into)
@@ -53,6 +101,7 @@ fn bench() -> OsString {
 const BENCH_HELP: &str = "\
 The same as `transom run -n 2 bench …`; in a Slurm allocation the ranks are on its hosts.
 transom bench --list names the measurements; without a name all are made, in about a minute.
+transom bench --rivals DIR… measures MPIs that are installed there, too, in turns with Transom.
 
 Exit code: 0, or with --compare 0 when nothing is slower and 1 when something is; 1 when data was wrong; 2 when it could not be
 measured as asked; 130 after Ctrl-C, with what was measured until then.";
@@ -100,10 +149,24 @@ mod tests {
     use crate::cli::Command;
 
     fn bench(words: &[&str]) -> RunArgs {
+        args(words).into()
+    }
+
+    fn args(words: &[&str]) -> BenchArgs {
         let words = ["transom", "bench"].iter().chain(words).map(OsString::from).collect();
         match Cli::try_parse_from(own_options_first(words)) {
-            Ok(Cli { command: Command::Bench(args) }) => args.into(),
+            Ok(Cli { command: Command::Bench(args) }) => args,
             other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn beside_others_there_are_two_ranks() {
+        for (words, says) in [
+            (&["--rivals", "peers", "-n", "4"][..], "2 ranks"),
+            (&["--rivals", "peers", "--hostfile", "hosts"], "--hosts"),
+        ] {
+            assert!(beside(&args(words)).is_err_and(|why| why.contains(says)), "{words:?}");
         }
     }
 

@@ -172,7 +172,7 @@ fn seconds_or_none(text: &str) -> Result<Duration, String> {
 pub fn main(args: Vec<OsString>) -> ExitCode {
     match Cli::try_parse_from(bench::own_options_first(args)) {
         Ok(Cli { command: Command::Run(args) }) => crate::run::main(args),
-        Ok(Cli { command: Command::Bench(args) }) => crate::run::main(args.into()),
+        Ok(Cli { command: Command::Bench(args) }) => bench::main(args),
         Ok(Cli { command: Command::Info(args) }) => crate::info::main(&args),
         Ok(Cli { command: Command::Doctor(args) }) => crate::doctor::main(&args),
         Ok(Cli { command: Command::Completions { shell } }) => crate::manual::completions(shell),

@@ -1,4 +1,4 @@
-//! The suite: `transom bench`, or `transom run -n 2 bench`.
+//! The suite: `transom bench`, or `transom run -n 2 bench`; and beside other MPIs, which is no job's program.
 
 #![forbid(unsafe_code)]
 
@@ -6,18 +6,26 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::Parser;
-use transom_benches::suite::{self, Options, USAGE, interrupt};
+use nix::sys::signal::Signal;
+use transom_benches::suite::{self, Options, USAGE, interrupt, rivals};
 
 fn main() -> ExitCode {
-    if let Err(error) = interrupt::listen() {
+    let options = Options::try_parse();
+    let beside = options.as_ref().ok().filter(|options| !options.beside.rivals.is_empty());
+    // What ends a rank is its launcher's business.
+    let ends = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
+    if let Err(error) = interrupt::listen(if beside.is_some() { &ends } else { &ends[..1] }) {
         eprintln!("bench: noting Ctrl-C: {error}");
         return ExitCode::FAILURE;
     }
+    if let Some(options) = beside {
+        return ExitCode::from(rivals::run(options, &mut io::stdout()));
+    }
     let mut code = 0;
     let ended = transom::run(|job| {
-        code = match Options::try_parse() {
+        code = match &options {
             Ok(options) => {
-                suite::run(job, &options, &mut io::stdout()).map_err(|error| format!("{error:#}"))?
+                suite::run(job, options, &mut io::stdout()).map_err(|error| format!("{error:#}"))?
             }
             Err(error) => {
                 if job.rank() == 0 {

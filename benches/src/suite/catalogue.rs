@@ -258,7 +258,7 @@ pub const ENTRIES: [Entry; 44] = [
 pub fn select(names: &[String]) -> Result<Vec<Entry>, String> {
     for name in names {
         if !ENTRIES.iter().any(|entry| stands_for(name, entry)) {
-            return Err(unknown(name));
+            return Err(unknown(name, ENTRIES.iter().flat_map(|entry| [entry.name, entry.group])));
         }
     }
     let wanted = |entry: &&Entry| names.is_empty() || names.iter().any(|name| stands_for(name, entry));
@@ -269,8 +269,8 @@ fn stands_for(name: &str, entry: &Entry) -> bool {
     name == entry.name || name == entry.group
 }
 
-fn unknown(name: &str) -> String {
-    let all = ENTRIES.iter().flat_map(|entry| [entry.name, entry.group]);
+/// That there is no such name among those, with some that are like it.
+pub fn unknown<'a>(name: &str, all: impl Iterator<Item = &'a str>) -> String {
     let mut near: Vec<(f64, &str)> =
         all.map(|known| (likeness(name, known), known)).filter(|(like, _)| *like > 0.75).collect();
     near.sort_by(|a, b| b.0.total_cmp(&a.0));

@@ -62,9 +62,9 @@ pub struct Compared<'a> {
 pub fn compare<'a>(old: &'a [Report], new: &'a Report) -> Result<Vec<Compared<'a>>, String> {
     let mut known: HashMap<String, Vec<&Row>> = HashMap::new();
     for row in old.iter().flat_map(|report| &report.rows) {
-        known.entry(row.head.key()).or_default().push(row);
+        known.entry(row.key()).or_default().push(row);
     }
-    let with = |row: &'a Row| known.get(&row.head.key()).map(|old| compare_row(old, row));
+    let with = |row: &'a Row| known.get(&row.key()).map(|old| compare_row(old, row));
     let rows: Vec<Compared<'_>> = new.rows.iter().filter_map(with).collect();
     match rows.is_empty() {
         true => {

@@ -10,14 +10,13 @@ const ONCE: Duration = Duration::from_secs(1);
 
 static ASKED: AtomicBool = AtomicBool::new(false);
 
-/// From now on SIGINT is noted; a second one ends the process. To be called before any other thread is started, since they inherit what
-/// is blocked.
+/// From now on such signals are noted; a second one ends the process. To be called before any other thread is started, since they inherit
+/// what is blocked.
 ///
 /// # Errors
 /// The system refuses.
-pub fn listen() -> std::io::Result<()> {
-    let mut signals = SigSet::empty();
-    signals.add(Signal::SIGINT);
+pub fn listen(signals: &[Signal]) -> std::io::Result<()> {
+    let signals: SigSet = signals.iter().copied().collect();
     signals.thread_block()?;
     let wait = move || {
         let _ = signals.wait();

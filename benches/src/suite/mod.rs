@@ -1,7 +1,7 @@
 //! The suite: measurements by name, in rounds, with all samples kept; tables, files, a page, comparisons and cost models.
 //!
 //! Follow a run in this order: [`options`], [`catalogue`], [`runner`], `measure`, [`samples`], [`row`]; then [`table`], [`html`],
-//! [`compare`], [`model`].
+//! [`compare`], [`model`]. [`rivals`] measures other MPIs beside, by a program of its own, and uses all that comes after [`row`].
 
 pub mod catalogue;
 pub mod compare;
@@ -15,6 +15,7 @@ mod output;
 mod place;
 mod progress;
 mod request;
+pub mod rivals;
 pub mod row;
 pub mod runner;
 pub mod samples;
@@ -93,7 +94,7 @@ fn agreed<T>(job: &Job, own: Result<T, String>) -> anyhow::Result<Option<T>> {
 /// Measures. Collective; the report is rank 0's.
 fn measure(job: &Job, options: &Options, request: &Request) -> anyhow::Result<Report> {
     if !options.unbound {
-        machine::bind(job.rank())
+        machine::bind(job.rank(), options.by_rank)
             .map_err(|error| anyhow::anyhow!("binding to a core (--unbound does without): {error}"))?;
     }
     let began = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());

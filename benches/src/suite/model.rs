@@ -74,6 +74,8 @@ pub struct Fit {
 
 /// The functions that the rows are enough for.
 pub fn fits(rows: &[Row], cores: usize) -> Vec<Fit> {
+    // Of several libraries there is a table instead.
+    let rows = if rows.iter().any(|row| !row.library.is_empty()) { &[] } else { rows };
     FUNCTIONS.iter().filter_map(|function| fit(function, rows, cores)).collect()
 }
 

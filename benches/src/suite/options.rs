@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Parser, ValueEnum, ValueHint};
 
+use super::rivals::Choice;
 use super::sizes::{self, Sizes};
 use crate::operation::Sync;
 use crate::options::Kind;
@@ -104,9 +105,17 @@ pub struct Options {
     #[arg(long)]
     pub unbound: bool,
 
+    /// Bind ranks by their number in the job: hosts may be one machine.
+    #[arg(long, hide = true)]
+    pub by_rank: bool,
+
     /// Rank 1's address, as rank 0 reaches it, for the raw TCP limit [default: found out]
     #[arg(long, value_name = "IP")]
     pub address: Option<IpAddr>,
+
+    /// Other MPIs.
+    #[command(flatten)]
+    pub beside: Choice,
 }
 
 /// What caches hold when a sample begins.
@@ -151,7 +160,7 @@ impl Options {
     }
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
+pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let number: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
     match Duration::try_from_secs_f64(number) {
         Ok(duration) if !duration.is_zero() && number <= 1e9 => Ok(duration),

@@ -29,8 +29,8 @@ pub struct Head {
 }
 
 impl Head {
-    /// What tells a row from the others of a run.
-    pub fn key(&self) -> String {
+    /// What tells it from others.
+    fn key(&self) -> String {
         let pair = self.pair.map_or_else(String::new, |(from, to)| format!(" {from}-{to}"));
         format!("{} {} {} {} {}{pair}", self.name, self.window, self.sync, self.bytes, self.ranks)
     }
@@ -51,6 +51,9 @@ pub struct Row {
     /// What it is about.
     #[serde(flatten)]
     pub head: Head,
+    /// Whose figures they are, where several libraries are measured side by side.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub library: String,
     /// Repetitions in a sample.
     pub repeats: u64,
     /// Nanoseconds per repetition (or hundredths), by round: samples that nothing disturbed, if they are many enough.
@@ -74,6 +77,7 @@ impl Row {
     pub fn new(head: Head, limit: Option<String>) -> Self {
         Self {
             head,
+            library: String::new(),
             repeats: 1,
             rounds: Vec::new(),
             taken: 0,
@@ -83,6 +87,11 @@ impl Row {
             fairness: Vec::new(),
             valid: None,
         }
+    }
+
+    /// What tells it from the others of a run.
+    pub fn key(&self) -> String {
+        format!("{} {}", self.head.key(), self.library)
     }
 
     /// All samples in order of size.
@@ -104,7 +113,9 @@ impl Row {
     /// How many times as long as the limit, by round.
     pub fn ratios(&self) -> Vec<f64> {
         let Some(limit) = &self.limit else { return Vec::new() };
-        self.medians().iter().zip(&limit.times).map(|(own, bound)| own / bound).collect()
+        let middle = |round: &Vec<f64>| statistics::quantile(&statistics::sorted(round.clone()), 0.5);
+        let rounds = self.rounds.iter().zip(&limit.times).filter(|(round, _)| !round.is_empty());
+        rounds.map(|(round, bound)| middle(round) / bound).collect()
     }
 
     /// The limit's median.

@@ -16,6 +16,11 @@ pub struct Round {
 }
 
 impl Round {
+    /// As another program took them.
+    pub fn new(samples: Vec<Sample>, fairness: Option<f64>) -> Self {
+        Self { samples, fairness }
+    }
+
     /// What the ranks have recorded, at rank 0. Collective.
     ///
     /// # Errors

@@ -6,6 +6,7 @@ use comfy_table::{CellAlignment, Table, TableComponent, presets};
 
 use super::compare::Compared;
 use super::model::Fit;
+use super::rivals::table as beside;
 use super::row::{Report, Row};
 use super::sizes;
 use super::statistics::{median, quantile};
@@ -16,6 +17,9 @@ const QUANTILES: [f64; 4] = [0.5, 0.99, 0.999, 1.0];
 
 /// The figures.
 pub fn figures(report: &Report) -> String {
+    if beside::is_beside(report) {
+        return beside::figures(report);
+    }
     let header = [
         "measurement",
         "size",
@@ -46,7 +50,7 @@ pub fn figures(report: &Report) -> String {
     text
 }
 
-fn new_table(header: &[&str], text_columns: &[usize]) -> Table {
+pub(super) fn new_table(header: &[&str], text_columns: &[usize]) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_header(header);
     for lines in [TableComponent::HorizontalLines, TableComponent::MiddleIntersections] {
@@ -67,12 +71,19 @@ pub fn name(row: &Row) -> String {
     row.head.name.clone() + &threads + &pair
 }
 
-/// What a row is about beside its name: window and synchronisation.
-pub fn manner(row: &Row) -> String {
-    [row.head.window.as_str(), row.head.sync.as_str()].join(" ").trim().to_owned()
+/// What a row is called, and whose it is, where there are several libraries.
+pub fn of_library(row: &Row) -> String {
+    [name(row).as_str(), row.library.as_str()].join(" ").trim_end().to_owned()
 }
 
-fn size(row: &Row) -> String {
+/// What a row is about beside its name: window, synchronisation and library.
+pub fn manner(row: &Row) -> String {
+    let parts = [&row.head.window, &row.head.sync, &row.library];
+    parts.into_iter().filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join(" ")
+}
+
+/// Bytes of a transfer, if it is one.
+pub fn size(row: &Row) -> String {
     if row.head.bytes == 0 { String::new() } else { sizes::show(row.head.bytes) }
 }
 
@@ -104,6 +115,9 @@ pub fn tail(sorted: &[f64], q: f64, unit: Unit) -> f64 {
 
 /// The figures as comma-separated values, times in nanoseconds.
 pub fn csv(report: &Report) -> String {
+    if beside::is_beside(report) {
+        return beside::csv(report);
+    }
     let mut csv = String::from(
         "measurement,group,window,sync,bytes,ranks,from,to,unit,work,median,p99,p99.9,max,samples,disturbed,mixed,limit_median,\
          times_limit,limit,fairness,data\n",
@@ -141,7 +155,8 @@ pub fn csv(report: &Report) -> String {
     csv
 }
 
-fn field(value: f64) -> String {
+/// A figure of comma-separated values; nothing if there is none.
+pub(super) fn field(value: f64) -> String {
     if value.is_finite() { format!("{value:.3}") } else { String::new() }
 }
 
@@ -204,7 +219,7 @@ pub fn compared(rows: &[Compared<'_>]) -> String {
         let figures = [number(scale(*old)), number(scale(median(&new.medians())))];
         let [old, new_figure] = figures;
         let cells = [
-            name(new),
+            of_library(new),
             size(new),
             new.head.ranks.to_string(),
             unit.into(),

@@ -24,6 +24,8 @@ const COLOURS: [RGBColor; 4] =
 /// A line of a diagram.
 struct Line {
     name: String,
+    /// What the diagram is of.
+    is_first: bool,
     points: Vec<(f64, f64)>,
     is_limit: bool,
 }
@@ -44,13 +46,29 @@ pub fn draw(rows: &[&Row]) -> Option<String> {
 
 fn lines(rows: &[&Row], x: impl Fn(&Row) -> f64) -> Vec<Line> {
     let unit = rows[0].head.unit;
+    let mut libraries: Vec<&str> = Vec::new();
+    rows.iter().for_each(|row| {
+        if !libraries.contains(&row.library.as_str()) {
+            libraries.push(&row.library);
+        }
+    });
     let line = |name: &str, is_limit, y: &dyn Fn(&Row) -> Option<f64>| {
         let point = |row: &&Row| Some((x(row), shown(row.head.unit, y(row)?)));
         let good = |(_, y): &(f64, f64)| y.is_finite() && (*y > 0.0 || unit == Unit::Percent);
-        Line { name: name.to_owned(), points: rows.iter().filter_map(point).filter(good).collect(), is_limit }
+        Line {
+            name: name.to_owned(),
+            is_first: false,
+            points: rows.iter().filter_map(point).filter(good).collect(),
+            is_limit,
+        }
     };
-    let mut lines = vec![line("median", false, &|row| Some(row.median()))];
-    if unit == Unit::Time {
+    let of = |library: &str| {
+        let name = if library.is_empty() { "median" } else { library };
+        line(name, false, &|row| (row.library == library).then(|| row.median()))
+    };
+    let mut lines: Vec<Line> = libraries.iter().map(|library| of(library)).collect();
+    lines[0].is_first = true;
+    if unit == Unit::Time && libraries == [""] {
         lines.push(line("p99", false, &|row| Some(quantile(&row.sorted(), 0.99))));
         lines.push(line("p99.9", false, &|row| Some(quantile(&row.sorted(), 0.999))));
     }
@@ -133,7 +151,7 @@ where
             .light_line_style(TRANSPARENT)
             .draw()?;
         for (line, colour) in coloured(lines) {
-            let style = colour.stroke_width(if line.name == "median" { 3 } else { 1 });
+            let style = colour.stroke_width(if line.is_first { 3 } else { 1 });
             let points = line.points.iter().copied();
             if line.is_limit {
                 chart.draw_series(DashedLineSeries::new(points, 5, 4, style))?;

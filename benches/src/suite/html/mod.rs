@@ -1,5 +1,6 @@
 //! The page: one file that needs no network, with its diagrams in it.
 
+mod beside;
 mod chart;
 mod page;
 mod tables;

@@ -2,9 +2,10 @@
 
 use jiff::Timestamp;
 
-use super::{chart, escaped, tables};
+use super::{beside, chart, escaped, tables};
 use crate::suite::compare::Compared;
 use crate::suite::model::Fit;
+use crate::suite::rivals::table::is_beside;
 use crate::suite::row::{Report, Row};
 use crate::suite::table::manner;
 
@@ -19,6 +20,9 @@ pub fn page(report: &Report, fits: &[Fit], compared: Option<&[Compared<'_>]>) ->
     html += &about(report);
     if let Some(rows) = compared {
         html += &format!("<h2>Compared</h2>\n{}", tables::compared(rows));
+    }
+    if is_beside(report) {
+        html += &format!("<h2>Beside other MPIs</h2>\n{}", beside::figures(report));
     }
     html += &diagrams(report);
     html += &matrices(report);
@@ -72,7 +76,8 @@ fn diagrams(report: &Report) -> String {
             html += &format!("<h2>{}</h2>\n<div class=\"charts\">\n", escaped(group));
         }
         let title = escaped(&rows[0].head.name);
-        let how = escaped(&manner(rows[0]));
+        // Libraries are lines of one diagram.
+        let how = escaped(&manner(&Row { library: String::new(), ..rows[0].clone() }));
         html += &format!("<figure><figcaption>{title} <small>{how}</small></figcaption>{svg}</figure>\n");
     }
     html + if group.is_empty() { "" } else { "</div>\n" }

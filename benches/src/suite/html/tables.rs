@@ -9,10 +9,10 @@ use crate::suite::model::Fit;
 use crate::suite::row::{Report, Row};
 use crate::suite::sizes;
 use crate::suite::statistics::median;
-use crate::suite::table::{formula, manner, name, tail, time};
+use crate::suite::table::{formula, manner, name, of_library, tail, time};
 
 /// A table in a box that scrolls by itself where the page is narrow. Cells are HTML.
-fn table(header: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
+pub fn table(header: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
     let mut html = String::from("<div class=\"scroll\"><table><thead><tr>");
     header.iter().for_each(|cell| html += &format!("<th>{}</th>", escaped(cell)));
     html += "</tr></thead><tbody>\n";
@@ -85,7 +85,7 @@ pub fn compared(rows: &[Compared<'_>]) -> String {
             Verdict::NoChange | Verdict::TooFew => "",
         };
         vec![
-            escaped(&name(row.new)),
+            escaped(&of_library(row.new)),
             sizes::show(row.new.head.bytes),
             unit.into(),
             number(scale(row.old)),

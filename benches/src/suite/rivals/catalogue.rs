@@ -1,0 +1,149 @@
+//! What the program in C measures: names of the suite, and some of its own.
+
+use crate::suite::catalogue::{ENTRIES, Entry, unknown};
+
+/// A measurement of the program in C.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Measurement {
+    /// The name.
+    pub name: &'static str,
+    /// Its group: what one start of the program measures.
+    pub group: &'static str,
+    /// For people.
+    pub about: &'static str,
+}
+
+const fn own(group: &'static str, name: &'static str, about: &'static str) -> Measurement {
+    Measurement { name, group, about }
+}
+
+/// Where puts are looked for.
+pub const VISIBLE: &str = "put-visible";
+
+/// What has nothing to do with libraries: where it differs between them, the machine does.
+pub const CONTROLS: [&str; 2] = ["locked-add", "line-round-trip"];
+
+/// What only this program has.
+const OWN: [Measurement; 21] = [
+    own("latency", "rput-latency", "one put with a request, waited for and flushed"),
+    own("bandwidth", "put-apart-bandwidth", "up to 64 puts, at both ends one behind the other"),
+    own("bandwidth", "get-apart-bandwidth", "up to 64 gets, at both ends one behind the other"),
+    own("types", "sum-float", "accumulate and flush: a sum of floats"),
+    own("types", "sum-int", "accumulate and flush: a sum of ints"),
+    own("types", "max-double", "accumulate and flush: the greater of doubles"),
+    own("types", "band-long", "accumulate and flush: bits that both have, of 8 B"),
+    own("types", "prod-complex", "accumulate and flush: a product of complex doubles"),
+    own("rate", "accumulate-rate", "sums of 8 B, 1000 before a flush"),
+    own("sync", "lock-put-unlock", "exclusive lock of a rank, put of 8 B, unlock"),
+    own("sync", "put-fence", "put of 8 B and the fence that completes it"),
+    own("contention", "atomic-batch-contention", "as atomic-contention, 64 additions before a flush"),
+    own("contention", "locked-add", "what these cores do without a library: locked additions to one word"),
+    own(
+        "contention",
+        "line-round-trip",
+        "what these cores do without a library: a cache line there and back",
+    ),
+    own("threads", "threads-1-put", "put of 8 B and flush at MPI_THREAD_MULTIPLE, one thread"),
+    own("threads", "threads-2-put-windows", "the same of two threads at once, on two windows"),
+    own("threads", "threads-2-put-targets", "the same of two threads at once, on two targets"),
+    own("threads", "threads-1-fetch-and-op", "fetch-and-add at MPI_THREAD_MULTIPLE, one thread"),
+    own("threads", "threads-2-fetch-and-op-windows", "the same of two threads at once, on two windows"),
+    own("threads", "threads-2-fetch-and-op-targets", "the same of two threads at once, on two targets"),
+    own("correctness", VISIBLE, "puts that the target could read once their flush had returned"),
+];
+
+/// Names of the suite that the program has not, and why.
+const WITHOUT: [(&str, &str); 9] = [
+    ("put-notify", "MPI has no such call"),
+    ("thread-rate", "the group threads has latencies of threads instead"),
+    ("attach-detach", "windows are allocated or created"),
+    ("start-up", "it is not written in C"),
+    ("random-access", "it is not written in C"),
+    ("halo-exchange", "it is not written in C"),
+    ("all-to-all-puts", "it is not written in C"),
+    ("matrix-latency", "two ranks are one pair: put-latency"),
+    ("matrix-bandwidth", "two ranks are one pair: put-bandwidth"),
+];
+
+/// All of them, each group in one piece.
+pub fn all() -> Vec<Measurement> {
+    let has = |entry: &&Entry| !WITHOUT.iter().any(|(name, _)| *name == entry.name);
+    let of_suite = |entry: &Entry| own(entry.group, entry.name, entry.about);
+    let mut all: Vec<Measurement> = ENTRIES.iter().filter(has).map(of_suite).collect();
+    for measurement in OWN {
+        let behind = all.iter().rposition(|other| other.group == measurement.group);
+        all.insert(behind.map_or(all.len(), |at| at + 1), measurement);
+    }
+    all
+}
+
+/// What the names and groups stand for; all of them if there is no name.
+///
+/// # Errors
+/// A name that is none, or that only the suite has.
+pub fn select(names: &[String]) -> Result<Vec<Measurement>, String> {
+    let all = all();
+    let stands_for = |name: &str, one: &Measurement| name == one.name || name == one.group;
+    for name in names {
+        if let Some((_, why)) = WITHOUT.iter().find(|(without, _)| without == name) {
+            return Err(format!("{name} is not measured with --rivals: {why}"));
+        }
+        if !all.iter().any(|one| stands_for(name, one)) {
+            let known = all.iter().flat_map(|one| [one.name, one.group]);
+            return Err(unknown(name, known));
+        }
+    }
+    let wanted = |one: &Measurement| names.is_empty() || names.iter().any(|name| stands_for(name, one));
+    Ok(all.into_iter().filter(wanted).collect())
+}
+
+/// Whether the suite has the measurement, with a limit.
+pub fn has_limit(measurement: &Measurement) -> bool {
+    let groups = ["latency", "bandwidth", "rate", "sync"];
+    let own = OWN.contains(measurement);
+    // Nothing to complete, nothing to compare with.
+    let empty = ["flush", "flush-local", "win-sync", "put-bidirectional"].contains(&measurement.name);
+    groups.contains(&measurement.group) && !own && !empty
+}
+
+/// All of them for people.
+pub fn list() -> String {
+    let mut text = String::new();
+    for group in all().chunk_by(|a, b| a.group == b.group) {
+        text += &format!("{}\n", group[0].group);
+        group.iter().for_each(|one| text += &format!("  {:32}{}\n", one.name, one.about));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(names: &[&str]) -> Result<Vec<&'static str>, String> {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        Ok(select(&names)?.iter().map(|one| one.name).collect())
+    }
+
+    #[test]
+    fn names_and_groups() {
+        assert_eq!(names(&["put-latency"]).unwrap(), ["put-latency"]);
+        assert_eq!(names(&["rate"]).unwrap(), ["put-rate", "get-rate", "accumulate-rate"]);
+        assert_eq!(names(&[]).unwrap().len(), ENTRIES.len() - WITHOUT.len() + OWN.len());
+        assert!(names(&["put-notify"]).unwrap_err().contains("no such call"));
+        assert!(names(&["thread"]).unwrap_err().contains("threads"));
+    }
+
+    #[test]
+    fn groups_are_in_one_piece_and_the_program_has_them() {
+        let all = all();
+        let mut groups: Vec<&str> =
+            all.chunk_by(|a, b| a.group == b.group).map(|group| group[0].group).collect();
+        groups.sort_unstable();
+        assert!(groups.windows(2).all(|two| two[0] != two[1]), "{groups:?}");
+        let program = include_str!("../../../rivals/main.c");
+        for one in all {
+            assert!(program.contains(&format!("{{\"{}\", ", one.name)), "{}", one.name);
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Options of `bench --rivals`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum, ValueHint};
+
+/// What is measured beside Transom, and how.
+#[derive(Debug, Clone, Args)]
+pub struct Choice {
+    /// Measure other MPIs, too, in turns, by a program in C: folders in which one is installed (bin/mpicc, bin/mpiexec), or several are
+    #[arg(long, value_name = "DIR", num_args = 1.., value_hint = ValueHint::DirPath,
+        conflicts_with_all = ["pairs", "threads", "cache", "address", "from", "iterations", "window_size"])]
+    pub rivals: Vec<PathBuf>,
+
+    /// With --rivals: Transom's installation [default: that of this program]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "rivals")]
+    pub transom: Option<PathBuf>,
+
+    /// With --rivals: what all of them communicate by [default: as TRANSOM_TRANSPORT says, else shm]
+    #[arg(long, value_enum, requires = "rivals")]
+    pub network: Option<Network>,
+
+    /// With --rivals: seconds after which a library's measuring of a group is ended
+    #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = crate::suite::options::seconds)]
+    pub rival_timeout: Duration,
+
+    /// Two hosts, by commas: `transom bench --hosts` gives them.
+    #[arg(long, hide = true, requires = "rivals")]
+    pub hosts: Option<String>,
+
+    /// How they are reached: `transom bench --rsh` says.
+    #[arg(long, hide = true, requires = "hosts")]
+    pub rsh: Option<String>,
+}
+
+/// What ranks communicate by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Network {
+    /// Shared memory
+    Shm,
+    /// TCP, between ranks of one host, too
+    Tcp,
+}
+
+impl Network {
+    /// For the table.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Shm => "shm",
+            Self::Tcp => "tcp",
+        }
+    }
+}
+
+impl Choice {
+    /// What is asked for, or what Transom is told by its variable.
+    ///
+    /// # Errors
+    /// That variable names what the others have not.
+    pub fn network(&self) -> Result<Network, String> {
+        if let Some(network) = self.network {
+            return Ok(network);
+        }
+        match std::env::var("TRANSOM_TRANSPORT") {
+            Ok(name) if !name.is_empty() => Network::from_str(&name, true)
+                .map_err(|_| format!("TRANSOM_TRANSPORT is {name}: with --rivals it is shm or tcp")),
+            _ if self.hosts.is_some() => Ok(Network::Tcp),
+            _ => Ok(Network::Shm),
+        }
+    }
+
+    /// The two hosts, if there are two.
+    ///
+    /// # Errors
+    /// There are more or fewer, or ranks are given to them by number.
+    pub fn hosts(&self) -> Result<Option<[&str; 2]>, String> {
+        let Some(hosts) = &self.hosts else { return Ok(None) };
+        let names: Vec<&str> = hosts.split(',').map(|host| host.strip_suffix(":1").unwrap_or(host)).collect();
+        match names[..] {
+            [first, second] if names.iter().all(|name| !name.is_empty() && !name.contains(':')) => {
+                Ok(Some([first, second]))
+            }
+            _ => Err(format!("--rivals measures between two hosts, a rank on each, not --hosts {hosts}")),
+        }
+    }
+}
+
+/// Words that stand after `--rivals DIR` and are no paths: names of measurements.
+///
+/// A folder is one that exists, or is written with a slash.
+pub fn split(words: &[PathBuf]) -> (Vec<PathBuf>, Vec<String>) {
+    let is_folder = |(i, word): (usize, &PathBuf)| {
+        i == 0 || word.is_dir() || word.as_os_str().to_string_lossy().contains('/')
+    };
+    let (mut folders, mut names) = (Vec::new(), Vec::new());
+    for (i, word) in words.iter().enumerate() {
+        if is_folder((i, word)) {
+            folders.push(word.clone());
+        } else {
+            names.push(word.to_string_lossy().into_owned());
+        }
+    }
+    (folders, names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn choice(hosts: &str) -> Choice {
+        Choice {
+            rivals: vec!["/".into()],
+            transom: None,
+            network: None,
+            rival_timeout: Duration::from_secs(1),
+            hosts: Some(hosts.into()),
+            rsh: None,
+        }
+    }
+
+    #[test]
+    fn folders_and_names() {
+        let words = ["peers", "put-latency", "/usr", "./mpich", "latency"].map(PathBuf::from);
+        let (folders, names) = split(&words);
+        assert_eq!(folders, ["peers", "/usr", "./mpich"].map(PathBuf::from));
+        assert_eq!(names, ["put-latency", "latency"]);
+    }
+
+    #[test]
+    fn two_hosts() {
+        assert_eq!(choice("a,b:1").hosts(), Ok(Some(["a", "b"])));
+        for hosts in ["a", "a,b,c", "a:2,b", "a,"] {
+            assert!(choice(hosts).hosts().is_err_and(|why| why.contains("two hosts")), "{hosts}");
+        }
+    }
+}
