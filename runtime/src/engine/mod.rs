@@ -206,6 +206,10 @@ impl Engine {
     /// Takes completions and messages from every transport; returns how many there were. Returns at once if another
     /// thread is polling.
     pub fn poll(&self) -> Result<usize> {
+        if self.is_idle() {
+            self.wake();
+            return Ok(0);
+        }
         let Some(polling) = self.polling.try_lock() else { return Ok(0) };
         let mut found = if self.has_waiting() { self.post_waiting() } else { 0 };
         for transport in self.routes.transports() {
@@ -221,6 +225,12 @@ impl Engine {
         drop(polling);
         self.wake();
         Ok(found)
+    }
+
+    /// Whether a poll would find nothing.
+    #[inline]
+    fn is_idle(&self) -> bool {
+        !self.has_deferred() && self.routes.transports().iter().all(|transport| transport.is_idle())
     }
 
     /// [`Engine::poll`] for who waits for an operation of `transport`: if its end is all that has come there, no more is looked

@@ -27,6 +27,16 @@ thread_local! {
     static MISSES: Cell<u32> = const { Cell::new(0) };
 }
 
+/// What has happened since a wait looked last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum News {
+    None,
+    /// Some time has passed.
+    Time,
+    /// A poll has found something.
+    Events,
+}
+
 impl Engine {
     /// Polls until `ready` gives a result. `what` describes the awaited for the error of a deadline; `longest_sleep` bounds
     /// a sleep, for conditions that no event of ours announces.
@@ -37,7 +47,11 @@ impl Engine {
         longest_sleep: Option<Duration>,
         mut ready: impl FnMut() -> Option<Result<R>>,
     ) -> Result<R> {
-        self.wait(operation, what, longest_sleep.unwrap_or(LONG_SLEEP), None, |_| ready())
+        let announced = longest_sleep.is_none();
+        self.wait(operation, what, longest_sleep.unwrap_or(LONG_SLEEP), None, |news| {
+            // What is announced by events is looked for when there are any.
+            if announced && news == News::None { None } else { ready() }
+        })
     }
 
     /// [`Engine::wait_until`] for operations of `transport`, which may have ended already: the first poll is made in place.
@@ -93,7 +107,7 @@ impl Engine {
         };
         match look(false) {
             Some(result) => result,
-            None => self.wait(operation, what, LONG_SLEEP, Some(&report), look),
+            None => self.wait(operation, what, LONG_SLEEP, Some(&report), |news| look(news == News::Events)),
         }
     }
 
@@ -104,7 +118,7 @@ impl Engine {
         what: &dyn Fn() -> String,
         longest_sleep: Duration,
         mut report: Option<&dyn Fn()>,
-        mut ready: impl FnMut(bool) -> Option<Result<R>>,
+        mut ready: impl FnMut(News) -> Option<Result<R>>,
     ) -> Result<R> {
         let (inside, by_signals) = (self.progress.enter(), report.is_some());
         let mut known = None;
@@ -113,7 +127,12 @@ impl Engine {
         let (mut polls, mut waited) = (0u32, Duration::ZERO);
         loop {
             let seen = self.progress.events();
-            if let Some(result) = ready(known.replace(seen) != Some(seen)) {
+            let news = match known.replace(seen) {
+                Some(known) if known == seen && !polls.is_multiple_of(POLLS_PER_CLOCK_READ) => News::None,
+                Some(known) if known == seen => News::Time,
+                _ => News::Events,
+            };
+            if let Some(result) = ready(news) {
                 drop(inside);
                 self.progress.leave(waited);
                 return result;
@@ -146,7 +165,7 @@ impl Engine {
                 continue;
             }
             let asleep = by_signals.then(|| self.sleepers.announce_sleep());
-            if by_signals && let Some(result) = ready(false) {
+            if by_signals && let Some(result) = ready(News::Time) {
                 return result;
             }
             let longest_sleep = match asleep {

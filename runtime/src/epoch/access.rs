@@ -47,6 +47,12 @@ impl Access<'_> {
 
     #[inline(never)]
     fn put_described(self, target: usize, displacement: usize, bytes: &[u8], copies: bool) -> Result<()> {
+        if self.only.is_none()
+            && self.core.cover_only(target)?
+            && self.core.shortcut.put(target, displacement, bytes)
+        {
+            return Ok(());
+        }
         let origin = if copies { OriginBuffer::Copied(bytes) } else { OriginBuffer::borrowed(bytes) };
         if let Some(place) = self.plain_place("put", target, displacement, bytes.len()) {
             self.core.touch(target);

@@ -96,20 +96,35 @@ impl Message {
         operation: &'static str,
         buffer: &mut [T],
     ) -> Result<Status> {
-        let (engine, status) = (&self.channel.engine, self.status);
-        let count = check_capacity::<T>(engine, operation, status.bytes, buffer.len())?;
-        let Some(arrived) = self.arrived.take() else { return Ok(status) };
-        let bytes = buffer[..count].as_mut_bytes();
-        if arrived.can_be_fetched(engine) {
-            fetch_blocking(engine, operation, arrived, bytes)?;
-        } else if let Body::Eager(data) = &arrived.body {
-            bytes.copy_from_slice(data);
-            engine.acknowledge(arrived.envelope.source, arrived.number, true);
-        } else {
-            bytes.copy_from_slice(&deliver_blocking::<u8>(engine, operation, arrived, usize::MAX)?);
+        let status = self.status;
+        if let Some(arrived) = self.arrived.take() {
+            store(&self.channel.engine, operation, arrived, buffer)?;
         }
         Ok(status)
     }
+}
+
+/// Delivers a message to a buffer, and waits for that.
+pub(super) fn store<T: Element>(
+    engine: &Engine,
+    operation: &'static str,
+    arrived: Incoming,
+    buffer: &mut [T],
+) -> Result<()> {
+    let (source, number) = (arrived.envelope.source, arrived.number);
+    let room = check_capacity::<T>(engine, operation, arrived.bytes(), buffer.len());
+    // A message that has no room is lost, and its sender goes on.
+    let count = room.inspect_err(|_| engine.acknowledge(source, number, true))?;
+    let bytes = buffer[..count].as_mut_bytes();
+    if let Body::Eager(data) = &arrived.body {
+        bytes.copy_from_slice(data);
+        engine.acknowledge(source, number, true);
+    } else if arrived.can_be_fetched(engine) {
+        fetch_blocking(engine, operation, arrived, bytes)?;
+    } else {
+        bytes.copy_from_slice(&deliver_blocking::<u8>(engine, operation, arrived, usize::MAX)?);
+    }
+    Ok(())
 }
 
 /// Delivers a message to a vector, and waits for that.

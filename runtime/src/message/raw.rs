@@ -43,9 +43,7 @@ pub fn recv(comm: &Communicator, source: Source, tag: Tag) -> Result<Matched<Vec
 /// # Errors
 /// As [`Communicator::recv_into`]; those of a message that has come are in the result, beside what it says of itself.
 pub fn recv_into(comm: &Communicator, source: Source, tag: Tag, buffer: &mut [u8]) -> Result<Matched<()>> {
-    let message = comm.matched("recv_into", source, tag)?;
-    let status = message.status();
-    Ok((message.recv_into_as("recv_into", buffer).map(drop), status))
+    comm.receive_into("recv_into", (source, tag), buffer)
 }
 
 /// Starts to receive at most `max` bytes (`MPI_Irecv`). If the message that comes is lost, the result says why, and which it

@@ -5,10 +5,11 @@ use std::task::Waker;
 
 use zerocopy::IntoBytes;
 
+use super::matched::store;
 use super::send::{Mode, send};
 use super::{Matched, Message, Source, Status, Tag, awaited, pattern};
 use crate::comm::Awaited;
-use crate::engine::two_sided::deliver;
+use crate::engine::two_sided::{Incoming, deliver};
 use crate::engine::{Engine, Promise};
 use crate::protocol::messages::Pattern;
 use crate::{Class, Communicator, Element, Error, Request, Result};
@@ -125,7 +126,8 @@ impl Communicator {
         tag: impl Into<Tag>,
         buffer: &mut [T],
     ) -> Result<Status> {
-        self.matched("recv_into", source.into(), tag.into())?.recv_into_as("recv_into", buffer)
+        let (stored, status) = self.receive_into("recv_into", (source.into(), tag.into()), buffer)?;
+        stored.map(|()| status)
     }
 
     /// Starts to receive a message of at most `max` elements (`MPI_Irecv`, §3.7.2). [`Request::cancel`], or dropping the
@@ -176,11 +178,37 @@ impl Communicator {
 impl Communicator {
     /// Waits for a message, and takes it from the queue (a matched probe).
     pub(super) fn matched(&self, operation: &'static str, source: Source, tag: Tag) -> Result<Message> {
-        let channel = self.channel();
-        let Some(pattern) = pattern(channel, operation, source, tag)? else { return Ok(Message::null(self)) };
-        let engine = &channel.engine;
+        match pattern(self.channel(), operation, source, tag)? {
+            Some(pattern) => Ok(Message::new(self, self.await_match(operation, pattern, (source, tag))?)),
+            None => Ok(Message::null(self)),
+        }
+    }
+
+    fn await_match(
+        &self,
+        operation: &'static str,
+        pattern: Pattern,
+        (source, tag): (Source, Tag),
+    ) -> Result<Incoming> {
+        let engine = &self.channel().engine;
         let what = || awaited(source, tag);
-        let arrived = engine.wait_until(operation, &what, None, || engine.two_sided.take(pattern).map(Ok))?;
-        Ok(Message::new(self, arrived))
+        engine.wait_until(operation, &what, None, || engine.two_sided.take(pattern).map(Ok))
+    }
+
+    /// Waits for a message, and receives it to a buffer. Errors of the message itself are in the result, beside what it says of
+    /// itself.
+    pub(super) fn receive_into<T: Element>(
+        &self,
+        operation: &'static str,
+        (source, tag): (Source, Tag),
+        buffer: &mut [T],
+    ) -> Result<Matched<()>> {
+        let channel = self.channel();
+        let Some(pattern) = pattern(channel, operation, source, tag)? else {
+            return Ok((Ok(()), Status::NULL));
+        };
+        let arrived = self.await_match(operation, pattern, (source, tag))?;
+        let status = Status::of(channel, arrived.envelope, arrived.bytes());
+        Ok((store(&channel.engine, operation, arrived, buffer), status))
     }
 }

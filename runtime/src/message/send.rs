@@ -93,7 +93,7 @@ impl<'a> Sending<'a> {
     /// A message to this rank itself.
     pub fn deliver(&self, data: Vec<u8>, number: Option<u64>) {
         let envelope = Envelope { context: self.channel.context, source: self.engine().rank, tag: self.tag };
-        self.engine().send_to_self(Incoming { envelope, body: Body::Eager(data), number });
+        self.engine().send_to_self(Incoming { envelope, body: Body::Eager(data.into()), number });
     }
 
     /// What a synchronous or long send awaits.

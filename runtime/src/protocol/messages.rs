@@ -1,7 +1,10 @@
-//! Matching of messages and receives (MPI-4.1 §3.5): posted receives and unexpected messages of all communicators. Every
-//! look-up is a search in an ordered tree, however many wait.
+//! Matching of messages and receives (MPI-4.1 §3.5): posted receives and unexpected messages of all communicators. The newest
+//! few, which most often are all, are searched one by one; the others in ordered trees, however many they are.
 
 use std::collections::{BTreeMap, BTreeSet};
+
+/// How many are searched one by one.
+const FEW: usize = 16;
 
 /// The envelope of a message (§3.2.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,21 +39,48 @@ impl Envelope {
     }
 }
 
+impl Pattern {
+    /// Whether it matches a message.
+    #[inline]
+    fn matches(&self, envelope: &Envelope) -> bool {
+        self.context == envelope.context
+            && self.source.is_none_or(|source| source == envelope.source)
+            && self.tag.map_or(envelope.tag >= 0, |tag| tag == envelope.tag)
+    }
+}
+
 /// Posted receives `R` and unexpected messages `M`: none of the former matches any of the latter.
 #[derive(Debug)]
 pub struct Messages<R, M> {
-    /// Number of the next receive or message.
+    /// Number of the next receive or message that a tree may have.
     next: u64,
+    /// The newest receives, in the order in which they were posted. All in the tree are older.
+    few_receives: Vec<(Pattern, u64, R)>,
     receives: BTreeMap<(Pattern, u64), R>,
+    /// The newest messages, likewise.
+    few_messages: Vec<(Envelope, M)>,
     messages: BTreeMap<u64, (Envelope, M)>,
-    /// The messages by every pattern that matches them.
+    /// The messages of the tree by every pattern that matches them.
     index: BTreeSet<(Pattern, u64)>,
 }
 
 impl<R, M> Default for Messages<R, M> {
     fn default() -> Self {
-        Self { next: 0, receives: BTreeMap::new(), messages: BTreeMap::new(), index: BTreeSet::new() }
+        Self {
+            next: 0,
+            few_receives: Vec::with_capacity(FEW),
+            receives: BTreeMap::new(),
+            few_messages: Vec::with_capacity(FEW),
+            messages: BTreeMap::new(),
+            index: BTreeSet::new(),
+        }
     }
+}
+
+/// Where a message is.
+enum Place {
+    Few(usize),
+    Tree(u64),
 }
 
 impl<R, M> Messages<R, M> {
@@ -59,69 +89,117 @@ impl<R, M> Messages<R, M> {
         self.next
     }
 
-    fn find(&self, pattern: Pattern) -> Option<u64> {
-        self.index.range((pattern, 0)..=(pattern, u64::MAX)).next().map(|(_, number)| *number)
+    fn find(&self, pattern: Pattern) -> Option<Place> {
+        if !self.index.is_empty() {
+            let first = self.index.range((pattern, 0)..=(pattern, u64::MAX)).next();
+            if let Some((_, number)) = first {
+                return Some(Place::Tree(*number));
+            }
+        }
+        self.few_messages.iter().position(|(envelope, _)| pattern.matches(envelope)).map(Place::Few)
+    }
+
+    fn remove(&mut self, place: Place) -> Option<(Envelope, M)> {
+        match place {
+            Place::Few(index) => Some(self.few_messages.remove(index)),
+            Place::Tree(number) => {
+                let (envelope, message) = self.messages.remove(&number)?;
+                for pattern in envelope.patterns() {
+                    self.index.remove(&(pattern, number));
+                }
+                Some((envelope, message))
+            }
+        }
     }
 
     /// The first message that a receive would match.
     pub fn look(&self, pattern: Pattern) -> Option<(Envelope, &M)> {
-        let (envelope, message) = self.messages.get(&self.find(pattern)?)?;
+        let (envelope, message) = match self.find(pattern)? {
+            Place::Few(index) => &self.few_messages[index],
+            Place::Tree(number) => self.messages.get(&number)?,
+        };
         Some((*envelope, message))
     }
 
     /// Takes that message.
     pub fn take(&mut self, pattern: Pattern) -> Option<(Envelope, M)> {
-        let number = self.find(pattern)?;
-        let (envelope, message) = self.messages.remove(&number)?;
-        self.unlist(envelope, number);
-        Some((envelope, message))
+        let place = self.find(pattern)?;
+        self.remove(place)
     }
 
     /// Posts a receive that no message here matches; returns its number.
     pub fn post(&mut self, pattern: Pattern, receive: R) -> u64 {
+        if self.few_receives.len() == FEW {
+            let older = self.few_receives.drain(..);
+            self.receives.extend(older.map(|(pattern, number, receive)| ((pattern, number), receive)));
+        }
         let number = self.number();
-        self.receives.insert((pattern, number), receive);
+        self.few_receives.push((pattern, number, receive));
         number
     }
 
     /// Cancels a receive, unless a message has matched it.
     pub fn cancel(&mut self, pattern: Pattern, number: u64) -> Option<R> {
-        self.receives.remove(&(pattern, number))
+        match self.few_receives.iter().position(|(_, other, _)| *other == number) {
+            Some(index) => Some(self.few_receives.remove(index).2),
+            None => self.receives.remove(&(pattern, number)),
+        }
     }
 
     /// Takes the first message of a rank that `is_it` says.
     pub fn withdraw(&mut self, source: usize, is_it: impl Fn(&M) -> bool) -> Option<M> {
-        let mut all = self.messages.iter();
-        let number = *all.find(|(_, (envelope, message))| envelope.source == source && is_it(message))?.0;
-        let (envelope, message) = self.messages.remove(&number)?;
-        self.unlist(envelope, number);
-        Some(message)
+        let it = |(envelope, message): &(Envelope, M)| envelope.source == source && is_it(message);
+        let in_tree = self.messages.iter().find(|(_, message)| it(message)).map(|(number, _)| *number);
+        let place = match in_tree {
+            Some(number) => Place::Tree(number),
+            None => Place::Few(self.few_messages.iter().position(it)?),
+        };
+        self.remove(place).map(|(_, message)| message)
     }
 
-    fn unlist(&mut self, envelope: Envelope, number: u64) {
-        for pattern in envelope.patterns() {
-            self.index.remove(&(pattern, number));
+    /// Takes the first posted receive that matches a message.
+    fn receive(&mut self, envelope: &Envelope) -> Option<R> {
+        if !self.receives.is_empty() {
+            let first_of = |pattern| self.receives.range((pattern, 0)..=(pattern, u64::MAX)).next();
+            let all = envelope.patterns().filter_map(first_of).map(|(key, _)| *key);
+            if let Some(key) = all.min_by_key(|key| key.1) {
+                return self.receives.remove(&key);
+            }
         }
+        let place = self.few_receives.iter().position(|(pattern, _, _)| pattern.matches(envelope))?;
+        Some(self.few_receives.remove(place).2)
     }
 
     /// A message arrived: returns it with the first posted receive that matches it, or keeps it.
     pub fn arrive(&mut self, envelope: Envelope, message: M) -> Option<(R, M)> {
-        let first_of = |pattern| self.receives.range((pattern, 0)..=(pattern, u64::MAX)).next();
-        let first = envelope.patterns().filter_map(first_of).map(|(key, _)| *key).min_by_key(|key| key.1);
-        if let Some(receive) = first.and_then(|key| self.receives.remove(&key)) {
+        if let Some(receive) = self.receive(&envelope) {
             return Some((receive, message));
         }
-        let number = self.number();
-        self.index.extend(envelope.patterns().map(|pattern| (pattern, number)));
-        self.messages.insert(number, (envelope, message));
+        if self.few_messages.len() == FEW {
+            self.to_tree();
+        }
+        self.few_messages.push((envelope, message));
         None
+    }
+
+    #[cold]
+    fn to_tree(&mut self) {
+        for (envelope, message) in std::mem::take(&mut self.few_messages) {
+            let number = self.number();
+            self.index.extend(envelope.patterns().map(|pattern| (pattern, number)));
+            self.messages.insert(number, (envelope, message));
+        }
+        self.few_messages.reserve_exact(FEW);
     }
 
     /// Takes everything away: receives and messages that are left.
     pub fn clear(&mut self) -> (Vec<R>, Vec<M>) {
         self.index.clear();
-        let receives = std::mem::take(&mut self.receives).into_values().collect();
-        (receives, std::mem::take(&mut self.messages).into_values().map(|(_, message)| message).collect())
+        let receives = std::mem::take(&mut self.receives).into_values();
+        let receives = receives.chain(self.few_receives.drain(..).map(|(_, _, receive)| receive)).collect();
+        let messages = std::mem::take(&mut self.messages).into_values();
+        let messages = messages.chain(self.few_messages.drain(..)).map(|(_, message)| message).collect();
+        (receives, messages)
     }
 }
 

@@ -32,6 +32,8 @@ pub use options::{Flavour, Info, MemoryModel, WindowOptions};
 pub(crate) use peer::{Peer, TargetMemory};
 pub(crate) use signals::PeerSignals;
 
+use transom_transport::memory::store_load_fence;
+
 use crate::collective::{self, Kind};
 use crate::epoch::Explicit;
 use crate::memory::ExposedVec;
@@ -82,7 +84,7 @@ impl<T: Element> Window<T> {
     /// # Errors
     /// None in the unified memory model.
     pub fn sync(&self) -> Result<()> {
-        std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+        store_load_fence();
         self.core.publish("sync")?;
         self.core.refresh("sync")
     }

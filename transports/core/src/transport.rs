@@ -326,6 +326,12 @@ pub trait Transport: Send + Sync + fmt::Debug {
     /// has served for peers: a caller that finds nothing may sleep. The sink may call every method but this one.
     fn progress(&self, sink: &mut dyn FnMut(Event<'_>)) -> TransportResult<usize>;
 
+    /// Whether [`Transport::progress`] would find nothing now, as a look at memory says that takes no lock: for who polls all the
+    /// time. False where nothing can be said.
+    fn is_idle(&self) -> bool {
+        false
+    }
+
     /// Polls, and takes the end of one operation that has succeeded, if that is all that has come: its context, and what an
     /// atomic found. Else the rest is [`Transport::progress`]'s: a short way for who waits for one operation.
     fn progress_one(&self) -> TransportResult<Option<(u64, u64)>> {

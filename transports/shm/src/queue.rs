@@ -15,6 +15,8 @@ const CELLS: u64 = 128;
 const CELL_BYTES: usize = 8192;
 /// Bytes of a cell's header: sequence number (8) and length (4), on the first cache line with small messages.
 const CELL_HEADER: usize = 16;
+/// Bytes of a cache line.
+const LINE: usize = 64;
 /// Offsets of the control words, each on a cache line of its own: producers write TAIL, the consumer ASLEEP.
 const TAIL: usize = 0;
 const ASLEEP: usize = 128;
@@ -89,6 +91,10 @@ impl Queue {
         self.0.copy_in(at + CELL_HEADER, header)?;
         self.0.copy_in(at + CELL_HEADER + header.len(), payload)?;
         self.sequence(index)?.store(index / CELLS * 2 + 1, Ordering::Release);
+        // The owner wrote the next cell last: the next message need not wait for its line, nor a short one for the second.
+        let next = Self::cell(index + 1);
+        self.0.prefetch(next)?;
+        self.0.prefetch(next + LINE)?;
         Ok(true)
     }
 

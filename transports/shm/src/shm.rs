@@ -2,6 +2,7 @@
 
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -32,17 +33,14 @@ pub struct Shm {
     /// Keeps the queue's memory file open for peers.
     memory: Span,
     queue: Queue,
-    inbox: Mutex<Inbox>,
+    /// Room for a message, which who takes messages holds.
+    inbox: Mutex<Box<[u8; MAX_MESSAGE]>>,
+    /// Number of the next message: written by who holds the inbox.
+    head: AtomicU64,
     doorbell: Doorbell,
     peers: Box<[OnceLock<Peer>]>,
     /// What memory is allocated from, where peers cannot open files of this rank's.
     arena: OnceLock<Arena>,
-}
-
-#[derive(Debug)]
-struct Inbox {
-    head: u64,
-    buffer: Box<[u8; MAX_MESSAGE]>,
 }
 
 impl Shm {
@@ -87,7 +85,8 @@ impl Shm {
             address,
             queue: Queue::new(memory.clone()),
             memory,
-            inbox: Mutex::new(Inbox { head: 0, buffer: Box::new([0; MAX_MESSAGE]) }),
+            inbox: Mutex::new(Box::new([0; MAX_MESSAGE])),
+            head: AtomicU64::new(0),
             doorbell,
             peers: (0..ranks).map(|_| OnceLock::new()).collect(),
             arena: OnceLock::new(),
@@ -280,13 +279,19 @@ impl Transport for Shm {
 
     fn progress(&self, sink: &mut dyn FnMut(Event<'_>)) -> TransportResult<usize> {
         let Some(mut inbox) = self.inbox.try_lock() else { return Ok(0) };
-        let Inbox { head, buffer } = &mut *inbox;
         for taken in 0..BATCH {
-            let Some(len) = self.queue.pop(*head, buffer)? else { return Ok(taken) };
-            *head += 1;
-            sink(Event::Message(&buffer[..len]));
+            let head = self.head.load(Ordering::Relaxed);
+            let Some(len) = self.queue.pop(head, &mut inbox)? else { return Ok(taken) };
+            self.head.store(head + 1, Ordering::Relaxed);
+            sink(Event::Message(&inbox[..len]));
         }
         Ok(BATCH)
+    }
+
+    #[inline]
+    fn is_idle(&self) -> bool {
+        // Who finds another thread's number finds a cell that is taken, or not there yet: that thread has the message.
+        !self.queue.ready(self.head.load(Ordering::Relaxed)).unwrap_or(true)
     }
 
     fn abandon(&self) {
@@ -298,8 +303,8 @@ impl Transport for Shm {
     }
 
     fn arm(&self) -> TransportResult<Armed> {
-        let Some(inbox) = self.inbox.try_lock() else { return Ok(Armed::Ready) };
-        Ok(if self.queue.arm(inbox.head)? { Armed::Sleep } else { Armed::Ready })
+        let Some(_inbox) = self.inbox.try_lock() else { return Ok(Armed::Ready) };
+        Ok(if self.queue.arm(self.head.load(Ordering::Relaxed))? { Armed::Sleep } else { Armed::Ready })
     }
 
     fn arm_for_messages(&self) -> TransportResult<Option<Armed>> {

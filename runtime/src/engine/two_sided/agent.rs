@@ -1,6 +1,6 @@
 //! The agent's part of two-sided messages. It validates every number in what it receives.
 
-use super::{Answer, Body, Incoming};
+use super::{Answer, Body, Bytes, Incoming};
 use crate::engine::Engine;
 use crate::protocol::messages::Envelope;
 use crate::protocol::wire::{self, Header, Kind};
@@ -14,7 +14,7 @@ pub(in crate::engine) fn handle(engine: &Engine, header: &Header, kind: Kind, pa
     match kind {
         Kind::Eager => {
             let number = (header.op == 1).then_some(header.value);
-            arrived(engine, header, Body::Eager(payload.to_vec()), number)
+            arrived(engine, header, Body::Eager(Bytes::from_slice(payload)), number)
         }
         Kind::RequestToSend => {
             let bytes = usize::try_from(header.count).ok()?;

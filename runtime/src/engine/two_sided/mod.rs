@@ -14,6 +14,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
+use smallvec::SmallVec;
 
 use super::Engine;
 use crate::Result;
@@ -35,9 +36,12 @@ pub(crate) struct Incoming {
     pub number: Option<u64>,
 }
 
+/// The bytes of an eager message; of a short one without memory of their own.
+pub(crate) type Bytes = SmallVec<[u8; 64]>;
+
 #[derive(Debug)]
 pub(crate) enum Body {
-    Eager(Vec<u8>),
+    Eager(Bytes),
     /// Announced by a request to send: its length, and the key of a region to get it from, if there is one.
     Rendezvous {
         bytes: usize,

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use super::state::{NOBODY, SEVERAL};
 use super::table::Accessing;
 use super::{Coverage, ticket};
 use crate::protocol::lock::LockKind;
@@ -34,15 +35,41 @@ impl Core {
                 Coverage::Active
             }
             Accessing::LockAll => {
-                if !self.take_lock_once(operation, target, peer)? {
+                if self.cover_only(target)? || !self.take_lock_once(operation, target, peer)? {
                     return Ok(());
                 }
                 Coverage::Passive
             }
         };
-        access.whole.lock().covered.push(target);
+        let mut whole = access.whole.lock();
+        let only = access.only.swap(SEVERAL, Ordering::AcqRel);
+        whole
+            .covered
+            .extend([only, target].into_iter().filter(|target| !matches!(*target, NOBODY | SEVERAL)));
+        drop(whole);
         peer.cover(coverage);
         Ok(())
+    }
+
+    /// Has an epoch of lock_all that one thread opened cover its first target, if everything for that stands ready. False if not, and
+    /// nothing is done.
+    pub(crate) fn cover_only(&self, target: usize) -> Result<bool> {
+        let access = &self.access;
+        if !access.open.is_locked_all_by_one_thread() || access.only.load(Ordering::Relaxed) != NOBODY {
+            return Ok(false);
+        }
+        let Some(line) = self.shortcut.lock_line(target) else { return Ok(false) };
+        let Some(peer) = line.free_peer(target) else { return Ok(false) };
+        let Some(Some(words)) = peer.lock.get() else { return Ok(false) };
+        if !access.opened.checked() || peer.coverage() != Coverage::None {
+            return Ok(false);
+        }
+        let ticket = ticket::enter(self, target, peer, words, words.lock().draw(LockKind::Shared))?;
+        peer.held.set(Some(ticket), access.opened.by());
+        access.only.store(target, Ordering::Release);
+        peer.cover(Coverage::Passive);
+        line.cover(target, Coverage::Passive, self.shortcut.pending());
+        Ok(true)
     }
 
     /// An operation has found its place: it begins the epoch of a fence, and others may take the short cut if the target is `mapped`.
@@ -96,34 +123,31 @@ impl Core {
 
     /// Waits for the post of a rank that the epoch of start names.
     fn await_start(&self, operation: &'static str, target: usize) -> Result<()> {
-        let (named, checked) = {
-            let whole = self.access.whole.lock();
-            (whole.group.binary_search(&target).is_ok(), whole.checked)
-        };
+        let named = self.access.whole.lock().group.binary_search(&target).is_ok();
         if !named {
             let group = self.access.whole.lock().group.clone();
             let message = format!("the epoch covers ranks {group:?} only: name this one to start");
             return Err(self.error(Class::RmaSync, operation, message).with_target(target));
         }
-        if checked { self.await_post(operation, target) } else { Ok(()) }
+        if self.access.opened.checked() { self.await_post(operation, target) } else { Ok(()) }
     }
 
     /// Takes the shared lock of `target` in an epoch to all ranks, unless another thread has (false); waits for one that is at it. A
     /// second lock would queue behind an exclusive one that waits for the first.
     fn take_lock_once(&self, operation: &'static str, target: usize, peer: &Peer) -> Result<bool> {
-        let whole = &self.access.whole;
+        let (whole, opened) = (&self.access.whole, &self.access.opened);
         loop {
             let mut state = whole.lock();
             if peer.coverage() != Coverage::None {
                 return Ok(false);
             }
             if !state.awaited.contains(&target) {
-                if !state.checked && peer.state.is_unsettled() {
+                if !opened.checked() && peer.state.is_unsettled() {
                     drop(state);
                     self.settle(operation, target, peer)?;
                     continue;
                 }
-                if !state.checked {
+                if !opened.checked() {
                     peer.cover(Coverage::Passive);
                     return Ok(true);
                 }
@@ -140,7 +164,7 @@ impl Core {
         let acquired = ticket::acquire(self, target, peer, LockKind::Shared);
         let mut state = whole.lock();
         state.awaited.retain(|other| *other != target);
-        peer.held.set(Some(acquired?), state.by);
+        peer.held.set(Some(acquired?), opened.by());
         peer.cover(Coverage::Passive);
         Ok(true)
     }
@@ -155,6 +179,17 @@ impl Core {
     pub(super) fn uncover(&self, target: usize, peer: &Peer) {
         peer.cover(Coverage::None);
         self.shortcut.uncover(target);
+    }
+
+    /// The same for locks to come of a target on this node, before anything is done there.
+    pub(super) fn ready_for_locks(&self, target: usize, peer: &Peer) {
+        if self.counters.is_none()
+            && !self.shortcut.is_ready(target)
+            && self.member.engine.routes.shares_memory(peer.world)
+            && self.is_mapped(target)
+        {
+            self.make_ready(target, peer);
+        }
     }
 
     /// Has the memory of a target stand ready for the short cut.

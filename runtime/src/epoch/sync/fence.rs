@@ -40,7 +40,7 @@ impl Core {
     /// its messages tell the other rank of the epoch's end.
     pub(crate) fn close_fence(&self, followed: bool) -> Result<()> {
         let result = self.complete_touched("fence", followed);
-        self.end_whole();
+        self.end_whole(|_, _| ());
         self.access.open.close_access();
         result
     }
@@ -95,7 +95,7 @@ impl Core {
 
     /// Ends an epoch of lock_all, start or fence that calls have opened.
     pub(super) fn end_whole_by_calls(&self) -> Result<()> {
-        if self.access.whole.lock().by != By::Calls {
+        if self.access.opened.by() != By::Calls {
             return Ok(());
         }
         match self.access.open.accessing() {

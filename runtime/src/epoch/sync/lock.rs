@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use super::state::{NOBODY, SEVERAL};
 use super::table::Accessing;
 use super::ticket;
 use super::{By, Coverage};
@@ -112,7 +113,10 @@ impl Core {
         }
         match deferred {
             true => self.defer_lock(kind, target, peer),
-            false => self.cover_by(target, peer, Coverage::Passive),
+            false => {
+                self.ready_for_locks(target, peer);
+                self.cover_by(target, peer, Coverage::Passive);
+            }
         }
         Ok(())
     }
@@ -229,32 +233,51 @@ impl Core {
         let mut result = self.complete_touched("unlock_all", false);
         result = result.and(self.publish("unlock_all"));
         self.order_stores();
-        for target in self.end_whole() {
-            let peer = &self.peers[target];
+        self.end_whole(|target, peer| {
             if let Some(ticket) = peer.held.take() {
-                result = result.and(ticket::release(self, target, peer, ticket));
+                let released = ticket::release(self, target, peer, ticket);
+                if result.is_ok() {
+                    result = released;
+                }
             }
-        }
+        });
         self.access.open.close_access();
         result
     }
 
     /// An epoch to all ranks or to a group begins.
     pub(super) fn begin_whole(&self, group: Box<[usize]>, assert: Assert, by: By) {
-        let mut whole = self.access.whole.lock();
-        (whole.by, whole.checked, whole.group) = (by, !assert.has(Assert::NOCHECK), group);
+        self.access.opened.set(by, !assert.has(Assert::NOCHECK));
+        if !group.is_empty() {
+            self.access.whole.lock().group = group;
+        }
         self.access.fence_used.store(false, Ordering::Relaxed);
     }
 
-    /// It covers nothing any more; what it covered.
-    pub(super) fn end_whole(&self) -> Vec<usize> {
-        let covered = std::mem::take(&mut self.access.whole.lock().covered);
-        covered.iter().for_each(|target| self.uncover(*target, &self.peers[*target]));
-        covered
+    /// It covers nothing any more; `then` is called with each target that it covered.
+    #[inline]
+    pub(super) fn end_whole(&self, mut then: impl FnMut(usize, &Peer)) {
+        let mut end = |target| {
+            let peer = &self.peers[target];
+            self.uncover(target, peer);
+            then(target, peer);
+        };
+        let only = self.access.only.load(Ordering::Acquire);
+        if only == NOBODY {
+            return;
+        }
+        self.access.only.store(NOBODY, Ordering::Release);
+        if only != SEVERAL {
+            return end(only);
+        }
+        let mut covered = std::mem::take(&mut self.access.whole.lock().covered);
+        covered.drain(..).for_each(end);
+        // The next epoch has its memory.
+        self.access.whole.lock().covered = covered;
     }
 
     /// Whether such an epoch is open, and was opened so.
     pub(super) fn is_open(&self, epoch: Accessing, by: By) -> bool {
-        self.access.open.accessing() == epoch && self.access.whole.lock().by == by
+        self.access.open.accessing() == epoch && self.access.opened.by() == by
     }
 }

@@ -84,6 +84,12 @@ impl OpenEpochs {
         self.alone.load(Ordering::Acquire) == LOCKED_ALL
     }
 
+    /// The same where one thread at a time makes calls.
+    #[inline]
+    pub fn is_locked_all_by_one_thread(&self) -> bool {
+        self.is_locked_all() && self.serial.load(Ordering::Relaxed)
+    }
+
     /// The targets whose locks are held.
     pub fn locked(&self) -> Vec<usize> {
         self.with(|epochs| epochs.locked().to_vec())

@@ -92,11 +92,9 @@ impl Core {
             return Err(self.error(Class::RmaSync, "complete", message));
         }
         let result = self.complete_touched("complete", true);
-        self.end_whole();
-        let (group, checked) = {
-            let mut whole = self.access.whole.lock();
-            (std::mem::take(&mut whole.group), whole.checked)
-        };
+        self.end_whole(|_, _| ());
+        let group = std::mem::take(&mut self.access.whole.lock().group);
+        let checked = self.access.opened.checked();
         self.access.open.close_access();
         if checked {
             group.iter().for_each(|target| self.signals(*target).consumed.consume(Call::Post));

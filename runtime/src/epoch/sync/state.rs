@@ -1,7 +1,7 @@
 //! What this process has open on a window: one access epoch, or locks of several targets, and one exposure epoch.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::{Condvar, Mutex};
 
@@ -37,12 +37,19 @@ pub(crate) enum Coverage {
 /// A target that no rank has.
 pub(super) const NOBODY: usize = usize::MAX - 1;
 
+/// More than one.
+pub(super) const SEVERAL: usize = usize::MAX - 2;
+
 /// The open epochs of one window, and what they have to complete.
 #[derive(Debug)]
 pub(crate) struct AccessState {
     pub open: OpenEpochs,
     /// Of the epoch of lock_all, start or fence.
     pub(super) whole: Mutex<Whole>,
+    /// How it was opened.
+    pub(super) opened: Opened,
+    /// The only target that the epoch covers so far: [`NOBODY`] if there is none, [`SEVERAL`] if they are in `whole`.
+    pub(super) only: AtomicUsize,
     /// Operations were started in the epoch of a fence: only then it has begun (MPI-4.1 §12.5.1).
     pub(super) fence_used: AtomicBool,
     /// Whether a lock of the null rank is held, and how it was opened.
@@ -64,6 +71,8 @@ impl Default for AccessState {
         Self {
             open: OpenEpochs::default(),
             whole: Mutex::default(),
+            opened: Opened::default(),
+            only: AtomicUsize::new(NOBODY),
             fence_used: AtomicBool::new(false),
             null_lock: Mutex::default(),
             deferred: Mutex::default(),
@@ -75,13 +84,37 @@ impl Default for AccessState {
     }
 }
 
+/// How the last epoch to all ranks or to a group was opened.
+#[derive(Debug, Default)]
+pub(super) struct Opened(AtomicU8);
+
+impl Opened {
+    const BY_CALLS: u8 = 1;
+    const CHECKED: u8 = 2;
+
+    #[inline]
+    pub fn set(&self, by: By, checked: bool) {
+        let by = if by == By::Calls { Self::BY_CALLS } else { 0 };
+        self.0.store(by | if checked { Self::CHECKED } else { 0 }, Ordering::Release);
+    }
+
+    /// By what.
+    #[inline]
+    pub fn by(&self) -> By {
+        if self.0.load(Ordering::Acquire) & Self::BY_CALLS != 0 { By::Calls } else { By::Scope }
+    }
+
+    /// Whether the matching calls or locks of others are awaited ([`crate::Assert::NOCHECK`] is not given).
+    #[inline]
+    pub fn checked(&self) -> bool {
+        self.0.load(Ordering::Acquire) & Self::CHECKED != 0
+    }
+}
+
 /// An access epoch to all ranks, or to a group.
 #[derive(Debug, Default)]
 pub(super) struct Whole {
-    pub by: By,
-    /// Whether the matching calls or locks of others are awaited ([`crate::Assert::NOCHECK`] is not given).
-    pub checked: bool,
-    /// The ranks of an epoch of start, ascending.
+    /// The ranks of an epoch of start, ascending; empty when it has ended.
     pub group: Box<[usize]>,
     /// Targets that the epoch covers so far: each when it is first accessed.
     pub covered: Vec<usize>,
