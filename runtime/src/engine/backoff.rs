@@ -11,6 +11,8 @@ const SPIN_SHARED: Duration = Duration::from_micros(50);
 const YIELD_INTERVAL: Duration = Duration::from_micros(2);
 /// Checks of signals between two polls, on a core of its own: as long as a signal takes, most often.
 const CHECKS: u32 = 32;
+/// Looks whether there is anything to poll for between two polls, on a core of its own.
+const LOOKS: u32 = 8;
 /// A yield that lasts longer gave the core to a computing thread: a thread that yields waits for the end of that thread's
 /// time slice, one that sleeps preempts it when woken.
 const SLICE: Duration = Duration::from_millis(1);
@@ -53,6 +55,11 @@ impl Backoff {
     /// How often a wait checks its condition between two polls of the transports.
     pub fn checks_per_poll(&self) -> u32 {
         if self.yield_interval.is_zero() { 1 } else { CHECKS }
+    }
+
+    /// How often a wait looks whether there is anything to poll for, before it does.
+    pub fn looks_per_poll(&self) -> u32 {
+        if self.yield_interval.is_zero() { 1 } else { LOOKS }
     }
 
     /// The next step of a wait that has found nothing at `now`. Yields here, and says so; sleeping is the caller's part.

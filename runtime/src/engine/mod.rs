@@ -111,20 +111,20 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    /// The engine of rank `rank`.
+    /// The engine of rank `rank`. `crowd`: how many ranks share how many processors with it.
     pub fn new(
         rank: usize,
         token: Token,
         settings: Settings,
         routes: Routes,
-        sleepers: Sleepers,
+        (sleepers, crowd): (Sleepers, (usize, usize)),
         status: JobStatus,
     ) -> Result<Self> {
         Ok(Self {
             rank,
             size: routes.len(),
             token,
-            progress: Progress::new(&settings, routes.local_ranks())?,
+            progress: Progress::new(&settings, crowd)?,
             signs: Signs::new(settings.ofi_silence),
             settings,
             routes,

@@ -79,8 +79,7 @@ impl Drop for CallGuard<'_> {
 }
 
 impl Progress {
-    pub fn new(settings: &Settings, local_ranks: usize) -> Result<Self> {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    pub fn new(settings: &Settings, (ranks, cores): (usize, usize)) -> Result<Self> {
         let wakeup = EventFd::from_value_and_flags(0, EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)
             .map_err(|e| {
                 Error::new(Class::System, "init", format!("eventfd: {}", limits::named(&e.into())))
@@ -94,7 +93,7 @@ impl Progress {
             state: Mutex::new(State { watcher: Watcher::None, sleeping: 0, parked: false, stop: false }),
             changed: Condvar::new(),
             wakeup,
-            backoff: Backoff::new(local_ranks, cores, settings.spin),
+            backoff: Backoff::new(ranks, cores, settings.spin),
             hold: Hold::default(),
             holding: Mutex::new(()),
         })

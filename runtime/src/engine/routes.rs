@@ -103,13 +103,4 @@ impl Routes {
         let (transport, capabilities) = &self.ways[usize::from(self.way_of_peer[peer])];
         Route { transport: &**transport, capabilities }
     }
-
-    /// Ranks that share this rank's cores, as far as is known: those that shared memory reaches.
-    pub fn local_ranks(&self) -> usize {
-        let shm = self.transports.iter().position(|t| t.name() == "shm");
-        match shm {
-            Some(shm) => self.of_peer.iter().filter(|i| usize::from(**i) == shm).count(),
-            None => self.of_peer.len(),
-        }
-    }
 }

@@ -121,6 +121,8 @@ impl Engine {
         mut ready: impl FnMut(News) -> Option<Result<R>>,
     ) -> Result<R> {
         let (inside, by_signals) = (self.progress.enter(), report.is_some());
+        // Who waits for signals looks at these.
+        let looks = if by_signals { 1 } else { self.progress.backoff().looks_per_poll() };
         let mut known = None;
         let mut clock: Option<Instant> = None;
         let mut idle = Idle::default();
@@ -136,6 +138,11 @@ impl Engine {
                 drop(inside);
                 self.progress.leave(waited);
                 return result;
+            }
+            // Looked at more often than polled: a poll costs more than a look, and so does what follows.
+            let mut looks = looks;
+            while looks > 1 && self.is_idle() {
+                looks -= 1;
             }
             let found = self.poll()? > 0;
             if found {

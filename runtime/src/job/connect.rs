@@ -8,8 +8,9 @@ use transom_shm::{PLACE_BYTES, Place, Shm};
 use transom_transport::{Capabilities, RegionKey, Span, Transport, TransportError};
 
 use super::control::Control;
+use super::cores::Processors;
 use super::reach::{self, Own, Ranks, Reach, Way};
-use super::{Job, Member, network};
+use super::{Job, Member, cores, network};
 use crate::bootstrap::Bootstrap;
 use crate::comm::Channel;
 use crate::engine::{Engine, JobStatus, Routes};
@@ -28,6 +29,8 @@ struct BusinessCard {
     place: [u8; PLACE_BYTES],
     /// Address on shared memory, and the key of the control block; or why there is none.
     shm: std::result::Result<(Vec<u8>, Vec<u8>), String>,
+    /// The processors that it may run on.
+    processors: Processors,
     /// Whether this host has an RDMA device that may be used; or why not.
     verbs: std::result::Result<(), String>,
 }
@@ -67,7 +70,11 @@ pub(super) fn join(mut bootstrap: Box<dyn Bootstrap>, status: JobStatus) -> Resu
     };
     let heap_bytes = capacity(&routes, bootstrap.in_one_process(), settings.heap);
     let sleepers = Control::sleepers(&memory).map_err(|e| Error::transport("init", &e)).map_err(name)?;
-    let engine = Engine::new(rank, cards[0].token, settings, routes, sleepers, status).map_err(name)?;
+    let seats: Vec<_> = cards.iter().map(|card| (Place::parse(&card.place), &card.processors)).collect();
+    let usable = std::thread::available_parallelism().map_or(1, usize::from);
+    let crowd = cores::shared_by(rank, &seats, usable);
+    let engine =
+        Engine::new(rank, cards[0].token, settings, routes, (sleepers, crowd), status).map_err(name)?;
     let engine = Arc::new(engine);
     let thread = engine.start_progress_thread()?;
     Ok(Job::new(Member {
@@ -122,6 +129,7 @@ fn exchange_cards(
     let card = BusinessCard {
         token,
         place: Place::here().to_bytes(),
+        processors: cores::allowed(),
         shm,
         verbs: network::verbs_available(settings),
     };
@@ -157,6 +165,7 @@ fn connect(
         reach::agree(bootstrap, own.as_ref(), &ranks, settings.tcp_connect)?;
     let mut transports: Vec<Arc<dyn Transport>> = Vec::new();
     if let Some(shm) = shm {
+        shm.transport.leave_out(cards[0].token);
         transports.push(shm.transport.clone());
     }
     if let Err(reason) = everywhere {

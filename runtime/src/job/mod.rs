@@ -2,6 +2,7 @@
 
 mod connect;
 mod control;
+mod cores;
 mod network;
 mod reach;
 mod start;

@@ -65,6 +65,15 @@ impl<'a> Sending<'a> {
         header
     }
 
+    /// Sends an eager message; waits while the queue is full.
+    fn send_eager(&self, number: Option<u64>, bytes: &[u8]) -> Result<()> {
+        let header = self.eager(number);
+        match header.with_inline(bytes) {
+            Some(header) => self.engine().send(self.operation, self.to, &header, &[]),
+            None => self.engine().send(self.operation, self.to, &header, bytes),
+        }
+    }
+
     pub fn request_to_send(&self, number: u64, bytes: usize) -> Header {
         let mut header = self.eager(Some(number));
         header.kind = Kind::RequestToSend as u8;
@@ -132,7 +141,7 @@ pub(super) fn send(
         return if sending.is_own() {
             sending.copied(bytes).map(|data| sending.deliver(data, None))
         } else {
-            engine.send(operation, sending.to, &sending.eager(None), bytes)
+            sending.send_eager(None, bytes)
         };
     }
     let region = if short { None } else { sending.register(&memory::expose_read_only(bytes)) };
@@ -144,7 +153,7 @@ pub(super) fn send(
     let sent = if sending.is_own() {
         sending.copied(bytes).map(|data| sending.deliver(data, Some(number)))
     } else if short {
-        engine.send(operation, sending.to, &sending.eager(Some(number)), bytes)
+        sending.send_eager(Some(number), bytes)
     } else {
         let key = region.as_ref().map(|region| region.key().0).unwrap_or_default();
         engine.send(operation, sending.to, &sending.request_to_send(number, bytes.len()), &key)

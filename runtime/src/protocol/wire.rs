@@ -75,7 +75,8 @@ pub enum Kind {
     /// I am alive.
     Here = 26,
     /// An eager message: `offset` its tag, the payload its bytes; `window` and `request` are the communicator's context. If
-    /// `op` is 1, say [`Kind::Done`] to number `value` when it is received.
+    /// `op` is 1, say [`Kind::Done`] to number `value` when it is received. If the status is [`INLINE`], its bytes are in the
+    /// header.
     Eager = 32,
     /// A message of `count` bytes waits here under number `value`; tag and context as above (rendezvous). If there is a
     /// payload, it is the key of a region to get it from; else ask for it by [`Kind::ClearToSend`].
@@ -144,6 +145,9 @@ pub const CONFIRM: u8 = 2;
 /// [`Header::status`] of a collective's message that carries operations.
 pub const CARRIES: u8 = 3;
 
+/// [`Header::status`] of an eager message whose bytes, so many as `ty` says, are in `count` and `compare`.
+pub const INLINE: u8 = 4;
+
 /// The header, 64 bytes.
 #[derive(Debug, Clone, Copy, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
@@ -189,11 +193,28 @@ impl Header {
         }
     }
 
+    /// The same header of an eager message with its bytes, if these fit.
+    pub fn with_inline(self, bytes: &[u8]) -> Option<Self> {
+        let (mut words, len) = ([0; INLINE_BYTES], bytes.len());
+        words.get_mut(..len)?.copy_from_slice(bytes);
+        let [count, compare] = zerocopy::transmute!(words);
+        Some(Self { status: INLINE, ty: len as u8, count, compare, ..self })
+    }
+
+    /// The bytes of an eager message that are in its header, and how many; none if there are more than fit.
+    pub fn inline(&self) -> Option<([u8; INLINE_BYTES], usize)> {
+        let len = usize::from(self.ty);
+        (len <= INLINE_BYTES).then(|| (zerocopy::transmute!([self.count, self.compare]), len))
+    }
+
     /// The same header with a context.
     pub fn in_context(self, context: u64) -> Self {
         Self { window: (context >> 32) as u32, request: context as u32, ..self }
     }
 }
+
+/// Most bytes of an eager message in its header.
+pub const INLINE_BYTES: usize = 16;
 
 /// Bytes of a header.
 pub const HEADER_BYTES: usize = size_of::<Header>();
@@ -222,6 +243,18 @@ mod tests {
         fn a_strangers_bytes_are_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             prop_assert!(parse(&[7; 16], &bytes).is_none());
         }
+    }
+
+    #[test]
+    fn short_messages_are_in_their_header() {
+        for len in 0..=INLINE_BYTES {
+            let bytes: Vec<u8> = (1..).take(len).collect();
+            let header = Header::default().with_inline(&bytes).unwrap();
+            let (there, count) = header.inline().unwrap();
+            assert_eq!((header.status, &there[..count]), (INLINE, &bytes[..]));
+        }
+        assert!(Header::default().with_inline(&[0; INLINE_BYTES + 1]).is_none());
+        assert!(Header { ty: 17, ..Header::default() }.inline().is_none());
     }
 
     #[test]

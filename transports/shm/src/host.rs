@@ -60,6 +60,11 @@ impl Place {
         known && (self.machine, self.node) == (other.machine, other.node)
     }
 
+    /// Whether both may be on one machine.
+    pub fn is_of_one_machine(&self, other: &Self) -> bool {
+        self.machine == other.machine || self.machine == 0 || other.machine == 0
+    }
+
     /// Whether ranks at both reach each other by the loopback; none if the kernel does not tell.
     pub fn shares_loopback(&self, other: &Self) -> Option<bool> {
         let known = [self.machine, self.network, other.machine, other.network].iter().all(|part| *part != 0);

@@ -15,6 +15,8 @@ const CELLS: u64 = 128;
 const CELL_BYTES: usize = 8192;
 /// Bytes of a cell's header: sequence number (8) and length (4), on the first cache line with small messages.
 const CELL_HEADER: usize = 16;
+/// In the length: the message begins with the job's prefix, which is left out.
+const PREFIXED: u32 = 1 << 31;
 /// Bytes of a cache line.
 const LINE: usize = 64;
 /// Offsets of the control words, each on a cache line of its own: producers write TAIL, the consumer ASLEEP.
@@ -31,9 +33,15 @@ pub const MAX_MESSAGE: usize = CELL_BYTES - CELL_HEADER;
 /// Bytes that a queue takes.
 pub const QUEUE_BYTES: usize = FIRST_CELL + CELLS as usize * CELL_BYTES;
 /// Changes with the layout above.
-pub const LAYOUT: u32 = 2;
+pub const LAYOUT: u32 = 3;
+
+/// Bytes with which the messages of a job begin.
+pub type Prefix = [u8; 16];
 
 /// A view of a queue, the owner's or a peer's.
+///
+/// Messages that begin with the job's prefix travel without it: with a header of 64 bytes that has it, a message without payload
+/// is one cache line.
 #[derive(Debug)]
 pub struct Queue(Span);
 
@@ -68,7 +76,7 @@ impl Queue {
     }
 
     /// Appends a message. `Ok(false)`: the queue is full.
-    pub fn push(&self, header: &[u8], payload: &[u8]) -> TransportResult<bool> {
+    pub fn push(&self, prefix: Option<&Prefix>, header: &[u8], payload: &[u8]) -> TransportResult<bool> {
         let tail = self.0.word64(TAIL)?;
         let mut index = tail.load(Ordering::Relaxed);
         loop {
@@ -86,10 +94,15 @@ impl Queue {
             }
         }
         let at = Self::cell(index);
-        let len = header.len() + payload.len();
-        self.0.word32(at + 8)?.store(len as u32, Ordering::Relaxed);
-        self.0.copy_in(at + CELL_HEADER, header)?;
+        let (header, prefixed) = match prefix.and_then(|prefix| header.strip_prefix(prefix)) {
+            Some(rest) => (rest, PREFIXED),
+            None => (header, 0),
+        };
+        // The first line last and all at once: the owner polls it, and would take it away in between.
         self.0.copy_in(at + CELL_HEADER + header.len(), payload)?;
+        self.0.copy_in(at + CELL_HEADER, header)?;
+        let len = (header.len() + payload.len()) as u32;
+        self.0.word32(at + 8)?.store(len | prefixed, Ordering::Relaxed);
         self.sequence(index)?.store(index / CELLS * 2 + 1, Ordering::Release);
         // The owner wrote the next cell last: the next message need not wait for its line, nor a short one for the second.
         let next = Self::cell(index + 1);
@@ -112,16 +125,29 @@ impl Queue {
     }
 
     /// Takes the message at `head` into `buffer` and returns its length. Owner only, with `head` counting from 0.
-    pub fn pop(&self, head: u64, buffer: &mut [u8; MAX_MESSAGE]) -> TransportResult<Option<usize>> {
+    pub fn pop(
+        &self,
+        prefix: Option<&Prefix>,
+        head: u64,
+        buffer: &mut [u8; MAX_MESSAGE],
+    ) -> TransportResult<Option<usize>> {
         if !self.ready(head)? {
             return Ok(None);
         }
         let at = Self::cell(head);
+        let len = self.0.word32(at + 8)?.load(Ordering::Relaxed);
+        let start = match prefix.filter(|_| len & PREFIXED != 0) {
+            Some(prefix) => {
+                buffer[..prefix.len()].copy_from_slice(prefix);
+                prefix.len()
+            }
+            None => 0,
+        };
         // A length that no producer of ours writes is cut, and the message's own checks refuse it.
-        let len = (self.0.word32(at + 8)?.load(Ordering::Relaxed) as usize).min(MAX_MESSAGE);
-        self.0.copy_out(at + CELL_HEADER, &mut buffer[..len])?;
+        let end = (start + (len & !PREFIXED) as usize).min(MAX_MESSAGE);
+        self.0.copy_out(at + CELL_HEADER, &mut buffer[start..end])?;
         self.sequence(head)?.store(head / CELLS * 2 + 2, Ordering::Release);
-        Ok(Some(len))
+        Ok(Some(end))
     }
 
     /// The owner is about to sleep. Returns false if a message is there already.
@@ -153,16 +179,31 @@ mod tests {
         let mut buffer = [0; MAX_MESSAGE];
         for round in 0..3u64 {
             for i in 0..CELLS {
-                assert!(queue.push(&(round * CELLS + i).to_le_bytes(), b"x").unwrap());
+                assert!(queue.push(None, &(round * CELLS + i).to_le_bytes(), b"x").unwrap());
             }
-            assert!(!queue.push(b"full", b"").unwrap());
+            assert!(!queue.push(None, b"full", b"").unwrap());
             for i in 0..CELLS {
                 let head = round * CELLS + i;
-                assert_eq!(queue.pop(head, &mut buffer).unwrap(), Some(9));
+                assert_eq!(queue.pop(None, head, &mut buffer).unwrap(), Some(9));
                 assert_eq!(buffer[..8], head.to_le_bytes());
             }
-            assert_eq!(queue.pop((round + 1) * CELLS, &mut buffer).unwrap(), None);
+            assert_eq!(queue.pop(None, (round + 1) * CELLS, &mut buffer).unwrap(), None);
         }
+    }
+
+    #[test]
+    fn the_prefix_comes_back() {
+        let (queue, prefix, mut buffer) = (queue(), [7; 16], [0; MAX_MESSAGE]);
+        let header = [&prefix[..], b"header"].concat();
+        let longest = vec![9; MAX_MESSAGE - header.len()];
+        for (head, payload) in (0..).zip([&b""[..], b"payload", &longest]) {
+            assert!(queue.push(Some(&prefix), &header, payload).unwrap());
+            let len = queue.pop(Some(&prefix), head, &mut buffer).unwrap().unwrap();
+            assert_eq!(buffer[..len], [&header[..], payload].concat());
+        }
+        assert!(queue.push(Some(&prefix), b"another", b"").unwrap());
+        let len = queue.pop(Some(&prefix), 3, &mut buffer).unwrap().unwrap();
+        assert_eq!(&buffer[..len], b"another");
     }
 
     #[test]
@@ -174,7 +215,7 @@ mod tests {
                 let queue = &queue;
                 s.spawn(move || {
                     for i in 0..EACH {
-                        while !queue.push(&producer.to_le_bytes(), &i.to_le_bytes()).unwrap() {
+                        while !queue.push(None, &producer.to_le_bytes(), &i.to_le_bytes()).unwrap() {
                             std::thread::yield_now();
                         }
                     }
@@ -184,7 +225,7 @@ mod tests {
             let mut buffer = [0; MAX_MESSAGE];
             let mut head = 0;
             while head < 3 * EACH {
-                match queue.pop(head, &mut buffer).unwrap() {
+                match queue.pop(None, head, &mut buffer).unwrap() {
                     Some(len) => {
                         assert_eq!(len, 16);
                         let word = |at| u64::from_le_bytes(buffer[at..at + 8].try_into().unwrap());

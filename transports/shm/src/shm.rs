@@ -19,7 +19,7 @@ use crate::doorbell::Doorbell;
 use crate::file;
 use crate::meeting::{Call, Meeting, Passed, hand_over};
 use crate::peer::Peer;
-use crate::queue::{LAYOUT, MAX_MESSAGE, NONCE, QUEUE_BYTES, Queue};
+use crate::queue::{LAYOUT, MAX_MESSAGE, NONCE, Prefix, QUEUE_BYTES, Queue};
 
 const NAME: &str = "shm";
 /// Messages handed out by one call to progress, so that a flood does not keep the caller.
@@ -37,6 +37,8 @@ pub struct Shm {
     inbox: Mutex<Box<[u8; MAX_MESSAGE]>>,
     /// Number of the next message: written by who holds the inbox.
     head: AtomicU64,
+    /// With what the job's messages begin.
+    prefix: OnceLock<Prefix>,
     doorbell: Doorbell,
     peers: Box<[OnceLock<Peer>]>,
     /// What memory is allocated from, where peers cannot open files of this rank's.
@@ -87,10 +89,17 @@ impl Shm {
             memory,
             inbox: Mutex::new(Box::new([0; MAX_MESSAGE])),
             head: AtomicU64::new(0),
+            prefix: OnceLock::new(),
             doorbell,
             peers: (0..ranks).map(|_| OnceLock::new()).collect(),
             arena: OnceLock::new(),
         })
+    }
+
+    /// Messages of the job begin with these bytes, at all ranks: only its ranks have the queue's memory, so they travel without.
+    /// To be said before the first message is sent or taken.
+    pub fn leave_out(&self, prefix: Prefix) {
+        let _ = self.prefix.set(prefix);
     }
 
     /// Whether this rank reaches the memory of a peer's program by cross-memory attach: tried, both ways.
@@ -270,7 +279,7 @@ impl Transport for Shm {
             return Err(TransportError::Range { offset: 0, bytes: len, len: MAX_MESSAGE });
         }
         let peer = self.peer(peer)?;
-        let pushed = peer.queue.push(header, payload)?;
+        let pushed = peer.queue.push(self.prefix.get(), header, payload)?;
         if peer.queue.must_ring()? {
             peer.bell.ring();
         }
@@ -281,7 +290,7 @@ impl Transport for Shm {
         let Some(mut inbox) = self.inbox.try_lock() else { return Ok(0) };
         for taken in 0..BATCH {
             let head = self.head.load(Ordering::Relaxed);
-            let Some(len) = self.queue.pop(head, &mut inbox)? else { return Ok(taken) };
+            let Some(len) = self.queue.pop(self.prefix.get(), head, &mut inbox)? else { return Ok(taken) };
             self.head.store(head + 1, Ordering::Relaxed);
             sink(Event::Message(&inbox[..len]));
         }

@@ -14,7 +14,13 @@ pub(in crate::engine) fn handle(engine: &Engine, header: &Header, kind: Kind, pa
     match kind {
         Kind::Eager => {
             let number = (header.op == 1).then_some(header.value);
-            arrived(engine, header, Body::Eager(Bytes::from_slice(payload)), number)
+            let bytes = if header.status == wire::INLINE {
+                let (bytes, len) = header.inline()?;
+                Bytes::from_slice(&bytes[..len])
+            } else {
+                Bytes::from_slice(payload)
+            };
+            arrived(engine, header, Body::Eager(bytes), number)
         }
         Kind::RequestToSend => {
             let bytes = usize::try_from(header.count).ok()?;
