@@ -2,12 +2,14 @@
 
 use std::future::Future;
 use std::pin::pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
+
+use parking_lot::Mutex;
 
 use crate::comm::Channel;
 use crate::protocol::matching::{Key, Matching, Mismatch, Refusal};
-use crate::protocol::wire::{HEADER_BYTES, Kind as Message};
+use crate::protocol::wire::{CARRIES, HEADER_BYTES, Header, Kind as Message};
 use crate::{Class, Error, Result};
 
 /// Which collective: a rank in another one is told so instead of waiting for ever.
@@ -80,8 +82,12 @@ pub(crate) struct Exchange<'a> {
     channel: &'a Channel,
     kind: Kind,
     sequence: u64,
-    /// The rank that is waited for, for errors of deadlines.
+    /// The rank that is waited for, and in which round.
     awaited: AtomicUsize,
+    round: AtomicUsize,
+    /// What a thread that blocks has taken of its messages.
+    direct: Mutex<Vec<u8>>,
+    taken: AtomicBool,
 }
 
 impl<'a> Exchange<'a> {
@@ -92,7 +98,15 @@ impl<'a> Exchange<'a> {
 
     /// The collective of that number.
     pub fn numbered(channel: &'a Channel, kind: Kind, sequence: u64) -> Self {
-        Self { channel, kind, sequence, awaited: AtomicUsize::new(channel.rank) }
+        Self {
+            channel,
+            kind,
+            sequence,
+            awaited: AtomicUsize::new(channel.rank),
+            round: AtomicUsize::new(0),
+            direct: Mutex::default(),
+            taken: AtomicBool::new(false),
+        }
     }
 
     /// Rank and size.
@@ -110,12 +124,36 @@ impl<'a> Exchange<'a> {
         let mut future = pin!(future);
         let mut context = Context::from_waker(Waker::noop());
         let what = || self.awaited();
-        self.channel.engine.wait_until(self.operation(), &what, None, || {
+        let takes = |header: &Header, kind, payload: &[u8]| self.takes(header, kind, payload);
+        self.channel.engine.wait_taking(self.operation(), &what, takes, || {
             match future.as_mut().poll(&mut context) {
                 Poll::Ready(result) => Some(result),
                 Poll::Pending => None,
             }
         })
+    }
+
+    /// Takes a message whole, if it is the one that is waited for.
+    #[inline]
+    fn takes(&self, header: &Header, kind: Message, payload: &[u8]) -> bool {
+        let peer = self.awaited.load(Ordering::Relaxed);
+        let round = self.round.load(Ordering::Relaxed);
+        let is_it = kind == Message::Collective
+            && header.status != CARRIES
+            && header.op == self.kind as u8
+            && (header.offset, header.count) == (self.sequence, round as u64)
+            && (header.value, header.compare) == (payload.len() as u64, 0)
+            && header.context() == self.channel.context
+            && header.origin as usize == self.channel.job_rank(peer)
+            && peer != self.channel.rank
+            && !self.taken.load(Ordering::Relaxed);
+        if is_it {
+            if !payload.is_empty() {
+                *self.direct.lock() = payload.to_vec();
+            }
+            self.taken.store(true, Ordering::Release);
+        }
+        is_it
     }
 
     /// Sends `bytes` to a peer, which receives them in the same round.
@@ -157,6 +195,13 @@ impl<'a> Exchange<'a> {
 
     /// What a peer has sent in this round, if it has come.
     pub fn take(&self, peer: usize, round: usize) -> Option<Result<Vec<u8>>> {
+        let is_awaited =
+            || (self.awaited.load(Ordering::Relaxed), self.round.load(Ordering::Relaxed)) == (peer, round);
+        if self.taken.load(Ordering::Acquire) && is_awaited() {
+            self.taken.store(false, Ordering::Release);
+            self.awaited.store(self.channel.rank, Ordering::Relaxed);
+            return Some(Ok(std::mem::take(&mut *self.direct.lock())));
+        }
         let Channel { engine, context, .. } = self.channel;
         let source = self.channel.job_rank(peer);
         let key = Key { source, context: *context, sequence: self.sequence, round: round as u64 };
@@ -164,7 +209,10 @@ impl<'a> Exchange<'a> {
         match taken {
             Ok(Some(bytes)) => Some(Ok(bytes)),
             Ok(None) => {
-                self.awaited.store(peer, Ordering::Relaxed);
+                if !self.taken.load(Ordering::Acquire) {
+                    self.awaited.store(peer, Ordering::Relaxed);
+                    self.round.store(round, Ordering::Relaxed);
+                }
                 None
             }
             Err(refusal) => Some(Err(self.refused(peer, refusal))),
@@ -225,6 +273,6 @@ impl<'a> Exchange<'a> {
 
 impl Drop for Exchange<'_> {
     fn drop(&mut self) {
-        self.channel.engine.matching.lock().finish(self.channel.context, self.sequence);
+        self.channel.engine.finish_collective(self.channel.context, self.sequence);
     }
 }

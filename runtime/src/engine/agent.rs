@@ -151,7 +151,10 @@ fn collective(engine: &Engine, header: &Header, payload: &[u8]) {
         sequence: header.offset,
         round: header.count,
     };
-    let taken = engine.matching.lock().arrived(key, header.op, header.value, header.compare, payload);
+    let mut matching = engine.matching.lock();
+    engine.has_collectives.store(true, Ordering::Release);
+    let taken = matching.arrived(key, header.op, header.value, header.compare, payload);
+    drop(matching);
     if !taken {
         tracing::warn!(?key, "dropped a malformed part of a collective");
     }

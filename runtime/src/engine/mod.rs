@@ -94,6 +94,8 @@ pub(crate) struct Engine {
     pub matching: Mutex<Matching>,
     /// Whether `matching` may know of ranks that wait in a collective without messages.
     pub waiting: AtomicBool,
+    /// Whether `matching` may know in which collectives others are.
+    pub has_collectives: AtomicBool,
     /// Contexts that this rank has made for communicators.
     pub contexts: AtomicU64,
     /// Dropped after the routes: nothing fills a task's buffers any more then.
@@ -134,6 +136,7 @@ impl Engine {
             sleepers,
             matching: Mutex::default(),
             waiting: AtomicBool::new(false),
+            has_collectives: AtomicBool::new(false),
             contexts: AtomicU64::new(0),
             tasks: Tasks::default(),
             outbox: Outbox::default(),
@@ -177,6 +180,16 @@ impl Engine {
         }
     }
 
+    /// This rank has completed a collective.
+    #[inline]
+    pub fn finish_collective(&self, context: u64, sequence: u64) {
+        if self.has_collectives.load(Ordering::Acquire) {
+            let mut matching = self.matching.lock();
+            let none = matching.finish(context, sequence);
+            self.has_collectives.store(!none, Ordering::Release);
+        }
+    }
+
     /// Why no call can succeed any more, if so.
     pub fn failure(&self) -> Option<&Error> {
         self.status.failure.get()
@@ -206,6 +219,12 @@ impl Engine {
     /// Takes completions and messages from every transport; returns how many there were. Returns at once if another
     /// thread is polling.
     pub fn poll(&self) -> Result<usize> {
+        self.poll_taking(|_, _, _| false)
+    }
+
+    /// [`Engine::poll`] for who waits for a message, and `takes` it from under the others' eyes: true if it has.
+    #[inline]
+    pub fn poll_taking(&self, takes: impl Fn(&Header, Kind, &[u8]) -> bool) -> Result<usize> {
         if self.is_idle() {
             self.wake();
             return Ok(0);
@@ -213,7 +232,7 @@ impl Engine {
         let Some(polling) = self.polling.try_lock() else { return Ok(0) };
         let mut found = if self.has_waiting() { self.post_waiting() } else { 0 };
         for transport in self.routes.transports() {
-            match transport.progress(&mut |event| self.take(event)) {
+            match transport.progress(&mut |event| self.take(event, &takes)) {
                 Ok(some) => found += some,
                 Err(error) => return Err(self.broken(&**transport, &error)),
             }
@@ -261,11 +280,11 @@ impl Engine {
 
     /// Something that a transport has found.
     #[inline]
-    fn take(&self, event: Event<'_>) {
+    fn take(&self, event: Event<'_>, takes: impl Fn(&Header, Kind, &[u8]) -> bool) {
         match event {
             Event::Complete(Completion { context, value, result: Ok(()) }) => self.succeed(context, value),
             Event::Complete(completion) => self.end(completion),
-            Event::Message(message) => self.receive(message),
+            Event::Message(message) => self.receive(message, takes),
         }
     }
 
@@ -325,9 +344,14 @@ impl Engine {
         error
     }
 
-    fn receive(&self, message: &[u8]) {
+    #[inline]
+    fn receive(&self, message: &[u8], takes: impl Fn(&Header, Kind, &[u8]) -> bool) {
         match wire::parse(&self.token, message) {
-            Some((header, kind, payload)) => agent::handle(self, &header, kind, payload),
+            Some((header, kind, payload)) => {
+                if !takes(&header, kind, payload) {
+                    agent::handle(self, &header, kind, payload);
+                }
+            }
             None => {
                 tracing::warn!(
                     rank = self.rank,

@@ -8,6 +8,7 @@ use transom_transport::Transport;
 
 use super::Engine;
 use super::backoff::{Idle, Step};
+use crate::protocol::wire::{Header, Kind};
 use crate::{Class, Error, Result};
 
 /// How long a wait sleeps for a condition that no event announces.
@@ -48,10 +49,30 @@ impl Engine {
         mut ready: impl FnMut() -> Option<Result<R>>,
     ) -> Result<R> {
         let announced = longest_sleep.is_none();
-        self.wait(operation, what, longest_sleep.unwrap_or(LONG_SLEEP), None, |news| {
+        let poll = || self.poll();
+        self.wait(operation, what, longest_sleep.unwrap_or(LONG_SLEEP), None, poll, |news| {
             // What is announced by events is looked for when there are any.
             if announced && news == News::None { None } else { ready() }
         })
+    }
+
+    /// [`Engine::wait_until`] for a message, which may come in one that this thread `takes` when it polls.
+    pub fn wait_taking<R>(
+        &self,
+        operation: &'static str,
+        what: &dyn Fn() -> String,
+        takes: impl Fn(&Header, Kind, &[u8]) -> bool,
+        mut ready: impl FnMut() -> Option<Result<R>>,
+    ) -> Result<R> {
+        let poll = || self.poll_taking(&takes);
+        self.wait(
+            operation,
+            what,
+            LONG_SLEEP,
+            None,
+            poll,
+            |news| if news == News::None { None } else { ready() },
+        )
     }
 
     /// [`Engine::wait_until`] for operations of `transport`, which may have ended already: the first poll is made in place.
@@ -107,7 +128,10 @@ impl Engine {
         };
         match look(false) {
             Some(result) => result,
-            None => self.wait(operation, what, LONG_SLEEP, Some(&report), |news| look(news == News::Events)),
+            None => {
+                let poll = || self.poll();
+                self.wait(operation, what, LONG_SLEEP, Some(&report), poll, |news| look(news == News::Events))
+            }
         }
     }
 
@@ -118,6 +142,7 @@ impl Engine {
         what: &dyn Fn() -> String,
         longest_sleep: Duration,
         mut report: Option<&dyn Fn()>,
+        poll: impl Fn() -> Result<usize>,
         mut ready: impl FnMut(News) -> Option<Result<R>>,
     ) -> Result<R> {
         let (inside, by_signals) = (self.progress.enter(), report.is_some());
@@ -144,7 +169,7 @@ impl Engine {
             while looks > 1 && self.is_idle() {
                 looks -= 1;
             }
-            let found = self.poll()? > 0;
+            let found = poll()? > 0;
             if found {
                 idle = Idle::default();
             }

@@ -73,7 +73,7 @@ pub(super) fn isend<T: Element>(
         let sent = if sending.is_own() {
             sending.copied(bytes).map(|data| sending.deliver(data, None))
         } else {
-            sending.engine().send_in_order(operation, sending.to, &sending.eager(None), bytes)
+            sending.send_in_order(None, bytes)
         };
         return done(sent.map(|()| data));
     }
@@ -104,7 +104,7 @@ fn answered_send<T: Element>(
             sending.deliver(copy, Some(number));
             Ok(())
         } else {
-            engine.send_in_order(sending.operation, sending.to, &sending.eager(Some(number)), &copy)
+            sending.send_in_order(Some(number), &copy)
         };
         return ended(sending, number, sent);
     }

@@ -9,9 +9,10 @@ use super::matched::store;
 use super::send::{Mode, send};
 use super::{Matched, Message, Source, Status, Tag, awaited, pattern};
 use crate::comm::Awaited;
-use crate::engine::two_sided::{Incoming, deliver};
+use crate::engine::two_sided::{Direct, Incoming, check_capacity, deliver};
 use crate::engine::{Engine, Promise};
 use crate::protocol::messages::Pattern;
+use crate::protocol::wire::Header;
 use crate::{Class, Communicator, Element, Error, Request, Result};
 
 type Received<T> = (Vec<T>, Status);
@@ -207,8 +208,25 @@ impl Communicator {
         let Some(pattern) = pattern(channel, operation, source, tag)? else {
             return Ok((Ok(()), Status::NULL));
         };
-        let arrived = self.await_match(operation, pattern, (source, tag))?;
-        let status = Status::of(channel, arrived.envelope, arrived.bytes());
-        Ok((store(&channel.engine, operation, arrived, buffer), status))
+        let (engine, what) = (&channel.engine, || awaited(source, tag));
+        let direct = Direct::new(pattern, buffer.as_mut_bytes());
+        let come = || match direct.take() {
+            Some(taken) => Some(Ok(Err(taken))),
+            None => engine.two_sided.take(pattern).map(|arrived| Ok(Ok(arrived))),
+        };
+        let takes = |header: &Header, kind, payload: &[u8]| direct.takes(engine, header, kind, payload);
+        let waited = engine.wait_taking(operation, &what, takes, come);
+        // Even if the time is over, or the job, what has been taken is not lost.
+        let arrived = waited.or_else(|error| direct.take().map(Err).ok_or(error))?;
+        Ok(match arrived {
+            Ok(arrived) => {
+                let status = Status::of(channel, arrived.envelope, arrived.bytes());
+                (store(engine, operation, arrived, buffer), status)
+            }
+            Err((envelope, bytes)) => {
+                let whole = check_capacity::<T>(engine, operation, bytes, buffer.len());
+                (whole.map(drop), Status::of(channel, envelope, bytes))
+            }
+        })
     }
 }

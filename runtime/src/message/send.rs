@@ -74,6 +74,15 @@ impl<'a> Sending<'a> {
         }
     }
 
+    /// The same, now or by a later poll.
+    pub fn send_in_order(&self, number: Option<u64>, bytes: &[u8]) -> Result<()> {
+        let header = self.eager(number);
+        match header.with_inline(bytes) {
+            Some(header) => self.engine().send_in_order(self.operation, self.to, &header, &[]),
+            None => self.engine().send_in_order(self.operation, self.to, &header, bytes),
+        }
+    }
+
     pub fn request_to_send(&self, number: u64, bytes: usize) -> Header {
         let mut header = self.eager(Some(number));
         header.kind = Kind::RequestToSend as u8;

@@ -199,9 +199,10 @@ impl Matching {
         self.collectives.iter().filter_map(own)
     }
 
-    /// This rank has completed a collective: all that others send in it has been taken.
-    pub fn finish(&mut self, context: u64, sequence: u64) {
+    /// This rank has completed a collective: all that others send in it has been taken. Returns whether none is known of others.
+    pub fn finish(&mut self, context: u64, sequence: u64) -> bool {
         self.collectives.remove(&(context, sequence));
+        self.collectives.is_empty()
     }
 }
 

@@ -42,7 +42,7 @@ impl Envelope {
 impl Pattern {
     /// Whether it matches a message.
     #[inline]
-    fn matches(&self, envelope: &Envelope) -> bool {
+    pub fn matches(&self, envelope: &Envelope) -> bool {
         self.context == envelope.context
             && self.source.is_none_or(|source| source == envelope.source)
             && self.tag.map_or(envelope.tag >= 0, |tag| tag == envelope.tag)
@@ -84,6 +84,14 @@ enum Place {
 }
 
 impl<R, M> Messages<R, M> {
+    /// Whether there is no receive and no message.
+    pub fn is_empty(&self) -> bool {
+        self.few_receives.is_empty()
+            && self.few_messages.is_empty()
+            && self.receives.is_empty()
+            && self.messages.is_empty()
+    }
+
     fn number(&mut self) -> u64 {
         self.next += 1;
         self.next

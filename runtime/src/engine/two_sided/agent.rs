@@ -1,9 +1,11 @@
 //! The agent's part of two-sided messages. It validates every number in what it receives.
 
+use std::cell::{Cell, RefCell};
+
 use super::{Answer, Body, Bytes, Incoming};
 use crate::engine::Engine;
-use crate::protocol::messages::Envelope;
-use crate::protocol::wire::{self, Header, Kind};
+use crate::protocol::messages::{Envelope, Pattern};
+use crate::protocol::wire::{self, Header, INLINE_BYTES, Kind};
 
 /// Longest key of a region that is accepted.
 const MAX_KEY: usize = 256;
@@ -14,12 +16,8 @@ pub(in crate::engine) fn handle(engine: &Engine, header: &Header, kind: Kind, pa
     match kind {
         Kind::Eager => {
             let number = (header.op == 1).then_some(header.value);
-            let bytes = if header.status == wire::INLINE {
-                let (bytes, len) = header.inline()?;
-                Bytes::from_slice(&bytes[..len])
-            } else {
-                Bytes::from_slice(payload)
-            };
+            let inline = header.inline()?;
+            let bytes = Bytes::from_slice(eager_bytes(header, &inline, payload));
             arrived(engine, header, Body::Eager(bytes), number)
         }
         Kind::RequestToSend => {
@@ -58,9 +56,64 @@ pub(in crate::engine) fn handle(engine: &Engine, header: &Header, kind: Kind, pa
     }
 }
 
-fn arrived(engine: &Engine, header: &Header, body: Body, number: Option<u64>) -> Option<()> {
+/// The bytes of an eager message: those in its header, if it says so, or its payload.
+fn eager_bytes<'a>(
+    header: &Header,
+    (inline, len): &'a ([u8; INLINE_BYTES], usize),
+    payload: &'a [u8],
+) -> &'a [u8] {
+    if header.status == wire::INLINE { &inline[..*len] } else { payload }
+}
+
+fn envelope(header: &Header) -> Option<Envelope> {
     let tag = i32::try_from(header.offset.cast_signed()).ok()?;
-    let envelope = Envelope { context: header.context(), source: header.origin as usize, tag };
+    Some(Envelope { context: header.context(), source: header.origin as usize, tag })
+}
+
+/// A receive that blocks: the thread that waits takes its message when it polls, if that is there to be taken.
+pub(crate) struct Direct<'a> {
+    pattern: Pattern,
+    buffer: RefCell<&'a mut [u8]>,
+    /// What was taken, and how many bytes it has.
+    taken: Cell<Option<(Envelope, usize)>>,
+}
+
+impl<'a> Direct<'a> {
+    /// A receive to `buffer`.
+    pub fn new(pattern: Pattern, buffer: &'a mut [u8]) -> Self {
+        Self { pattern, buffer: RefCell::new(buffer), taken: Cell::new(None) }
+    }
+
+    /// What was taken, once.
+    #[inline]
+    pub fn take(&self) -> Option<(Envelope, usize)> {
+        self.taken.take()
+    }
+
+    /// Takes a message, if it is an eager one for this receive, has room, and nobody is to be told of it. Messages and receives that
+    /// were there before come first.
+    #[inline]
+    pub fn takes(&self, engine: &Engine, header: &Header, kind: Kind, payload: &[u8]) -> bool {
+        if kind != Kind::Eager || header.op != 0 || engine.two_sided.has_any() {
+            return false;
+        }
+        let known = header.origin < engine.size as u32 && self.taken.get().is_none();
+        let (Some(envelope), Some(inline), true) = (envelope(header), header.inline(), known) else {
+            return false;
+        };
+        let bytes = eager_bytes(header, &inline, payload);
+        let mut buffer = self.buffer.borrow_mut();
+        let Some(place) = buffer.get_mut(..bytes.len()).filter(|_| self.pattern.matches(&envelope)) else {
+            return false;
+        };
+        place.copy_from_slice(bytes);
+        self.taken.set(Some((envelope, bytes.len())));
+        true
+    }
+}
+
+fn arrived(engine: &Engine, header: &Header, body: Body, number: Option<u64>) -> Option<()> {
+    let envelope = envelope(header)?;
     engine.message_arrived(Incoming { envelope, body, number });
     Some(())
 }

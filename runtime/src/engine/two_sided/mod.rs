@@ -11,7 +11,7 @@ mod segments;
 mod transfers;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use smallvec::SmallVec;
@@ -20,6 +20,7 @@ use super::Engine;
 use crate::Result;
 use crate::protocol::messages::{Envelope, Messages, Pattern};
 use crate::protocol::wire::{self, Header, Kind};
+pub(crate) use agent::Direct;
 pub(super) use agent::handle;
 pub(crate) use blocking::{fetch_blocking, fetch_region, register, send_segments};
 pub(crate) use delivery::{OnDelivered, check_capacity, deliver};
@@ -79,6 +80,8 @@ pub(crate) type OnAnswer = Box<dyn FnOnce(&Engine, Answer) + Send>;
 #[derive(Default)]
 pub(crate) struct TwoSided {
     state: Mutex<Messages<OnMatch, Incoming>>,
+    /// Whether the state has anything in it: written by who holds its lock.
+    any: AtomicBool,
     /// Sends that await an answer, by number: the receiver, and the callback.
     sends: Mutex<HashMap<u64, (usize, OnAnswer)>>,
     /// Messages that arrive in segments, by number.
@@ -119,27 +122,47 @@ impl TwoSided {
         self.state.lock().look(pattern).map(|(envelope, arrived)| (envelope, arrived.bytes()))
     }
 
+    /// Whether there are messages that no receive has matched, or receives that no message has.
+    #[inline]
+    pub fn has_any(&self) -> bool {
+        self.any.load(Ordering::Acquire)
+    }
+
+    /// Changes the state.
+    #[inline]
+    fn change<R>(&self, change: impl FnOnce(&mut Messages<OnMatch, Incoming>) -> R) -> R {
+        let mut state = self.state.lock();
+        let result = change(&mut state);
+        self.any.store(!state.is_empty(), Ordering::Release);
+        result
+    }
+
     /// Takes that message.
+    #[inline]
     pub fn take(&self, pattern: Pattern) -> Option<Incoming> {
-        self.state.lock().take(pattern).map(|(_, arrived)| arrived)
+        if !self.has_any() {
+            return None;
+        }
+        self.change(|state| state.take(pattern)).map(|(_, arrived)| arrived)
     }
 
     /// Cancels a receive. False if it has matched a message.
     pub fn cancel(&self, pattern: Pattern, number: u64) -> bool {
-        let cancelled = self.state.lock().cancel(pattern, number);
+        let cancelled = self.change(|state| state.cancel(pattern, number));
         // Dropped when the lock is not held any more: it may own what has a drop of its own.
         cancelled.is_some()
     }
 
     /// Forgets a message of a rank's that awaits an answer. False if a receive has matched it.
     fn forget(&self, source: usize, number: u64) -> bool {
-        let forgotten = self.state.lock().withdraw(source, |message| message.number == Some(number));
+        let is_it = |message: &Incoming| message.number == Some(number);
+        let forgotten = self.change(|state| state.withdraw(source, is_it));
         forgotten.is_some()
     }
 
     /// Drops what is not complete.
     pub fn clear(&self) {
-        let cleared = self.state.lock().clear();
+        let cleared = self.change(Messages::clear);
         drop(cleared);
         let sends = std::mem::take(&mut *self.sends.lock());
         drop(sends);
@@ -152,20 +175,22 @@ impl TwoSided {
 impl Engine {
     /// Posts a receive; returns its number if no message has matched it.
     pub fn post_receive(&self, pattern: Pattern, receive: OnMatch) -> Option<u64> {
-        let mut state = self.two_sided.state.lock();
-        match state.take(pattern) {
-            Some((_, arrived)) => {
-                drop(state);
+        let posted = self.two_sided.change(|state| match state.take(pattern) {
+            Some((_, arrived)) => Err((receive, arrived)),
+            None => Ok(state.post(pattern, receive)),
+        });
+        match posted {
+            Ok(number) => Some(number),
+            Err((receive, arrived)) => {
                 receive(self, arrived);
                 None
             }
-            None => Some(state.post(pattern, receive)),
         }
     }
 
     /// A message has arrived or been announced.
     pub fn message_arrived(&self, arrived: Incoming) {
-        let met = self.two_sided.state.lock().arrive(arrived.envelope, arrived);
+        let met = self.two_sided.change(|state| state.arrive(arrived.envelope, arrived));
         if let Some((receive, arrived)) = met {
             receive(self, arrived);
         }
