@@ -5,7 +5,8 @@ use std::fmt::Write;
 use crate::functions::{Argument, Function, Line, State};
 
 /// Functions that have a short way, to be tried before all else (`mod short`).
-const SHORT: [&str; 14] = [
+const SHORT: [&str; 15] = [
+    "Send",
     "Put",
     "Get",
     "Rput",

@@ -1,6 +1,7 @@
 //! The one job of the process, and its predefined communicators.
 
 use std::ffi::c_int;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Once, OnceLock};
 use std::thread::ThreadId;
@@ -178,6 +179,44 @@ pub fn comm(handle: Comm) -> Result<Arc<CommObject>> {
         COMM_WORLD => Ok(world()?.world.clone()),
         COMM_SELF => Ok(world()?.own.clone()),
         Comm(handle) => comm::COMMS.get(handle),
+    }
+}
+
+/// A communicator for the length of a call that waits: the program may free it meanwhile, unless it is predefined (§7.4.3).
+pub enum Held {
+    Predefined(&'static CommObject),
+    Own(Arc<CommObject>),
+}
+
+impl Deref for Held {
+    type Target = CommObject;
+
+    #[inline]
+    fn deref(&self) -> &CommObject {
+        match self {
+            Self::Predefined(comm) => comm,
+            Self::Own(comm) => comm,
+        }
+    }
+}
+
+/// The communicator of a handle, for a call that waits.
+#[inline]
+pub fn hold(handle: Comm) -> Result<Held> {
+    match handle {
+        COMM_WORLD => Ok(Held::Predefined(&world()?.world)),
+        COMM_SELF => Ok(Held::Predefined(&world()?.own)),
+        Comm(handle) => comm::COMMS.get(handle).map(Held::Own),
+    }
+}
+
+/// The communicator of a handle, for the length of a call that waits for nothing (as [`crate::table::Table::peek`]).
+#[inline]
+pub fn peek(handle: Comm) -> Result<&'static CommObject> {
+    match handle {
+        COMM_WORLD => Ok(&world()?.world),
+        COMM_SELF => Ok(&world()?.own),
+        Comm(handle) => comm::COMMS.peek(handle),
     }
 }
 

@@ -17,7 +17,7 @@ pub use super::long::{
 pub use super::long_reductions::{allreduce_into, reduce_from, reduce_into, reduce_scatter_into};
 pub use crate::comm::{Completion, generalised_request, idup_sides};
 pub use crate::message::partitioned::{PartitionedReceive, PartitionedSend};
-pub use crate::message::raw::{imrecv, irecv, isend, recv, recv_into, send};
+pub use crate::message::raw::{imrecv, irecv, isend, recv, recv_into, send, send_now};
 
 use super::algorithms;
 use super::exchange::{Exchange, Kind};

@@ -37,7 +37,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
-use transom_transport::{Completion, Event, Posted, Transport};
+use transom_transport::{Completion, Event, Posted, Transport, TransportResult, TryLock};
 use zerocopy::IntoBytes;
 
 pub(crate) use agent::{pack_bytes, unpack_bytes};
@@ -107,7 +107,7 @@ pub(crate) struct Engine {
     progress: Progress,
     signs: Signs,
     /// Only one thread polls at a time.
-    polling: Mutex<()>,
+    polling: TryLock<()>,
     /// Shared with the other ranks of this process.
     status: JobStatus,
 }
@@ -142,7 +142,7 @@ impl Engine {
             outbox: Outbox::default(),
             pulls: Pulls::default(),
             two_sided: two_sided::TwoSided::default(),
-            polling: Mutex::new(()),
+            polling: TryLock::new(()),
             status,
         })
     }
@@ -219,7 +219,11 @@ impl Engine {
     /// Takes completions and messages from every transport; returns how many there were. Returns at once if another
     /// thread is polling.
     pub fn poll(&self) -> Result<usize> {
-        self.poll_taking(|_, _, _| false)
+        if self.is_idle() {
+            self.wake();
+            return Ok(0);
+        }
+        self.poll_transports(|transport| transport.progress(&mut |event| self.take(event, |_, _, _| false)))
     }
 
     /// [`Engine::poll`] for who waits for a message, and `takes` it from under the others' eyes: true if it has.
@@ -229,10 +233,15 @@ impl Engine {
             self.wake();
             return Ok(0);
         }
+        self.poll_transports(|transport| transport.progress_briefly(&mut |event| self.take(event, &takes)))
+    }
+
+    #[inline]
+    fn poll_transports(&self, progress: impl Fn(&dyn Transport) -> TransportResult<usize>) -> Result<usize> {
         let Some(polling) = self.polling.try_lock() else { return Ok(0) };
         let mut found = if self.has_waiting() { self.post_waiting() } else { 0 };
         for transport in self.routes.transports() {
-            match transport.progress(&mut |event| self.take(event, &takes)) {
+            match progress(&**transport) {
                 Ok(some) => found += some,
                 Err(error) => return Err(self.broken(&**transport, &error)),
             }

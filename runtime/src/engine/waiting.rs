@@ -164,10 +164,10 @@ impl Engine {
                 self.progress.leave(waited);
                 return result;
             }
-            // Looked at more often than polled: a poll costs more than a look, and so does what follows.
-            let mut looks = looks;
-            while looks > 1 && self.is_idle() {
-                looks -= 1;
+            // Looked at more often than polled: what follows a poll costs more than a look.
+            let mut left = looks;
+            while left > 1 && self.is_idle() {
+                left -= 1;
             }
             let found = poll()? > 0;
             if found {
@@ -175,7 +175,7 @@ impl Engine {
             }
             polls += 1;
             if !polls.is_multiple_of(POLLS_PER_CLOCK_READ) {
-                if !found {
+                if !found && looks == 1 {
                     std::hint::spin_loop();
                 }
                 continue;

@@ -16,6 +16,12 @@ pub fn send(comm: &Communicator, dest: usize, tag: i32, data: &[u8], synchronous
     send::send(comm, name, (dest, tag), data, mode)
 }
 
+/// [`send()`] of a message that can be handed over at once; false, and nothing is done, if it cannot, or anything is wrong.
+#[inline]
+pub fn send_now(comm: &Communicator, dest: usize, tag: i32, data: &[u8]) -> bool {
+    send::send_now(comm, (dest, tag), data)
+}
+
 /// [`send()`], nonblocking (`MPI_Isend`, `MPI_Issend`).
 pub fn isend(
     comm: &Communicator,

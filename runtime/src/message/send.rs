@@ -135,6 +135,26 @@ pub(super) fn refused(engine: &Engine, operation: &'static str, dest: usize) -> 
     Error::new(Class::Peer, operation, message).at_rank(engine.rank).with_target(dest)
 }
 
+/// Hands a short message over, if there is room for it; false, and nothing is done, if there is not, or anything is wrong.
+#[inline]
+pub(super) fn send_now(comm: &Communicator, (dest, tag): (usize, i32), bytes: &[u8]) -> bool {
+    const NAME: &str = "send";
+    let channel = comm.channel();
+    if tag < 0 || dest >= channel.size {
+        return false;
+    }
+    let sending = Sending { channel, operation: NAME, dest, to: channel.job_rank(dest), tag };
+    if sending.is_own() || !sending.is_short(bytes.len()) {
+        return false;
+    }
+    let header = sending.eager(None);
+    let inline = header.with_inline(bytes);
+    let (header, bytes) = inline.as_ref().map_or((&header, bytes), |header| (header, &[][..]));
+    let engine = sending.engine();
+    engine.count_post();
+    matches!(engine.try_send(NAME, sending.to, header, bytes), Some(Ok(())))
+}
+
 /// Sends, and waits until `bytes` may be reused, or until they are received.
 pub(super) fn send(
     comm: &Communicator,

@@ -14,6 +14,7 @@ mod operation;
 mod table;
 pub mod thread;
 mod transport;
+mod try_lock;
 
 pub use elements::{
     Arithmetic, Basic, Bitwise, Byte, Char, Complex, ComplexLongDouble, F32I32, F64I32, F80I32, Flag, I16I32,
@@ -27,3 +28,4 @@ pub use transport::{
     Armed, AtomicScope, Capabilities, Completion, Event, ListTransfer, Lists, Moves, NativeAtomic, Part,
     Posted, Region, RegionKey, Remote, Transfer, Transport, Unwatched, WaitFd,
 };
+pub use try_lock::{Taken, TryLock};

@@ -326,6 +326,11 @@ pub trait Transport: Send + Sync + fmt::Debug {
     /// has served for peers: a caller that finds nothing may sleep. The sink may call every method but this one.
     fn progress(&self, sink: &mut dyn FnMut(Event<'_>)) -> TransportResult<usize>;
 
+    /// [`Transport::progress`] for who waits for one message: of those that have come the first may be all.
+    fn progress_briefly(&self, sink: &mut dyn FnMut(Event<'_>)) -> TransportResult<usize> {
+        self.progress(sink)
+    }
+
     /// Whether [`Transport::progress`] would find nothing now, as a look at memory says that takes no lock: for who polls all the
     /// time. False where nothing can be said.
     fn is_idle(&self) -> bool {

@@ -5,10 +5,9 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use transom_transport::{
     Armed, AtomicScope, Capabilities, Event, Posted, Region, RegionKey, Remote, Span, Transfer, Transport,
-    TransportError, TransportResult, WaitFd,
+    TransportError, TransportResult, TryLock, WaitFd,
 };
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -34,7 +33,7 @@ pub struct Shm {
     memory: Span,
     queue: Queue,
     /// Room for a message, which who takes messages holds.
-    inbox: Mutex<Box<[u8; MAX_MESSAGE]>>,
+    inbox: TryLock<Box<[u8; MAX_MESSAGE]>>,
     /// Number of the next message: written by who holds the inbox.
     head: AtomicU64,
     /// With what the job's messages begin.
@@ -87,7 +86,7 @@ impl Shm {
             address,
             queue: Queue::new(memory.clone()),
             memory,
-            inbox: Mutex::new(Box::new([0; MAX_MESSAGE])),
+            inbox: TryLock::new(Box::new([0; MAX_MESSAGE])),
             head: AtomicU64::new(0),
             prefix: OnceLock::new(),
             doorbell,
@@ -167,6 +166,19 @@ impl Shm {
         let slot = self.peers.get(peer).ok_or(TransportError::Malformed { peer, what: "rank" })?;
         let _ = slot.set(reached);
         Ok(())
+    }
+
+    /// Hands out so many messages at the most; returns how many.
+    #[inline]
+    fn take_messages(&self, most: usize, sink: &mut dyn FnMut(Event<'_>)) -> TransportResult<usize> {
+        let Some(mut inbox) = self.inbox.try_lock() else { return Ok(0) };
+        for taken in 0..most {
+            let head = self.head.load(Ordering::Relaxed);
+            let Some(len) = self.queue.pop(self.prefix.get(), head, &mut inbox)? else { return Ok(taken) };
+            self.head.store(head + 1, Ordering::Relaxed);
+            sink(Event::Message(&inbox[..len]));
+        }
+        Ok(most)
     }
 
     /// A peer's region, mapped if it is in a file.
@@ -287,14 +299,12 @@ impl Transport for Shm {
     }
 
     fn progress(&self, sink: &mut dyn FnMut(Event<'_>)) -> TransportResult<usize> {
-        let Some(mut inbox) = self.inbox.try_lock() else { return Ok(0) };
-        for taken in 0..BATCH {
-            let head = self.head.load(Ordering::Relaxed);
-            let Some(len) = self.queue.pop(self.prefix.get(), head, &mut inbox)? else { return Ok(taken) };
-            self.head.store(head + 1, Ordering::Relaxed);
-            sink(Event::Message(&inbox[..len]));
-        }
-        Ok(BATCH)
+        self.take_messages(BATCH, sink)
+    }
+
+    fn progress_briefly(&self, sink: &mut dyn FnMut(Event<'_>)) -> TransportResult<usize> {
+        // A look at the next cell would wait for its line, which another core has.
+        self.take_messages(1, sink)
     }
 
     #[inline]

@@ -40,7 +40,7 @@ pub fn begin(comm: &Arc<CommObject>, recv_buffer: Buffer, from: c_int, with: c_i
 
 /// `MPI_Recv`.
 pub fn recv(recv_buffer: Triple, from: Envelope, status: Pointer<Status>) -> Result<()> {
-    let comm = world::comm(from.comm)?;
+    let comm = world::hold(from.comm)?;
     let mut recv_buffer = buffer(from.rank, recv_buffer)?;
     let with = tag(from.tag);
     let (stored, of_message) = match recv_buffer.plain_mut()? {

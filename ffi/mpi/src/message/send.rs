@@ -5,14 +5,14 @@ use std::ffi::c_int;
 use transom::{NULL_RANK, raw};
 
 use super::{Envelope, buffer, buffered, dest};
-use crate::abi::{Request, Status};
-use crate::buffer::{Buffer, Triple};
+use crate::abi::{Request, SUCCESS, Status};
+use crate::buffer::{Buffer, Triple, bytes};
 use crate::comm::CommObject;
 use crate::failure::Result;
 use crate::handlers::ErrorObject;
 use crate::pointer::Pointer;
 use crate::request::{self, Pending, filled};
-use crate::world;
+use crate::{types, world};
 
 /// When a send is complete. A ready send is a standard one: that the receive has been posted makes no difference here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +20,20 @@ pub enum Mode {
     Standard,
     Synchronous,
     Buffered,
+}
+
+/// `MPI_Send`, if all there is to do is to hand a short message over: none else, and nothing is done.
+#[inline]
+pub fn send_now(data: Triple, to: Envelope) -> Option<c_int> {
+    let size = i64::from(types::size_or_zero(data.ty).filter(|size| *size > 0)?);
+    let len = usize::try_from(data.n.checked_mul(size)?).ok()?;
+    let dest = usize::try_from(to.rank).ok()?;
+    if !world::is_running() {
+        return None;
+    }
+    let comm = world::peek(to.comm).ok().filter(|comm| comm.inter.is_none())?;
+    let bytes = bytes(data.address, len).ok()?;
+    raw::send_now(&comm.comm, dest, to.tag, bytes).then_some(SUCCESS)
 }
 
 /// Starts a send.
