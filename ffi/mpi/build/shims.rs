@@ -5,7 +5,10 @@ use std::fmt::Write;
 use crate::functions::{Argument, Function, Line, State};
 
 /// Functions that have a short way, to be tried before all else (`mod short`).
-const SHORT: [&str; 15] = [
+const SHORT: [&str; 18] = [
+    "Barrier",
+    "Bcast",
+    "Allreduce",
     "Send",
     "Put",
     "Get",

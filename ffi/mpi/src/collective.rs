@@ -9,6 +9,7 @@ mod parts;
 pub mod reducing;
 mod reduction;
 pub mod scattering;
+pub mod short;
 
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;

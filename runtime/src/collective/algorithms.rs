@@ -242,7 +242,13 @@ pub(super) async fn allreduce(
     let folded = size - power;
     if rank < 2 * folded && rank % 2 == 1 {
         exchange.send(rank - 1, 0, &own).await?;
-        return exchange.receive(rank - 1, DOWN).await;
+        let result = exchange.receive(rank - 1, DOWN).await?;
+        let whole = result.len() == own.len();
+        return if whole {
+            Ok(result)
+        } else {
+            Err(exchange.other_length(rank - 1, result.len(), own.len()))
+        };
     }
     if rank < 2 * folded {
         let right = exchange.receive(rank + 1, 0).await?;

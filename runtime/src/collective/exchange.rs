@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use crate::comm::Channel;
 use crate::protocol::matching::{Key, Matching, Mismatch, Refusal};
-use crate::protocol::wire::{CARRIES, HEADER_BYTES, Header, Kind as Message};
+use crate::protocol::wire::{CARRIES, HEADER_BYTES, Header, INLINE, INLINE_BYTES, Kind as Message};
 use crate::{Class, Error, Result};
 
 /// Which collective: a rank in another one is told so instead of waiting for ever.
@@ -123,6 +123,10 @@ impl<'a> Exchange<'a> {
     pub fn block<R>(&self, future: impl Future<Output = Result<R>>) -> Result<R> {
         let mut future = pin!(future);
         let mut context = Context::from_waker(Waker::noop());
+        // A send is over at once, most often.
+        if let Poll::Ready(result) = future.as_mut().poll(&mut context) {
+            return result;
+        }
         let what = || self.awaited();
         let takes = |header: &Header, kind, payload: &[u8]| self.takes(header, kind, payload);
         self.channel.engine.wait_taking(self.operation(), &what, takes, || {
@@ -142,14 +146,19 @@ impl<'a> Exchange<'a> {
             && header.status != CARRIES
             && header.op == self.kind as u8
             && (header.offset, header.count) == (self.sequence, round as u64)
-            && (header.value, header.compare) == (payload.len() as u64, 0)
             && header.context() == self.channel.context
             && header.origin as usize == self.channel.job_rank(peer)
             && peer != self.channel.rank
             && !self.taken.load(Ordering::Relaxed);
+        let inline = if header.status == INLINE { header.inline() } else { None };
+        let data = match &inline {
+            Some((bytes, len)) => &bytes[..*len],
+            None if (header.value, header.compare) == (payload.len() as u64, 0) => payload,
+            None => return false,
+        };
         if is_it {
-            if !payload.is_empty() {
-                *self.direct.lock() = payload.to_vec();
+            if !data.is_empty() {
+                *self.direct.lock() = data.to_vec();
             }
             self.taken.store(true, Ordering::Release);
         }
@@ -170,7 +179,10 @@ impl<'a> Exchange<'a> {
             header.count = round as u64;
             header.value = bytes.len() as u64;
             header.compare = start as u64;
-            let attempt = || engine.try_send(self.operation(), to, &header, part);
+            // What fits in the header is one cache line on shared memory.
+            let inline = if bytes.len() <= INLINE_BYTES { header.with_inline(bytes) } else { None };
+            let (header, payload) = inline.as_ref().map_or((&header, part), |header| (header, &[][..]));
+            let attempt = || engine.try_send(self.operation(), to, header, payload);
             match attempt() {
                 Some(result) => result?,
                 None => {
@@ -193,6 +205,14 @@ impl<'a> Exchange<'a> {
         })
     }
 
+    /// Notes what is waited for, unless that has been taken and is to be fetched.
+    fn awaits(&self, peer: usize, round: usize) {
+        if !self.taken.load(Ordering::Acquire) {
+            self.awaited.store(peer, Ordering::Relaxed);
+            self.round.store(round, Ordering::Relaxed);
+        }
+    }
+
     /// What a peer has sent in this round, if it has come.
     pub fn take(&self, peer: usize, round: usize) -> Option<Result<Vec<u8>>> {
         let is_awaited =
@@ -203,16 +223,18 @@ impl<'a> Exchange<'a> {
             return Some(Ok(std::mem::take(&mut *self.direct.lock())));
         }
         let Channel { engine, context, .. } = self.channel;
+        let any = engine.has_collectives.load(Ordering::Acquire) || engine.waiting.load(Ordering::Acquire);
+        if !any {
+            self.awaits(peer, round);
+            return None;
+        }
         let source = self.channel.job_rank(peer);
         let key = Key { source, context: *context, sequence: self.sequence, round: round as u64 };
         let taken = engine.matching.lock().take(key, self.kind as u8);
         match taken {
             Ok(Some(bytes)) => Some(Ok(bytes)),
             Ok(None) => {
-                if !self.taken.load(Ordering::Acquire) {
-                    self.awaited.store(peer, Ordering::Relaxed);
-                    self.round.store(round, Ordering::Relaxed);
-                }
+                self.awaits(peer, round);
                 None
             }
             Err(refusal) => Some(Err(self.refused(peer, refusal))),

@@ -39,6 +39,19 @@ pub struct Edge {
     pub number: usize,
 }
 
+/// [`allreduce`] by an operation that need not be kept.
+///
+/// # Errors
+/// Those of all collectives.
+pub fn allreduce_by(
+    comm: &Communicator,
+    data: Vec<u8>,
+    combine: &(dyn Fn(&[u8], &mut [u8]) + Send + Sync),
+) -> Result<Vec<u8>> {
+    let exchange = Exchange::new(comm.channel(), Kind::Allreduce);
+    exchange.block(algorithms::allreduce(&exchange, data, combine))
+}
+
 /// Has the engine drive a collective.
 pub(super) fn start<R: Send + 'static>(
     comm: &Communicator,

@@ -104,11 +104,12 @@ impl<'a> Given<'a> {
     pub fn wait(exchange: &'a Exchange<'a>, channel: &'a Channel, from: (usize, usize)) -> Result<Self> {
         let (peer, round) = from;
         let (message, shown) = exchange.block(std::future::poll_fn(|_| {
-            if let Some(sent) = exchange.take(peer, round) {
-                return Poll::Ready(sent.map(|sent| (sent, false)));
+            if let Some(shown) = exchange.take(peer, round + SHOWN) {
+                return Poll::Ready(shown.map(|shown| (shown, true)));
             }
-            match exchange.take(peer, round + SHOWN) {
-                Some(shown) => Poll::Ready(shown.map(|shown| (shown, true))),
+            // Last, since this is what is waited for: what is short is to be there soonest.
+            match exchange.take(peer, round) {
+                Some(sent) => Poll::Ready(sent.map(|sent| (sent, false))),
                 None => Poll::Pending,
             }
         }))?;

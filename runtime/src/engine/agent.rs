@@ -151,9 +151,14 @@ fn collective(engine: &Engine, header: &Header, payload: &[u8]) {
         sequence: header.offset,
         round: header.count,
     };
+    let inline = if header.status == wire::INLINE { header.inline() } else { None };
+    let (total, start, data) = match &inline {
+        Some((bytes, len)) => (*len as u64, 0, &bytes[..*len]),
+        None => (header.value, header.compare, payload),
+    };
     let mut matching = engine.matching.lock();
     engine.has_collectives.store(true, Ordering::Release);
-    let taken = matching.arrived(key, header.op, header.value, header.compare, payload);
+    let taken = matching.arrived(key, header.op, total, start, data);
     drop(matching);
     if !taken {
         tracing::warn!(?key, "dropped a malformed part of a collective");

@@ -13,7 +13,8 @@ pub type Token = [u8; 16];
 pub enum Kind {
     /// A part of a collective's data: `offset` its sequence number, `op` the collective, `count` the round, `value`
     /// the whole length, `compare` where this part starts, `window` and `request` the communicator's context. If the status is
-    /// [`CARRIES`], there is no data: the payload is operations to be carried out before ([`super::gathered`]).
+    /// [`CARRIES`], there is no data: the payload is operations to be carried out before ([`super::gathered`]). If it is
+    /// [`INLINE`], all of the data is in the header.
     Collective = 0,
     /// Accumulate the payload at `offset`; or, if `count` is not 0, at so many runs ([`super::runs`]). If the status is
     /// [`CONFIRM`], say [`Kind::Applied`]; likewise with puts and notifications.
@@ -145,7 +146,8 @@ pub const CONFIRM: u8 = 2;
 /// [`Header::status`] of a collective's message that carries operations.
 pub const CARRIES: u8 = 3;
 
-/// [`Header::status`] of an eager message whose bytes, so many as `ty` says, are in `count` and `compare`.
+/// [`Header::status`] of an eager message whose bytes, so many as `ty` says, are in `count` and `compare`; or of a collective's data
+/// that is in `value` and `compare`.
 pub const INLINE: u8 = 4;
 
 /// The header, 64 bytes.
@@ -193,18 +195,25 @@ impl Header {
         }
     }
 
-    /// The same header of an eager message with its bytes, if these fit.
+    /// The same header of an eager message, or of a collective's data, with its bytes, if these fit.
+    #[inline]
     pub fn with_inline(self, bytes: &[u8]) -> Option<Self> {
         let (mut words, len) = ([0; INLINE_BYTES], bytes.len());
         words.get_mut(..len)?.copy_from_slice(bytes);
-        let [count, compare] = zerocopy::transmute!(words);
-        Some(Self { status: INLINE, ty: len as u8, count, compare, ..self })
+        let [first, compare] = zerocopy::transmute!(words);
+        let header = Self { status: INLINE, ty: len as u8, compare, ..self };
+        Some(match self.kind == Kind::Collective as u8 {
+            true => Self { value: first, ..header },
+            false => Self { count: first, ..header },
+        })
     }
 
-    /// The bytes of an eager message that are in its header, and how many; none if there are more than fit.
+    /// The bytes that are in the header of such a message, and how many; none if there are more than fit.
+    #[inline]
     pub fn inline(&self) -> Option<([u8; INLINE_BYTES], usize)> {
         let len = usize::from(self.ty);
-        (len <= INLINE_BYTES).then(|| (zerocopy::transmute!([self.count, self.compare]), len))
+        let first = if self.kind == Kind::Collective as u8 { self.value } else { self.count };
+        (len <= INLINE_BYTES).then(|| (zerocopy::transmute!([first, self.compare]), len))
     }
 
     /// The same header with a context.
@@ -247,11 +256,14 @@ mod tests {
 
     #[test]
     fn short_messages_are_in_their_header() {
-        for len in 0..=INLINE_BYTES {
+        for (len, kind) in (0..=INLINE_BYTES).flat_map(|len| [(len, Kind::Eager), (len, Kind::Collective)]) {
             let bytes: Vec<u8> = (1..).take(len).collect();
-            let header = Header::default().with_inline(&bytes).unwrap();
-            let (there, count) = header.inline().unwrap();
-            assert_eq!((header.status, &there[..count]), (INLINE, &bytes[..]));
+            let header = Header { kind: kind as u8, count: 77, value: 99, ..Header::default() };
+            let with = header.with_inline(&bytes).unwrap();
+            let (there, count) = with.inline().unwrap();
+            assert_eq!((with.status, &there[..count]), (INLINE, &bytes[..]));
+            let kept = if kind == Kind::Eager { with.value == 99 } else { with.count == 77 };
+            assert!(kept, "{kind:?} needs it");
         }
         assert!(Header::default().with_inline(&[0; INLINE_BYTES + 1]).is_none());
         assert!(Header { ty: 17, ..Header::default() }.inline().is_none());

@@ -30,7 +30,8 @@ impl<T> TryLock<T> {
     pub fn try_lock(&self) -> Option<Taken<'_, T>> {
         // Looked at first: a look takes the cache line from nobody.
         let free = !self.taken.load(Ordering::Relaxed) && !self.taken.swap(true, Ordering::Acquire);
-        free.then_some(Taken(self))
+        // Made only if it is free: what is dropped gives the value back.
+        if free { Some(Taken(self)) } else { None }
     }
 }
 
@@ -68,6 +69,7 @@ mod tests {
         let lock = TryLock::new(0u64);
         let first = lock.try_lock().unwrap();
         assert!(lock.try_lock().is_none());
+        assert!(lock.try_lock().is_none(), "who did not get it does not give it back");
         drop(first);
         let counted: u64 = std::thread::scope(|scope| {
             let count =
