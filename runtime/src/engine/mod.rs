@@ -226,14 +226,17 @@ impl Engine {
         self.poll_transports(|transport| transport.progress(&mut |event| self.take(event, |_, _, _| false)))
     }
 
-    /// [`Engine::poll`] for who waits for a message, and `takes` it from under the others' eyes: true if it has.
+    /// [`Engine::poll`] for who waits for a message, and `takes` it before anybody else: true if it has. `more`: there may be
+    /// more of them.
     #[inline]
-    pub fn poll_taking(&self, takes: impl Fn(&Header, Kind, &[u8]) -> bool) -> Result<usize> {
+    pub fn poll_taking(&self, more: bool, takes: impl Fn(&Header, Kind, &[u8]) -> bool) -> Result<usize> {
         if self.is_idle() {
             self.wake();
             return Ok(0);
         }
-        self.poll_transports(|transport| transport.progress_briefly(&mut |event| self.take(event, &takes)))
+        self.poll_transports(|transport| {
+            transport.progress_briefly(more, &mut |event| self.take(event, &takes))
+        })
     }
 
     #[inline]

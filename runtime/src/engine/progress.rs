@@ -28,6 +28,8 @@ use crate::{Class, Error, Result, memory};
 const PAUSE: Duration = Duration::from_micros(250);
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 const MESSAGE_SLEEP: Duration = Duration::from_millis(2);
+/// Polls that find something, one behind the other, before the progress thread offers its core.
+const POLLS_PER_YIELD: u32 = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Watcher {
@@ -280,8 +282,15 @@ pub(super) fn spawn(engine: Arc<Engine>) -> Result<JoinHandle<()>> {
 /// Polls as long as there is traffic, and no longer: it may be taking the core from a computation. Stops when a caller
 /// comes, and after one poll where callers come and go: they would wait for each other.
 fn serve(engine: &Engine, active: bool) {
+    let mut polls = 0u32;
     // An error is kept by the engine, where every caller meets it.
-    while engine.progress.has_no_callers() && matches!(engine.poll(), Ok(found) if found > 0) && !active {}
+    while engine.progress.has_no_callers() && matches!(engine.poll(), Ok(found) if found > 0) && !active {
+        polls += 1;
+        if polls.is_multiple_of(POLLS_PER_YIELD) {
+            // So much comes that the program may be about to take it, and have no other core for that.
+            std::thread::yield_now();
+        }
+    }
 }
 
 fn run(engine: &Engine) {

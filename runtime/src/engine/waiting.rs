@@ -49,7 +49,7 @@ impl Engine {
         mut ready: impl FnMut() -> Option<Result<R>>,
     ) -> Result<R> {
         let announced = longest_sleep.is_none();
-        let poll = || self.poll();
+        let poll = |_| self.poll();
         self.wait(operation, what, longest_sleep.unwrap_or(LONG_SLEEP), None, poll, |news| {
             // What is announced by events is looked for when there are any.
             if announced && news == News::None { None } else { ready() }
@@ -64,15 +64,11 @@ impl Engine {
         takes: impl Fn(&Header, Kind, &[u8]) -> bool,
         mut ready: impl FnMut() -> Option<Result<R>>,
     ) -> Result<R> {
-        let poll = || self.poll_taking(&takes);
-        self.wait(
-            operation,
-            what,
-            LONG_SLEEP,
-            None,
-            poll,
-            |news| if news == News::None { None } else { ready() },
-        )
+        let poll = |more| self.poll_taking(more, &takes);
+        self.wait(operation, what, LONG_SLEEP, None, poll, |news| {
+            // That a queue has space again is no event.
+            if news == News::None && !self.tasks.has_full_queue() { None } else { ready() }
+        })
     }
 
     /// [`Engine::wait_until`] for operations of `transport`, which may have ended already: the first poll is made in place.
@@ -129,7 +125,7 @@ impl Engine {
         match look(false) {
             Some(result) => result,
             None => {
-                let poll = || self.poll();
+                let poll = |_| self.poll();
                 self.wait(operation, what, LONG_SLEEP, Some(&report), poll, |news| look(news == News::Events))
             }
         }
@@ -142,7 +138,7 @@ impl Engine {
         what: &dyn Fn() -> String,
         longest_sleep: Duration,
         mut report: Option<&dyn Fn()>,
-        poll: impl Fn() -> Result<usize>,
+        poll: impl Fn(bool) -> Result<usize>,
         mut ready: impl FnMut(News) -> Option<Result<R>>,
     ) -> Result<R> {
         let (inside, by_signals) = (self.progress.enter(), report.is_some());
@@ -151,7 +147,7 @@ impl Engine {
         let mut known = None;
         let mut clock: Option<Instant> = None;
         let mut idle = Idle::default();
-        let (mut polls, mut waited) = (0u32, Duration::ZERO);
+        let (mut polls, mut waited, mut waits) = (0u32, Duration::ZERO, false);
         loop {
             let seen = self.progress.events();
             let news = match known.replace(seen) {
@@ -168,8 +164,9 @@ impl Engine {
             let mut left = looks;
             while left > 1 && self.is_idle() {
                 left -= 1;
+                waits = true;
             }
-            let found = poll()? > 0;
+            let found = poll(!waits)? > 0;
             if found {
                 idle = Idle::default();
             }

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::AtomicBool;
 
 use transom_transport::{Span, TransportError, TransportResult, limits};
 
@@ -16,6 +17,8 @@ pub struct Peer {
     pub queue: Queue,
     pub bell: Bell,
     pub files: Files,
+    /// Its queue was found full, and has not been seen to have room for several messages since.
+    pub full: AtomicBool,
 }
 
 /// Where a peer's memory files are.
@@ -55,7 +58,7 @@ impl Peer {
     pub fn own(memory: &Span, doorbell: &Doorbell) -> io::Result<Self> {
         let [read, write] = doorbell.ends();
         let bell = Bell::of(read.try_clone_to_owned()?, write.try_clone_to_owned()?);
-        Ok(Self { queue: Queue::new(memory.clone()), bell, files: Files::Own })
+        Ok(Self { queue: Queue::new(memory.clone()), bell, files: Files::Own, full: AtomicBool::new(false) })
     }
 
     /// A peer whose files can be opened.
@@ -64,7 +67,12 @@ impl Peer {
         let queue = file::open(address.pid, address.queue).map_err(|e| refused(in_proc(address.pid, &e)))?;
         let bell = Bell::open(address.pid, address.doorbell, address.doorbell_inode)
             .map_err(|e| refused(in_proc(address.pid, &e)))?;
-        Ok(Self { queue: queue_of(peer, address, &queue)?, bell, files: Files::Proc })
+        Ok(Self {
+            queue: queue_of(peer, address, &queue)?,
+            bell,
+            files: Files::Proc,
+            full: AtomicBool::new(false),
+        })
     }
 
     /// A peer that has passed the file of its queue, the ends of its doorbell, and its other files.
@@ -74,7 +82,12 @@ impl Peer {
             return Err(TransportError::Malformed { peer, what: "number of files" });
         };
         let queue = queue_of(peer, address, &queue)?;
-        Ok(Self { queue, bell: Bell::of(read, write), files: Files::Passed(files.collect()) })
+        Ok(Self {
+            queue,
+            bell: Bell::of(read, write),
+            files: Files::Passed(files.collect()),
+            full: AtomicBool::new(false),
+        })
     }
 }
 

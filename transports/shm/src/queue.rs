@@ -11,6 +11,8 @@ use transom_transport::{Span, TransportResult};
 
 /// Cells in a queue.
 const CELLS: u64 = 128;
+/// Free cells that make a full queue worth another look.
+const SEVERAL: u64 = 32;
 /// Bytes of a cell, its header included.
 const CELL_BYTES: usize = 8192;
 /// Bytes of a cell's header: sequence number (8) and length (4), on the first cache line with small messages.
@@ -75,6 +77,14 @@ impl Queue {
         self.0.word32(ASLEEP)
     }
 
+    /// Whether there is room for several messages: who found the queue full waits until then, or else would wait for the owner again
+    /// at every message, and both for the same cache lines.
+    pub fn has_room(&self) -> TransportResult<bool> {
+        let last = self.0.word64(TAIL)?.load(Ordering::Relaxed) + SEVERAL - 1;
+        // Cells become free in order.
+        Ok(self.sequence(last)?.load(Ordering::Acquire) == last / CELLS * 2)
+    }
+
     /// Appends a message. `Ok(false)`: the queue is full.
     pub fn push(&self, prefix: Option<&Prefix>, header: &[u8], payload: &[u8]) -> TransportResult<bool> {
         let tail = self.0.word64(TAIL)?;
@@ -122,6 +132,11 @@ impl Queue {
     /// Whether the message at `head` is there. Owner only.
     pub fn ready(&self, head: u64) -> TransportResult<bool> {
         Ok(self.sequence(head)?.load(Ordering::Acquire) == head / CELLS * 2 + 1)
+    }
+
+    /// Has the message at `head` brought near.
+    pub fn prefetch(&self, head: u64) -> TransportResult<()> {
+        self.0.prefetch(Self::cell(head))
     }
 
     /// Takes the message at `head` into `buffer` and returns its length. Owner only, with `head` counting from 0.

@@ -291,7 +291,11 @@ impl Transport for Shm {
             return Err(TransportError::Range { offset: 0, bytes: len, len: MAX_MESSAGE });
         }
         let peer = self.peer(peer)?;
-        let pushed = peer.queue.push(self.prefix.get(), header, payload)?;
+        let waits = peer.full.load(Ordering::Relaxed) && !peer.queue.has_room()?;
+        let pushed = !waits && peer.queue.push(self.prefix.get(), header, payload)?;
+        if peer.full.load(Ordering::Relaxed) == pushed {
+            peer.full.store(!pushed, Ordering::Relaxed);
+        }
         if peer.queue.must_ring()? {
             peer.bell.ring();
         }
@@ -302,8 +306,11 @@ impl Transport for Shm {
         self.take_messages(BATCH, sink)
     }
 
-    fn progress_briefly(&self, sink: &mut dyn FnMut(Event<'_>)) -> TransportResult<usize> {
+    fn progress_briefly(&self, more: bool, sink: &mut dyn FnMut(Event<'_>)) -> TransportResult<usize> {
         // A look at the next cell would wait for its line, which another core has.
+        if more {
+            self.queue.prefetch(self.head.load(Ordering::Relaxed) + 1)?;
+        }
         self.take_messages(1, sink)
     }
 
