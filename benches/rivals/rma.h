@@ -29,6 +29,7 @@ enum data { UNSEEN = -1, WRONG, RIGHT };
 extern int rank;
 extern int created;           /* windows are over memory of this program's, not the library's */
 extern int quick;
+extern size_t burst;           /* operations that are completed together, or 0: as many as do */
 extern size_t sizes[MOST_SIZES];
 extern int size_count;
 extern size_t longest;

@@ -11,7 +11,7 @@ use crate::options::Kind;
 use crate::pair::{Pair, Target};
 use crate::report::{self, Row, Unit};
 use crate::samples::Samples;
-use crate::windows::Windows;
+use crate::windows::{Extent, Windows};
 
 const MIB: usize = 1 << 20;
 /// Puts before a flush, where the rate is measured.
@@ -57,7 +57,7 @@ impl Figure {
             Self::new("accumulate, flush", of_word(Verb::Accumulate), Unit::Time),
             Self::new("exclusive lock, put, unlock", put.by(Sync::Lock), Unit::Time),
             Self::new("fence, put, fence", put.by(Sync::Fence), Unit::Time),
-            Self::new("put × 1000, flush", put.times(RATE), Unit::Rate(RATE)),
+            Self::new("put × 1000, flush", put.times(RATE, MOST_BYTES), Unit::Rate(RATE)),
         ];
         let sizes = || (12..=22).step_by(2).map(|power| 1 << power);
         let bandwidth = |name, verb| {
@@ -65,7 +65,7 @@ impl Figure {
         };
         all.extend(bandwidth("put, flush", Verb::Put));
         all.extend(sizes().take(5).map(|bytes| {
-            let puts = Operation::new(Verb::Put, bytes).times(STREAM);
+            let puts = Operation::new(Verb::Put, bytes).times(STREAM, MOST_BYTES);
             Self::new("put × 16, flush", puts, Unit::Bandwidth(bytes * STREAM))
         }));
         all.extend(bandwidth("get, flush", Verb::Get));
@@ -122,11 +122,15 @@ impl Figure {
 
 /// Measures all figures and returns the report, at rank 0.
 pub(crate) fn run(job: &Job, options: &Options) -> anyhow::Result<String> {
-    let mut pair =
-        Pair::new(job, Way::of(job, Kind::Allocated, 1 - job.rank()), options.address, MOST_BYTES)?;
+    let mut pair = Pair::new(
+        job,
+        Way::of(job, Kind::Allocated, 1 - job.rank()),
+        options.address,
+        Extent::of(MOST_BYTES),
+    )?;
     let mut rows = Vec::new();
     for kind in options.kinds() {
-        let mut windows = Windows::new(job, kind, MOST_BYTES)?;
+        let mut windows = Windows::new(job, kind, Extent::of(MOST_BYTES))?;
         let way = Way::of(job, kind, 1);
         let wanted = |figure: &Figure| {
             options.wants(figure.name) && figure.bytes() <= options.most.unwrap_or(usize::MAX)

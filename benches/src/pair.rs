@@ -9,7 +9,7 @@ use transom::{Communicator, Window};
 use crate::limit::{Limit, Limits, Way};
 use crate::operation::Operation;
 use crate::repeat::Timed;
-use crate::windows::Windows;
+use crate::windows::{Extent, Windows};
 
 /// How long the target computes at most.
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -38,8 +38,13 @@ impl Pair {
     ///
     /// # Errors
     /// As [`Limits::new`].
-    pub fn new(comm: &Communicator, way: Way, address: Option<IpAddr>, bytes: usize) -> anyhow::Result<Self> {
-        let limits = Limits::new(comm, way, address, bytes)?;
+    pub fn new(
+        comm: &Communicator,
+        way: Way,
+        address: Option<IpAddr>,
+        extent: Extent,
+    ) -> anyhow::Result<Self> {
+        let limits = Limits::new(comm, way, address, extent)?;
         Ok(Self { comm: comm.clone(), limits, end: comm.allocate(1)?, round: 0 })
     }
 

@@ -10,7 +10,7 @@ use crate::options::Kind;
 use crate::repeat::Once;
 use crate::report;
 use crate::samples::Samples;
-use crate::windows::Windows;
+use crate::windows::{Extent, Windows};
 
 const OPERATIONS: [(&str, Operation); 6] = [
     ("exclusive lock, put, unlock", Operation::new(Verb::Put, WORD).by(Sync::Lock)),
@@ -52,7 +52,7 @@ pub(crate) fn run(job: &Job, options: &Options) -> anyhow::Result<String> {
 
 fn on(job: &Job, options: &Options, kind: Kind, compute: Duration) -> anyhow::Result<Vec<Passive>> {
     let mut rows = Vec::new();
-    let mut windows = Windows::new(job, kind, MOST_BYTES)?;
+    let mut windows = Windows::new(job, kind, Extent::of(MOST_BYTES))?;
     job.barrier()?;
     let start = Instant::now();
     if job.rank() == 1 {

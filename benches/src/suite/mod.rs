@@ -99,7 +99,7 @@ fn measure(job: &Job, options: &Options, request: &Request) -> anyhow::Result<Re
     }
     let began = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let start = Instant::now();
-    let mut stage = Stage::new(job, options, request.window_bytes)?;
+    let mut stage = Stage::new(job, options, request.extent)?;
     let outcome = runner::run(&mut stage, &request.entries, &request.hosts)?;
     stage.end()?;
     Ok(Report {
@@ -131,7 +131,7 @@ fn settings(options: &Options, request: &Request) -> BTreeMap<String, String> {
     let own = [
         ("measurements", names),
         ("window", options.window.name().to_owned()),
-        ("window bytes", sizes::show(request.window_bytes)),
+        ("window bytes", sizes::show(request.extent.window)),
         ("sync", options.sync.name().to_owned()),
         ("rounds", options.rounds().to_string()),
         ("warm-up", options.warm_up.to_string()),

@@ -24,10 +24,8 @@ pub const VISIBLE: &str = "put-visible";
 pub const CONTROLS: [&str; 2] = ["locked-add", "line-round-trip"];
 
 /// What only this program has.
-const OWN: [Measurement; 21] = [
+const OWN: [Measurement; 19] = [
     own("latency", "rput-latency", "one put with a request, waited for and flushed"),
-    own("bandwidth", "put-apart-bandwidth", "up to 64 puts, at both ends one behind the other"),
-    own("bandwidth", "get-apart-bandwidth", "up to 64 gets, at both ends one behind the other"),
     own("types", "sum-float", "accumulate and flush: a sum of floats"),
     own("types", "sum-int", "accumulate and flush: a sum of ints"),
     own("types", "max-double", "accumulate and flush: the greater of doubles"),

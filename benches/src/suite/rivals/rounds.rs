@@ -110,6 +110,7 @@ impl<'a> Rounds<'a> {
         let mut command = self.launch.command(library, &library.program);
         command.arg(self.options.window.name()).arg(self.size_list());
         command.arg(if self.options.quick { "quick" } else { "full" });
+        command.arg(self.options.burst.unwrap_or(0).to_string());
         command.args(group.iter().map(|one| one.name));
         let (output, why) = self.start(command, &library.program);
         for line in output.lines {
@@ -196,6 +197,9 @@ impl<'a> Rounds<'a> {
         command
             .args(["--sizes", &self.size_list(), "--window", self.options.window.name(), "--json"])
             .arg(&json);
+        if let Some(burst) = self.options.burst {
+            command.args(["--burst", &burst.to_string()]);
+        }
         let _ = std::fs::remove_file(&json);
         let ended = run(command, self.folder, self.options.beside.rival_timeout);
         let report = match ended {
