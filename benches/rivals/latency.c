@@ -1,4 +1,5 @@
-/* Latency, bandwidth and rates of operations of rank 0 on rank 1, in an epoch of lock_all, completed by flushes. */
+/* Latency, bandwidth and rates of operations of rank 0 on rank 1, in an epoch of lock_all, completed by flushes; rates also of more
+ * pairs at once. */
 #include "rma.h"
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,8 @@ struct work {
     size_t bytes, count, stride;
     char *origin, *result;
     int target;
+    /* The first so many ranks are origins, the next so many their targets. */
+    int pairs;
     MPI_Win win;
 };
 
@@ -47,6 +50,12 @@ LOOP(rput, {
 static const repeat loops[] = {[PUT] = put, [GET] = get, [ACCUMULATE] = accumulate, [GET_ACCUMULATE] = get_accumulate,
     [FETCH_AND_OP] = fetch_and_op, [COMPARE_AND_SWAP] = compare_and_swap, [RPUT] = rput};
 
+/* All pairs at once: what targets repeat is nothing. */
+static void by_pairs(void *context, long repeats) {
+    const struct work *w = context;
+    if (rank < w->pairs) loops[w->verb](context, repeats);
+}
+
 /* Bytes of all of them, at both ends. */
 static size_t memory_of(const struct work *w) { return w->bytes + w->stride * (w->count - 1); }
 
@@ -62,26 +71,27 @@ static enum data check(const struct work *w, char *memory) {
     int holds = 1;
     size_t all = memory_of(w);
     double *doubles = (double *)memory, times = (double)w->count;
-    if (rank == TARGET) {
+    int is_origin = rank < w->pairs, is_target = !is_origin && rank < 2 * w->pairs;
+    if (is_target) {
         memset(memory, 0x5a, all);
         if (w->verb >= ACCUMULATE) for (size_t i = 0; i < all / WORD; i++) doubles[i] = 40;
         if (w->verb == FETCH_AND_OP || w->verb == COMPARE_AND_SWAP) *(int64_t *)memory = 40;
         MPI_Win_sync(w->win);
-    } else {
+    } else if (is_origin) {
         if (w->verb == PUT || w->verb == RPUT) memset(w->origin, 0x3c, all);
         if (w->verb == GET) memset(w->result, 0, all);
         if (w->verb == FETCH_AND_OP) *(int64_t *)w->origin = 2;
         if (w->verb == COMPARE_AND_SWAP) *(int64_t *)w->origin = 40;
     }
     MPI_Barrier(MPI_COMM_WORLD);
-    if (rank == ORIGIN) {
+    if (is_origin) {
         loops[w->verb]((void *)w, 1);
         if (w->verb == GET) holds = is_all(w->result, all, 0x5a);
         if (w->verb == GET_ACCUMULATE) holds = *(double *)w->result == 40;
         if (w->verb == FETCH_AND_OP || w->verb == COMPARE_AND_SWAP) holds = *(int64_t *)w->result == 40;
     }
     MPI_Barrier(MPI_COMM_WORLD);
-    if (rank == TARGET) {
+    if (is_target) {
         MPI_Win_sync(w->win);
         if (w->verb == PUT || w->verb == RPUT) holds = is_all(memory, all, 0x3c);
         if (w->verb == FETCH_AND_OP) holds = *(int64_t *)memory == 42;
@@ -99,9 +109,10 @@ static void measure_row(struct row row, struct work w) {
     w.win = make_window(all > 4096 ? all : 4096, &memory);
     w.origin = buffer(all);
     w.result = buffer(all);
-    w.target = TARGET;
+    if (!w.pairs) w.pairs = 1;
+    w.target = rank + w.pairs;
     MPI_Win_lock_all(0, w.win);
-    measure(&row, ALONE, loops[w.verb], &w);
+    measure(&row, w.pairs > 1 ? TOGETHER : ALONE, by_pairs, &w);
     enum data data = check(&w, memory);
     report(&row, data, -1);
     MPI_Win_unlock_all(w.win);
@@ -168,6 +179,7 @@ void bandwidth(const char *name) {
 
 void rates(const char *name) {
     enum verb verb = name[0] == 'p' ? PUT : name[0] == 'g' ? GET : ACCUMULATE;
-    struct work w = {.verb = verb, .bytes = WORD, .count = RATE, .stride = verb == ACCUMULATE ? 0 : WORD};
-    measure_row((struct row){name, WORD, "rate", RATE, 0}, w);
+    int pairs = ranks / 2;
+    struct work w = {.verb = verb, .bytes = WORD, .count = RATE, .pairs = pairs, .stride = verb == ACCUMULATE ? 0 : WORD};
+    measure_row((struct row){name, WORD, "rate", (size_t)(RATE * pairs), 0}, w);
 }

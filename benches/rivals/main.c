@@ -1,12 +1,12 @@
-/* One-sided operations through MPI's C interface, of any library: WINDOW SIZES quick|full BURST NAME…, on two ranks. What it writes
- * is described in harness.c. */
+/* One-sided operations through MPI's C interface, of any library: WINDOW SIZES quick|full BURST NAME…, on two ranks, or more
+ * where a measurement is of many. What it writes is described in harness.c. */
 #define _GNU_SOURCE
 #include "rma.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-int rank, created, quick, size_count;
+int rank, ranks, created, quick, size_count;
 size_t sizes[MOST_SIZES], longest, burst;
 
 static const struct {
@@ -69,16 +69,16 @@ static int run(const char *name) {
 }
 
 int main(int argc, char **argv) {
-    int ranks, level, has_threads = argc > 5 && !strncmp(argv[5], "threads", 7);
+    int level, has_threads = argc > 5 && !strncmp(argv[5], "threads", 7);
     MPI_Init_thread(&argc, &argv, has_threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    int good = parse(argc, argv) && ranks == 2;
+    int good = parse(argc, argv) && ranks >= 2;
     if (good && rank == ORIGIN) introduce();
     /* Threads of one rank are on several cores. */
     if (!has_threads) bind_to_core();
     for (int i = 5; good && i < argc; i++) good = run(argv[i]);
-    if (!good && rank == ORIGIN) fprintf(stderr, "usage, on 2 ranks: rma allocated|created SIZE,… quick|full BURST NAME…\n");
+    if (!good && rank == ORIGIN) fprintf(stderr, "usage, on 2 ranks or more: rma allocated|created SIZE,… quick|full BURST NAME…\n");
     if (good && rank == ORIGIN) printf("bench end\n");
     MPI_Finalize();
     return good ? 0 : 2;

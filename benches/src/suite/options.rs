@@ -108,6 +108,10 @@ pub struct Options {
     #[arg(long, value_name = "NEW.json", value_hint = ValueHint::FilePath)]
     pub from: Option<PathBuf>,
 
+    /// What jobs before this one have measured, and where to keep it for the next: a round a job, as `transom bench` starts them.
+    #[arg(long, hide = true, value_name = "FILE")]
+    pub kept: Option<PathBuf>,
+
     /// Let the system move ranks between cores. By default each is bound to one; its progress thread never is
     #[arg(long)]
     pub unbound: bool,
