@@ -23,7 +23,7 @@ static const struct {
     {"lock-unlock", synchronisation}, {"lock-shared", synchronisation}, {"lock-all", synchronisation},
     {"lock-put-unlock", synchronisation}, {"win-sync", synchronisation}, {"fence", synchronisation},
     {"put-fence", synchronisation}, {"pscw", synchronisation}, {"barrier", synchronisation},
-    {"passive-put", passive}, {"passive-get", passive}, {"passive-fetch-and-op", passive},
+    {"passive-put", passive}, {"passive-lock", passive}, {"passive-get", passive}, {"passive-fetch-and-op", passive},
     {"passive-compare-and-swap", passive}, {"passive-accumulate", passive},
     {"lock-contention", contention}, {"atomic-contention", contention}, {"atomic-batch-contention", contention},
     {"locked-add", contention}, {"line-round-trip", contention},

@@ -4,8 +4,8 @@ use std::ops::{Deref, DerefMut, Range};
 
 use transom::{Assert, Communicator, Element, Epoch, Local, LockKind, Result, Window};
 
+use crate::kind::Kind;
 use crate::operation::Sync;
-use crate::options::Kind;
 use crate::repeat::Repeat;
 
 /// Bytes of a page.

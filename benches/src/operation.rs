@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The largest transfer of `rma-bench`.
-pub const MOST_BYTES: usize = 4 << 20;
 /// Bytes of a word.
 pub const WORD: usize = 8;
 

@@ -1,14 +1,13 @@
 //! The windows of one kind, for operations on bytes, words and doubles.
 
 use std::hint::black_box;
-use std::time::Duration;
 
 use transom::{Communicator, Result, Sum};
 
 use crate::area::{Area, Buffer, in_epochs, in_one_epoch, take_part};
+use crate::kind::Kind;
 use crate::operation::{Operation, Verb, WORD};
-use crate::options::Kind;
-use crate::repeat::{Repeat, Timed};
+use crate::repeat::Repeat;
 
 /// What bursts move at most, if nobody says how many operations they have.
 const BURST: usize = 16 << 20;
@@ -32,13 +31,6 @@ pub struct Windows {
     bytes: Area<u8>,
     doubles: Area<f64>,
     fetched: Buffer<f64>,
-}
-
-impl Extent {
-    /// For transfers of up to so many bytes.
-    pub fn of(bytes: usize) -> Self {
-        Self { window: bytes, spread: bytes, burst: bytes.saturating_mul(64).min(BURST).max(bytes) }
-    }
 }
 
 impl Windows {
@@ -170,16 +162,6 @@ impl Windows {
             Verb::Accumulate | Verb::GetAccumulate => take_part(&self.doubles.window, from, repeat),
             Verb::FetchAndOp | Verb::CompareAndSwap => take_part(&self.words.window, from, repeat),
         }
-    }
-
-    /// Time that rank 0 takes for `count` operations on rank 1, after one to warm up.
-    ///
-    /// # Errors
-    /// Those of the operation.
-    pub fn time(&mut self, operation: Operation, count: u64) -> Result<Duration> {
-        let mut timed = Timed::new(count);
-        self.act(operation, 1, &mut timed)?;
-        Ok(timed.time)
     }
 
     /// Collective.

@@ -3,8 +3,8 @@
 use transom::Job;
 
 use super::{Exchange, Limit, Requests, Verb as Request};
+use crate::kind::Kind;
 use crate::operation::{Operation, Sync, Transfers, Verb, WORD};
-use crate::options::Kind;
 
 /// How an operation gets to the target, as far as its limit is concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

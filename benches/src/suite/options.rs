@@ -10,8 +10,8 @@ use super::catalogue::{Entry, What};
 use super::measure::{LINK, RATE};
 use super::rivals::Choice;
 use super::sizes::{self, Sizes};
+use crate::kind::Kind;
 use crate::operation::{Sync, WORD};
-use crate::options::Kind;
 use crate::windows::{Extent, Windows};
 
 const AFTER_HELP: &str = "\

@@ -5,7 +5,7 @@ use transom::Job;
 use super::catalogue::{Entry, What, select};
 use super::options::Options;
 use super::sizes::show;
-use crate::options::Kind;
+use crate::kind::Kind;
 use crate::windows::Extent;
 
 /// Measurements that can be made.

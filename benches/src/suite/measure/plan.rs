@@ -5,7 +5,7 @@ use transom::Job;
 use super::attach::Attach;
 use super::bidirectional::{Bidirectional, Rate};
 use super::contention::Contention;
-use super::cycle::Cycle;
+use super::cycle::{Cycle, First};
 use super::exchange::AllToAllPuts;
 use super::halo::Halo;
 use super::matrix::Link;
@@ -23,7 +23,6 @@ use crate::report::Unit;
 use crate::suite::catalogue::{Entry, Message, What};
 use crate::suite::row::Head;
 use crate::suite::stage::Stage;
-use crate::sync::RANKS;
 
 /// Small operations before they are completed, where their rate is measured.
 pub const RATE: usize = 1000;
@@ -61,15 +60,15 @@ pub fn plan(stage: &Stage<'_>, entry: &Entry, hosts: &[String]) -> anyhow::Resul
         }
         What::Collective(call) => {
             let mut rows: Rows = Vec::new();
-            for ranks in RANKS.into_iter().filter(|ranks| *ranks <= job.size()) {
+            for ranks in collective::RANKS.into_iter().filter(|ranks| *ranks <= job.size()) {
                 let head = Head { ranks, window: String::new(), ..whole(0, Unit::Time) };
                 rows.push(Box::new(collective::Calls::new(job, head, call)?));
             }
             rows
         }
-        What::Passive(verb, bytes) => {
-            let head = Head { sync: Sync::Flush.name().into(), ..head(bytes, Unit::Time) };
-            let operation = Operation::new(verb, bytes);
+        What::Passive(verb, bytes, sync) => {
+            let head = Head { sync: sync.name().into(), ..head(bytes, Unit::Time) };
+            let operation = Operation::new(verb, bytes).by(sync);
             let fits = bytes <= stage.extent.window;
             let row: Box<dyn Measure> = Box::new(PairOperation { head, operation, target: Target::Computes });
             if fits { vec![row] } else { Vec::new() }
@@ -85,6 +84,7 @@ pub fn plan(stage: &Stage<'_>, entry: &Entry, hosts: &[String]) -> anyhow::Resul
             rows
         }
         What::WindowCycle => vec![Box::new(Cycle { head: whole(super::cycle::WORDS * WORD, Unit::Time) })],
+        What::First => vec![Box::new(First { head: head(WORD, Unit::Time) })],
         What::Attach => {
             let mut rows: Rows = Vec::new();
             for bytes in sizes {
