@@ -29,8 +29,8 @@ sys.exit(not rows)
 
 compare() { # old new: its verdicts, one a line
     local code=0
-    "$bin/transom" bench --from "$2" --compare "$1" >"$out/table" || code=$?
-    [ $code -le 1 ] || { cat "$out/table" >&2; echo "bench-compare.sh: exit code $code" >&2; exit 1; }
+    "$bin/transom" bench --from "$2" --compare "$1" >"$out/table" 2>"$out/errors" || code=$?
+    [ $code -le 1 ] || { cat "$out/table" "$out/errors" >&2; echo "bench-compare.sh: exit code $code" >&2; exit 1; }
     grep -E '(faster|slower)$' "$out/table" || true
     return $code
 }
@@ -48,7 +48,7 @@ for pair in $(seq "$pairs"); do
     fi
     python3 -c "$plant" "$out/$pair-new.json" "$out/$pair-slower.json"
     verdicts=$(compare "$out/$pair-old.json" "$out/$pair-slower.json") && code=0 || code=$?
-    all=$(grep -c '^ *put-latency ' "$out/table")
+    all=$(grep -cE '^ *put-latency .*(no change|faster|slower)$' "$out/table")
     seen=$(grep -c '^ *put-latency .*slower$' <<<"$verdicts" || true)
     rows=$((rows + seen)) planted=$((planted + all))
     [ $code = 1 ] && [ "$seen" -gt 0 ] && found=$((found + 1)) || echo "pair $pair: the slowdown was not found"
