@@ -12,6 +12,9 @@ use crate::repeat::Repeat;
 /// What bursts move at most, if nobody says how many operations they have.
 const BURST: usize = 16 << 20;
 
+/// Bytes after which patterns of data repeat themselves: a prime number.
+const PERIOD: usize = 65_537;
+
 /// Bytes of windows, and of the origin's buffers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
@@ -256,8 +259,13 @@ fn pattern(seed: u64, len: usize) -> Vec<u8> {
         state ^= state << 17;
         state.to_le_bytes()
     };
-    let mut data: Vec<u8> = std::iter::repeat_with(next).take(len.div_ceil(WORD)).flatten().collect();
-    data.truncate(len);
+    // Long ones repeat themselves, at no distance of two places.
+    let own = len.min(PERIOD);
+    let mut data: Vec<u8> = std::iter::repeat_with(next).take(own.div_ceil(WORD)).flatten().collect();
+    data.truncate(own);
+    while data.len() < len {
+        data.extend_from_within(..own.min(len - data.len()));
+    }
     data
 }
 
