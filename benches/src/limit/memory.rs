@@ -26,10 +26,13 @@ impl Memory {
     /// # Errors
     /// No memory.
     pub fn new(bytes: usize, sums: usize) -> std::io::Result<Self> {
+        // Its pages are there, and not all of them the system's one page of zeros.
+        let mut target = MmapMut::map_anon(bytes.max(1))?;
+        target.fill(1);
         Ok(Self {
             word: AtomicU64::new(0),
             source: Buffer::new(bytes, 1),
-            target: MmapMut::map_anon(bytes.max(1))?,
+            target,
             addends: Buffer::new(sums / 8, 1.0),
             sums: Buffer::new(sums / 8, 0.0),
         })
