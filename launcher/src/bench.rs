@@ -2,18 +2,24 @@
 
 use std::env;
 use std::ffi::OsString;
+use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{self, ExitCode};
 use std::time::Duration;
 
 use clap::{CommandFactory, ValueHint};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::timeout;
 
 use crate::cli::{Bind, Cli, Reach, RunArgs, USAGE};
+use crate::process::is_ignored;
 use crate::program;
 
 /// The option of the program that has it measure other MPIs, too.
 const RIVALS: &str = "--rivals";
+/// Exit code after Ctrl-C.
+const INTERRUPTED: u8 = 130;
 
 /// The flags of `transom bench`; all others are the program's.
 #[derive(Debug, Clone, clap::Args)]
@@ -73,13 +79,51 @@ fn in_rounds(args: &BenchArgs) -> ExitCode {
         }
     };
     let kept = folder.path().join("kept.json");
-    let mut args = args.clone();
-    args.program.splice(..0, [OsString::from("--kept"), kept.clone().into()]);
+    let with = |option: &str| {
+        let mut args = args.clone();
+        args.program.splice(..0, [option.into(), kept.clone().into()]);
+        crate::run::main(args.into())
+    };
+    let mut interrupt = match Interrupt::new() {
+        Ok(interrupt) => interrupt,
+        Err(error) => {
+            crate::tell(&format!("noting Ctrl-C: {error}"));
+            return ExitCode::from(USAGE);
+        }
+    };
     loop {
-        let code = crate::run::main(args.clone().into());
-        if code != ExitCode::SUCCESS || !kept.exists() {
+        let code = with("--kept");
+        if !kept.exists() {
             return code;
         }
+        if code != ExitCode::SUCCESS || interrupt.has_come() {
+            // It came where no job was to tell what the others had measured.
+            with("--from");
+            return if code == ExitCode::SUCCESS { ExitCode::from(INTERRUPTED) } else { code };
+        }
+    }
+}
+
+/// Ctrl-C between two jobs, unless it was ignored when this process started.
+struct Interrupt {
+    runtime: tokio::runtime::Runtime,
+    signals: Option<Signal>,
+}
+
+impl Interrupt {
+    fn new() -> io::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let signals = {
+            let _inside = runtime.enter();
+            let number = SignalKind::interrupt();
+            if is_ignored(number.as_raw_value()) { None } else { Some(signal(number)?) }
+        };
+        Ok(Self { runtime, signals })
+    }
+
+    fn has_come(&mut self) -> bool {
+        let Self { runtime, signals: Some(signals) } = self else { return false };
+        runtime.block_on(async { timeout(Duration::from_millis(1), signals.recv()).await.is_ok() })
     }
 }
 

@@ -28,7 +28,9 @@ pub struct Part {
 /// The file cannot be read, in words.
 pub fn read(options: &Options) -> Result<Option<Report>, String> {
     match &options.kept {
-        Some(path) if path.exists() => files::read(path).map(Some),
+        Some(path) if path.exists() => {
+            files::read(path).map(|report| Some(Report { complete: true, ..report }))
+        }
         _ => Ok(None),
     }
 }
@@ -48,12 +50,13 @@ impl Part {
     }
 }
 
-/// Keeps what was measured for the next job.
+/// Keeps what was measured for the next job; as it is, it is not complete.
 ///
 /// # Errors
 /// No space, in words.
 pub fn write(path: &Path, report: &Report) -> Result<(), String> {
-    let text = serde_json::to_string(report).map_err(|error| error.to_string())?;
+    let report = Report { complete: false, ..report.clone() };
+    let text = serde_json::to_string(&report).map_err(|error| error.to_string())?;
     Pending::new(path)?.write(&text)
 }
 
