@@ -58,7 +58,7 @@ fn bandwidth(job: &Job, criterion: &mut Criterion, memory: &mut Memory) -> Resul
     for bytes in SIZES {
         let mut group = criterion.benchmark_group(format!("put, flush {} KiB", bytes >> 10));
         group.throughput(Throughput::Bytes(bytes as u64));
-        group.bench_function("limit: memcpy", |b| b.iter(|| memory.copy(bytes)));
+        group.bench_function("limit: memcpy", |b| b.iter(|| memory.copy(0, bytes)));
         window.lock_all(|epoch| {
             bench(&mut group, "put, flush", || {
                 epoch.put(1, 0, &data[..bytes])?;
@@ -82,7 +82,7 @@ fn active(job: &Job) -> Result<()> {
         .measurement_time(Duration::from_secs(1))
         .sample_size(40)
         .configure_from_args();
-    match Memory::new(SIZES[SIZES.len() - 1]) {
+    match Memory::new(SIZES[SIZES.len() - 1], 0) {
         Ok(mut memory) => {
             words(job, &mut criterion, &memory)?;
             bandwidth(job, &mut criterion, &mut memory)?;

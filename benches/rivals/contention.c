@@ -1,5 +1,5 @@
-/* Both ranks want the same: a lock of rank 0, or a word there. Beside it what these two cores do without a library: locked additions to
- * one word, and a cache line that goes there and back. The last decides more than anything else. */
+/* All ranks want the same: a lock of rank 0, or a word there. Beside it what these cores do without a library: locked additions to
+ * one word, and a cache line that goes there and back between two. The last decides more than anything else. */
 #include "rma.h"
 #include <stdatomic.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 enum { TURNS = 16, BURST = 64, SAMPLES = 7, ROUND_TRIPS = 200 };
 static const double BLOCK = 2e6;
 
-/* Memory of both ranks, a line each. */
+/* Memory of all ranks, a line each. */
 static struct {
     _Alignas(128) atomic_long counter;
     _Alignas(128) atomic_long there;
@@ -48,9 +48,9 @@ static void by_addition(void) {
     counted += BURST;
 }
 
-/* Both count for a while: their rates add up, and the lesser's part of the other's is how fair it was. */
+/* All count for a while: their rates add up, and what part the idlest has of the busiest's is how fair it was. */
 static double contend(void (*count)(void)) {
-    double rates[2], least = 0, most = 0;
+    double least = 0, most = 0;
     for (int sample = 0; sample < samples_of(SAMPLES); sample++) {
         long before = preemptions(), start_count = counted;
         MPI_Barrier(MPI_COMM_WORLD);
@@ -60,22 +60,25 @@ static double contend(void (*count)(void)) {
             end = now();
         } while (end - start < BLOCK);
         double rate = (double)(counted - start_count) / (end - start);
-        int own = preemptions() != before, either;
-        MPI_Allgather(&rate, 1, MPI_DOUBLE, rates, 1, MPI_DOUBLE, MPI_COMM_WORLD);
-        MPI_Allreduce(&own, &either, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-        push(1 / (rates[0] + rates[1]), either);
-        least += rates[0] < rates[1] ? rates[0] : rates[1];
-        most += rates[0] < rates[1] ? rates[1] : rates[0];
+        int own = preemptions() != before, any;
+        double sum, lowest, highest;
+        MPI_Allreduce(&rate, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+        MPI_Allreduce(&rate, &lowest, 1, MPI_DOUBLE, MPI_MIN, MPI_COMM_WORLD);
+        MPI_Allreduce(&rate, &highest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+        MPI_Allreduce(&own, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+        push(1 / sum, any);
+        least += lowest;
+        most += highest;
     }
     return least / most;
 }
 
-/* Whether the counter says what both have counted. */
+/* Whether the counter says what all have counted. */
 static enum data total_is(const void *counter) {
-    long both;
-    MPI_Allreduce(&counted, &both, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
+    long all;
+    MPI_Allreduce(&counted, &all, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
     MPI_Win_sync(win);
-    return everywhere(rank != ORIGIN || *(const int64_t *)counter == both) ? RIGHT : WRONG;
+    return everywhere(rank != ORIGIN || *(const int64_t *)counter == all) ? RIGHT : WRONG;
 }
 
 static void round_trips(void *context, long repeats) {

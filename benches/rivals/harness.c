@@ -65,7 +65,7 @@ static double timed(repeat loop, void *context, long count) {
     return now() - start;
 }
 
-/* The same at both ranks, where both repeat. */
+/* The same at all ranks, where all repeat. */
 static double agreed(enum who who, double time) {
     if (who == TOGETHER) MPI_Bcast(&time, 1, MPI_DOUBLE, ORIGIN, MPI_COMM_WORLD);
     return time;
@@ -134,9 +134,9 @@ void left_out(const char *name, const char *why) {
     if (rank == ORIGIN) printf("bench without %s %s\n", name, why);
 }
 
-/* Whether it is so at both ranks. */
+/* Whether it is so at all ranks. */
 int everywhere(int holds) {
-    int both;
-    MPI_Allreduce(&holds, &both, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    return both;
+    int all;
+    MPI_Allreduce(&holds, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    return all;
 }

@@ -1,4 +1,5 @@
-/* Latency, bandwidth and rates of operations of rank 0 on rank 1, in an epoch of lock_all, completed by flushes. */
+/* Latency, bandwidth and rates of operations of rank 0 on rank 1, in an epoch of lock_all, completed by flushes; rates also of more
+ * pairs at once. */
 #include "rma.h"
 #include <stdlib.h>
 #include <string.h>
@@ -6,44 +7,57 @@
 enum { RATE = 1000 };
 enum verb { PUT, GET, ACCUMULATE, GET_ACCUMULATE, FETCH_AND_OP, COMPARE_AND_SWAP, RPUT };
 
-/* Operations that are completed together: `count` of them, each `near` bytes behind the last at the origin, `far` at the target. */
+/* Operations that are completed together: `count` of them, each `stride` bytes behind the last at both ends. */
 struct work {
     enum verb verb;
-    size_t bytes, count, near, far;
+    size_t bytes, count, stride;
     char *origin, *result;
     int target;
+    /* The first so many ranks are origins, the next so many their targets. */
+    int pairs;
     MPI_Win win;
 };
 
-static void one(const struct work *w, size_t i) {
-    int bytes = (int)w->bytes, doubles = (int)(w->bytes / sizeof(double));
-    char *origin = w->origin + i * w->near, *result = w->result + i * w->near;
-    MPI_Aint at = (MPI_Aint)(i * w->far);
-    MPI_Request request;
-    switch (w->verb) {
-    case PUT: MPI_Put(origin, bytes, MPI_BYTE, w->target, at, bytes, MPI_BYTE, w->win); break;
-    case GET: MPI_Get(result, bytes, MPI_BYTE, w->target, at, bytes, MPI_BYTE, w->win); break;
-    case ACCUMULATE: MPI_Accumulate(origin, doubles, MPI_DOUBLE, w->target, at, doubles, MPI_DOUBLE, MPI_SUM, w->win); break;
-    case GET_ACCUMULATE:
-        MPI_Get_accumulate(origin, doubles, MPI_DOUBLE, result, doubles, MPI_DOUBLE, w->target, at, doubles, MPI_DOUBLE, MPI_SUM,
-            w->win);
-        break;
-    case FETCH_AND_OP: MPI_Fetch_and_op(origin, result, MPI_INT64_T, w->target, at, MPI_SUM, w->win); break;
-    case COMPARE_AND_SWAP: MPI_Compare_and_swap(origin, origin, result, MPI_INT64_T, w->target, at, w->win); break;
-    case RPUT:
-        MPI_Rput(origin, bytes, MPI_BYTE, w->target, at, bytes, MPI_BYTE, w->win, &request);
-        MPI_Wait(&request, MPI_STATUS_IGNORE);
-        break;
+/* A loop of its own for each: a choice between them would be in their times. */
+#define LOOP(name, call)                                                                                                           \
+    static void name(void *context, long repeats) {                                                                                \
+        const struct work w = *(const struct work *)context;                                                                       \
+        for (long turn = 0; turn < repeats; turn++) {                                                                              \
+            for (size_t i = 0; i < w.count; i++) {                                                                                 \
+                char *origin = w.origin + i * w.stride, *result = w.result + i * w.stride;                                         \
+                MPI_Aint at = (MPI_Aint)(i * w.stride);                                                                            \
+                (void)origin, (void)result;                                                                                        \
+                call;                                                                                                              \
+            }                                                                                                                      \
+            MPI_Win_flush(w.target, w.win);                                                                                        \
+        }                                                                                                                          \
     }
+#define BYTES (int)w.bytes, MPI_BYTE
+#define DOUBLES (int)(w.bytes / sizeof(double)), MPI_DOUBLE
+
+LOOP(put, MPI_Put(origin, BYTES, w.target, at, BYTES, w.win))
+LOOP(get, MPI_Get(result, BYTES, w.target, at, BYTES, w.win))
+LOOP(accumulate, MPI_Accumulate(origin, DOUBLES, w.target, at, DOUBLES, MPI_SUM, w.win))
+LOOP(get_accumulate, MPI_Get_accumulate(origin, DOUBLES, result, DOUBLES, w.target, at, DOUBLES, MPI_SUM, w.win))
+LOOP(fetch_and_op, MPI_Fetch_and_op(origin, result, MPI_INT64_T, w.target, at, MPI_SUM, w.win))
+LOOP(compare_and_swap, MPI_Compare_and_swap(origin, origin, result, MPI_INT64_T, w.target, at, w.win))
+LOOP(rput, {
+    MPI_Request request;
+    MPI_Rput(origin, BYTES, w.target, at, BYTES, w.win, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+})
+
+static const repeat loops[] = {[PUT] = put, [GET] = get, [ACCUMULATE] = accumulate, [GET_ACCUMULATE] = get_accumulate,
+    [FETCH_AND_OP] = fetch_and_op, [COMPARE_AND_SWAP] = compare_and_swap, [RPUT] = rput};
+
+/* All pairs at once: what targets repeat is nothing. */
+static void by_pairs(void *context, long repeats) {
+    const struct work *w = context;
+    if (rank < w->pairs) loops[w->verb](context, repeats);
 }
 
-static void loop(void *context, long repeats) {
-    const struct work *w = context;
-    for (long turn = 0; turn < repeats; turn++) {
-        for (size_t i = 0; i < w->count; i++) one(w, i);
-        MPI_Win_flush(w->target, w->win);
-    }
-}
+/* Bytes of all of them, at both ends. */
+static size_t memory_of(const struct work *w) { return w->bytes + w->stride * (w->count - 1); }
 
 /* Whether all bytes are this one. */
 static int is_all(const char *memory, size_t bytes, int byte) {
@@ -52,37 +66,38 @@ static int is_all(const char *memory, size_t bytes, int byte) {
     return 1;
 }
 
-/* Carries it out once, with data of its own, and looks at both ends. */
+/* Carries all out once, with data of their own, and looks at both ends. */
 static enum data check(const struct work *w, char *memory) {
     int holds = 1;
-    double *doubles = (double *)memory;
-    if (rank == TARGET) {
-        memset(memory, 0x5a, w->bytes);
-        if (w->verb >= ACCUMULATE) for (size_t i = 0; i < w->bytes / WORD; i++) doubles[i] = 40;
+    size_t all = memory_of(w);
+    double *doubles = (double *)memory, times = (double)w->count;
+    int is_origin = rank < w->pairs, is_target = !is_origin && rank < 2 * w->pairs;
+    if (is_target) {
+        memset(memory, 0x5a, all);
+        if (w->verb >= ACCUMULATE) for (size_t i = 0; i < all / WORD; i++) doubles[i] = 40;
         if (w->verb == FETCH_AND_OP || w->verb == COMPARE_AND_SWAP) *(int64_t *)memory = 40;
         MPI_Win_sync(w->win);
-    } else {
-        if (w->verb == PUT || w->verb == RPUT) memset(w->origin, 0x3c, w->bytes);
-        if (w->verb == GET) memset(w->result, 0, w->bytes);
+    } else if (is_origin) {
+        if (w->verb == PUT || w->verb == RPUT) memset(w->origin, 0x3c, all);
+        if (w->verb == GET) memset(w->result, 0, all);
         if (w->verb == FETCH_AND_OP) *(int64_t *)w->origin = 2;
         if (w->verb == COMPARE_AND_SWAP) *(int64_t *)w->origin = 40;
     }
     MPI_Barrier(MPI_COMM_WORLD);
-    if (rank == ORIGIN) {
-        one(w, 0);
-        MPI_Win_flush(w->target, w->win);
-        if (w->verb == GET) holds = is_all(w->result, w->bytes, 0x5a);
+    if (is_origin) {
+        loops[w->verb]((void *)w, 1);
+        if (w->verb == GET) holds = is_all(w->result, all, 0x5a);
         if (w->verb == GET_ACCUMULATE) holds = *(double *)w->result == 40;
         if (w->verb == FETCH_AND_OP || w->verb == COMPARE_AND_SWAP) holds = *(int64_t *)w->result == 40;
     }
     MPI_Barrier(MPI_COMM_WORLD);
-    if (rank == TARGET) {
+    if (is_target) {
         MPI_Win_sync(w->win);
-        if (w->verb == PUT || w->verb == RPUT) holds = is_all(memory, w->bytes, 0x3c);
+        if (w->verb == PUT || w->verb == RPUT) holds = is_all(memory, all, 0x3c);
         if (w->verb == FETCH_AND_OP) holds = *(int64_t *)memory == 42;
         if (w->verb == COMPARE_AND_SWAP) holds = *(int64_t *)memory == 40;
         if (w->verb == ACCUMULATE || w->verb == GET_ACCUMULATE)
-            for (size_t i = 0; i < w->bytes / WORD; i++) holds = holds && doubles[i] == 41;
+            for (size_t i = 0; i < all / WORD; i++) holds = holds && doubles[i] == 40 + times;
     }
     return everywhere(holds) ? RIGHT : WRONG;
 }
@@ -90,13 +105,14 @@ static enum data check(const struct work *w, char *memory) {
 /* Measures a row in a window of its own. */
 static void measure_row(struct row row, struct work w) {
     void *memory;
-    size_t near = w.bytes + w.near * (w.count - 1), far = w.bytes + w.far * (w.count - 1);
-    w.win = make_window(far > 4096 ? far : 4096, &memory);
-    w.origin = buffer(near);
-    w.result = buffer(near);
-    w.target = TARGET;
+    size_t all = memory_of(&w);
+    w.win = make_window(all > 4096 ? all : 4096, &memory);
+    w.origin = buffer(all);
+    w.result = buffer(all);
+    if (!w.pairs) w.pairs = 1;
+    w.target = rank + w.pairs;
     MPI_Win_lock_all(0, w.win);
-    measure(&row, ALONE, loop, &w);
+    measure(&row, w.pairs > 1 ? TOGETHER : ALONE, by_pairs, &w);
     enum data data = check(&w, memory);
     report(&row, data, -1);
     MPI_Win_unlock_all(w.win);
@@ -133,12 +149,12 @@ static void bidirectional(const char *name) {
     for (int s = 0; s < size_count; s++) {
         size_t bytes = sizes[s], count = batch(bytes);
         void *memory;
-        struct work w = {.verb = PUT, .bytes = bytes, .count = count, .target = 1 - rank};
-        w.win = make_window(bytes, &memory);
-        w.origin = w.result = buffer(bytes);
+        struct work w = {.verb = PUT, .bytes = bytes, .count = count, .stride = bytes, .target = 1 - rank};
+        w.win = make_window(bytes * count, &memory);
+        w.origin = w.result = buffer(bytes * count);
         struct row row = {name, bytes, "bandwidth", 2 * count * bytes, 0};
         MPI_Win_lock_all(0, w.win);
-        measure(&row, TOGETHER, loop, &w);
+        measure(&row, TOGETHER, put, &w);
         report(&row, UNSEEN, -1);
         MPI_Win_unlock_all(w.win);
         free_window(&w.win);
@@ -146,24 +162,24 @@ static void bidirectional(const char *name) {
     }
 }
 
-/* Up to 64 at once: puts and sums to one place, gets to different memory; "apart": at both ends one behind the other. */
+/* Up to 64 at once: puts and gets at both ends one behind the other, sums to one place. */
 void bandwidth(const char *name) {
     if (!strcmp(name, "put-bidirectional")) {
         bidirectional(name);
         return;
     }
     enum verb verb = name[0] == 'p' ? PUT : name[0] == 'g' ? GET : ACCUMULATE;
-    int apart = strstr(name, "apart") != NULL;
     for (int s = 0; s < size_count; s++) {
         size_t bytes = sizes[s], count = batch(bytes);
         if (!is_whole(verb, bytes)) continue;
-        struct work w = {.verb = verb, .bytes = bytes, .count = count, .near = apart || verb == GET ? bytes : 0, .far = apart ? bytes : 0};
+        struct work w = {.verb = verb, .bytes = bytes, .count = count, .stride = verb == ACCUMULATE ? 0 : bytes};
         measure_row((struct row){name, bytes, "bandwidth", bytes * count, 0}, w);
     }
 }
 
 void rates(const char *name) {
     enum verb verb = name[0] == 'p' ? PUT : name[0] == 'g' ? GET : ACCUMULATE;
-    struct work w = {.verb = verb, .bytes = WORD, .count = RATE, .near = verb == GET ? WORD : 0};
-    measure_row((struct row){name, WORD, "rate", RATE, 0}, w);
+    int pairs = ranks / 2;
+    struct work w = {.verb = verb, .bytes = WORD, .count = RATE, .pairs = pairs, .stride = verb == ACCUMULATE ? 0 : WORD};
+    measure_row((struct row){name, WORD, "rate", (size_t)(RATE * pairs), 0}, w);
 }

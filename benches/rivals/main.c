@@ -1,13 +1,13 @@
-/* One-sided operations through MPI's C interface, of any library: WINDOW SIZES quick|full NAME…, on two ranks. What it writes is
- * described in harness.c. */
+/* One-sided operations through MPI's C interface, of any library: WINDOW SIZES quick|full BURST NAME…, on two ranks, or more
+ * where a measurement is of many. What it writes is described in harness.c. */
 #define _GNU_SOURCE
 #include "rma.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-int rank, created, quick, size_count;
-size_t sizes[MOST_SIZES], longest;
+int rank, ranks, created, quick, size_count;
+size_t sizes[MOST_SIZES], longest, burst;
 
 static const struct {
     const char *name;
@@ -16,14 +16,14 @@ static const struct {
     {"put-latency", latency}, {"get-latency", latency}, {"accumulate-latency", latency}, {"get-accumulate-latency", latency},
     {"fetch-and-op-latency", latency}, {"compare-and-swap-latency", latency}, {"rput-latency", latency},
     {"put-bandwidth", bandwidth}, {"get-bandwidth", bandwidth}, {"accumulate-bandwidth", bandwidth},
-    {"put-bidirectional", bandwidth}, {"put-apart-bandwidth", bandwidth}, {"get-apart-bandwidth", bandwidth},
+    {"put-bidirectional", bandwidth},
     {"sum-float", types}, {"sum-int", types}, {"max-double", types}, {"band-long", types}, {"prod-complex", types},
     {"put-rate", rates}, {"get-rate", rates}, {"accumulate-rate", rates},
     {"put-flush", synchronisation}, {"flush", synchronisation}, {"flush-local", synchronisation},
     {"lock-unlock", synchronisation}, {"lock-shared", synchronisation}, {"lock-all", synchronisation},
     {"lock-put-unlock", synchronisation}, {"win-sync", synchronisation}, {"fence", synchronisation},
     {"put-fence", synchronisation}, {"pscw", synchronisation}, {"barrier", synchronisation},
-    {"passive-put", passive}, {"passive-get", passive}, {"passive-fetch-and-op", passive},
+    {"passive-put", passive}, {"passive-lock", passive}, {"passive-get", passive}, {"passive-fetch-and-op", passive},
     {"passive-compare-and-swap", passive}, {"passive-accumulate", passive},
     {"lock-contention", contention}, {"atomic-contention", contention}, {"atomic-batch-contention", contention},
     {"locked-add", contention}, {"line-round-trip", contention},
@@ -47,7 +47,7 @@ static void introduce(void) {
 }
 
 static int parse(int argc, char **argv) {
-    if (argc < 5) return 0;
+    if (argc < 6) return 0;
     created = !strcmp(argv[1], "created");
     quick = !strcmp(argv[3], "quick");
     for (char *size = strtok(argv[2], ","); size && size_count < MOST_SIZES; size = strtok(NULL, ",")) {
@@ -55,6 +55,7 @@ static int parse(int argc, char **argv) {
         if (sizes[size_count] > longest) longest = sizes[size_count];
         size_count++;
     }
+    burst = strtoull(argv[4], NULL, 10);
     return longest > 0;
 }
 
@@ -68,16 +69,16 @@ static int run(const char *name) {
 }
 
 int main(int argc, char **argv) {
-    int ranks, level, has_threads = argc > 4 && !strncmp(argv[4], "threads", 7);
+    int level, has_threads = argc > 5 && !strncmp(argv[5], "threads", 7);
     MPI_Init_thread(&argc, &argv, has_threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    int good = parse(argc, argv) && ranks == 2;
+    int good = parse(argc, argv) && ranks >= 2;
     if (good && rank == ORIGIN) introduce();
     /* Threads of one rank are on several cores. */
     if (!has_threads) bind_to_core();
-    for (int i = 4; good && i < argc; i++) good = run(argv[i]);
-    if (!good && rank == ORIGIN) fprintf(stderr, "usage, on 2 ranks: rma allocated|created SIZE,… quick|full NAME…\n");
+    for (int i = 5; good && i < argc; i++) good = run(argv[i]);
+    if (!good && rank == ORIGIN) fprintf(stderr, "usage, on 2 ranks or more: rma allocated|created SIZE,… quick|full BURST NAME…\n");
     if (good && rank == ORIGIN) printf("bench end\n");
     MPI_Finalize();
     return good ? 0 : 2;

@@ -62,6 +62,7 @@ char *buffer(size_t bytes) {
 /* How many transfers are completed together. */
 size_t batch(size_t bytes) {
     size_t count = BATCH_BYTES / bytes;
+    if (burst > 0) return burst;
     return count > BATCH ? BATCH : count > 1 ? count : 1;
 }
 

@@ -48,7 +48,8 @@ void messages(const char *name) {
     for (size_t i = 0; i < COUNT(known); i++)
         for (int s = 0; !strcmp(known[i].name, name) && s < size_count; s++) {
             if (sizes[s] % known[i].multiple) continue;
-            struct work w = {(int)sizes[s], buffer(2 * sizes[s]), buffer(2 * sizes[s])};
+            size_t blocks = sizes[s] * (size_t)ranks;
+            struct work w = {(int)sizes[s], buffer(blocks), buffer(blocks)};
             struct row row = {name, sizes[s], "time", 1, known[i].factor};
             measure(&row, TOGETHER, known[i].loop, &w);
             report(&row, UNSEEN, -1);

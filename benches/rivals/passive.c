@@ -11,6 +11,12 @@ static char *origin, *result;
 static MPI_Win win;
 
 static void act(const char *name) {
+    if (!strcmp(name, "passive-lock")) {
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, TARGET, 0, win);
+        MPI_Put(origin, WORD, MPI_BYTE, TARGET, 0, WORD, MPI_BYTE, win);
+        MPI_Win_unlock(TARGET, win);
+        return;
+    }
     if (!strcmp(name, "passive-put")) MPI_Put(origin, WORD, MPI_BYTE, TARGET, 0, WORD, MPI_BYTE, win);
     else if (!strcmp(name, "passive-get")) MPI_Get(result, WORD, MPI_BYTE, TARGET, 0, WORD, MPI_BYTE, win);
     else if (!strcmp(name, "passive-fetch-and-op")) MPI_Fetch_and_op(origin, result, MPI_INT64_T, TARGET, 0, MPI_SUM, win);
@@ -25,7 +31,8 @@ void passive(const char *name) {
     origin = buffer(BULK);
     result = buffer(BULK);
     win = make_window(BULK, &memory);
-    MPI_Win_lock_all(0, win);
+    int is_in_epoch = strcmp(name, "passive-lock");
+    if (is_in_epoch) MPI_Win_lock_all(0, win);
     /* The first finds the way to the target. */
     if (rank == ORIGIN) act(name);
     for (int trial = 0; trial < samples_of(TRIALS); trial++) {
@@ -44,7 +51,7 @@ void passive(const char *name) {
     }
     MPI_Barrier(MPI_COMM_WORLD);
     report(&row, UNSEEN, -1);
-    MPI_Win_unlock_all(win);
+    if (is_in_epoch) MPI_Win_unlock_all(win);
     free_window(&win);
     free(origin);
     free(result);

@@ -1,4 +1,4 @@
-/* What the programs of this folder share. Two ranks: rank 0, the origin, measures; rank 1 is the target. */
+/* What the programs of this folder share. Of two ranks rank 0, the origin, measures, and rank 1 is the target; some measure more ranks. */
 #ifndef RMA_H
 #define RMA_H
 #include <mpi.h>
@@ -22,13 +22,14 @@ struct row {
 /* Does something so many times. */
 typedef void (*repeat)(void *context, long repeats);
 
-/* Who repeats: rank 0, while rank 1 waits in a barrier, or both, and the slower one's time counts. */
+/* Who repeats: rank 0, while the others wait in a barrier, or all, and the slowest one's time counts. */
 enum who { ALONE, TOGETHER };
 enum data { UNSEEN = -1, WRONG, RIGHT };
 
-extern int rank;
+extern int rank, ranks;
 extern int created;           /* windows are over memory of this program's, not the library's */
 extern int quick;
+extern size_t burst;           /* operations that are completed together, or 0: as many as do */
 extern size_t sizes[MOST_SIZES];
 extern int size_count;
 extern size_t longest;
@@ -49,7 +50,7 @@ int samples_of(int most);
 MPI_Win make_window(size_t bytes, void **memory);
 void free_window(MPI_Win *win);
 char *buffer(size_t bytes);
-void *shared_memory(size_t bytes); /* that both ranks map, or NULL */
+void *shared_memory(size_t bytes); /* that all ranks map, or NULL */
 size_t batch(size_t bytes);
 
 /* Measurements of a name, or of its group; all ranks call them. */

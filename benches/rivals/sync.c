@@ -1,9 +1,11 @@
-/* What synchronisation costs: calls of rank 0, and calls of both ranks; and a window from its making to its end. */
+/* What synchronisation costs: calls of rank 0, and calls of all ranks; and a window from its making to its end. */
 #include "rma.h"
 #include <string.h>
 
 static MPI_Win win;
-static MPI_Group other;
+/* The neighbours in a ring: whom this rank is exposed to, and whom it accesses. */
+static MPI_Group before, after;
+static int next;
 
 #define LOOP(name, body)                                                                                                           \
     static void name(void *context, long repeats) {                                                                                \
@@ -23,12 +25,12 @@ LOOP(lock_shared, { MPI_Win_lock(MPI_LOCK_SHARED, TARGET, 0, win); MPI_Win_flush
 LOOP(lock_put_unlock, { MPI_Win_lock(MPI_LOCK_EXCLUSIVE, TARGET, 0, win); PUT(TARGET); MPI_Win_unlock(TARGET, win); })
 LOOP(lock_all, { MPI_Win_lock_all(0, win); PUT(TARGET); MPI_Win_unlock_all(win); })
 LOOP(fence, { MPI_Win_fence(0, win); })
-LOOP(put_fence, { if (rank == ORIGIN) PUT(TARGET); MPI_Win_fence(0, win); })
+LOOP(put_fence, { PUT(next); MPI_Win_fence(0, win); })
 LOOP(barrier, { MPI_Barrier(MPI_COMM_WORLD); })
 LOOP(pscw, {
-    MPI_Win_post(other, 0, win);
-    MPI_Win_start(other, 0, win);
-    PUT(1 - rank);
+    MPI_Win_post(before, 0, win);
+    MPI_Win_start(after, 0, win);
+    PUT(next);
     MPI_Win_complete(win);
     MPI_Win_wait(win);
 })
@@ -50,9 +52,11 @@ static const struct {
 void synchronisation(const char *name) {
     void *memory;
     MPI_Group all;
-    int peer = 1 - rank;
+    int last = (rank + ranks - 1) % ranks;
+    next = (rank + 1) % ranks;
     MPI_Comm_group(MPI_COMM_WORLD, &all);
-    MPI_Group_incl(all, 1, &peer, &other);
+    MPI_Group_incl(all, 1, &last, &before);
+    MPI_Group_incl(all, 1, &next, &after);
     for (size_t i = 0; i < COUNT(calls); i++) {
         if (strcmp(calls[i].name, name)) continue;
         struct row row = {name, 0, "time", 1, 0};
@@ -65,7 +69,8 @@ void synchronisation(const char *name) {
         if (calls[i].epoch == FENCE) MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
         free_window(&win);
     }
-    MPI_Group_free(&other);
+    MPI_Group_free(&before);
+    MPI_Group_free(&after);
     MPI_Group_free(&all);
 }
 

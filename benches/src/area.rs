@@ -1,10 +1,15 @@
 //! A window of one element type over memory of any kind, with the origin's buffers.
 
-use transom::{Communicator, Element, Epoch, Local, LockKind, Result, Window};
+use std::ops::{Deref, DerefMut, Range};
 
+use transom::{Assert, Communicator, Element, Epoch, Local, LockKind, Result, Window};
+
+use crate::kind::Kind;
 use crate::operation::Sync;
-use crate::options::Kind;
 use crate::repeat::Repeat;
+
+/// Bytes of a page.
+const PAGE: usize = 4096;
 
 /// A window, and the origin's own memory.
 #[derive(Debug)]
@@ -12,7 +17,7 @@ pub struct Area<T> {
     /// The window.
     pub window: Window<T>,
     /// What puts send and gets fill.
-    pub own: Vec<T>,
+    pub own: Buffer<T>,
     /// Where each rank's memory begins, in displacements; and where it is here, if it was attached.
     bases: Vec<usize>,
     attached: Option<usize>,
@@ -36,7 +41,7 @@ impl<T: Element> Area<T> {
             }
         };
         let bases = comm.allgather(&[attached.unwrap_or_default()])?.concat();
-        let area = Self { window, own: vec![value; own], bases, attached };
+        let area = Self { window, own: Buffer::new(own, value), bases, attached };
         // Memory in use, as a program's is: its pages are there.
         area.local(|local| local.write(0, &vec![value; len]))?;
         Ok(area)
@@ -83,6 +88,37 @@ impl<T: Element> Area<T> {
     }
 }
 
+/// Memory of the heap that begins on a page: its large blocks begin 16 bytes after one, which halves the speed of copies that fit the
+/// first-level cache. Other programs that measure align theirs, too.
+#[derive(Debug)]
+pub struct Buffer<T> {
+    elements: Vec<T>,
+    place: Range<usize>,
+}
+
+impl<T: Copy> Buffer<T> {
+    /// `len` elements, all of them `value`.
+    pub fn new(len: usize, value: T) -> Self {
+        let elements = vec![value; len + PAGE / size_of::<T>().max(1)];
+        let start = elements.as_ptr().align_offset(PAGE).min(elements.len() - len);
+        Self { elements, place: start..start + len }
+    }
+}
+
+impl<T> Deref for Buffer<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.elements[self.place.clone()]
+    }
+}
+
+impl<T> DerefMut for Buffer<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.elements[self.place.clone()]
+    }
+}
+
 /// Repeats `one`, completed by `sync`; over flushes the epoch stays open.
 ///
 /// # Errors
@@ -104,7 +140,7 @@ pub fn in_epochs<'env, T: Element>(
     }
 }
 
-/// Runs `body` in an epoch of its own.
+/// Runs `body` in an epoch of its own. One that stands for a flush takes no locks: a program would hold them all the while.
 ///
 /// # Errors
 /// Those of the operations.
@@ -114,7 +150,7 @@ pub fn in_one_epoch<'env, T: Element>(
     body: impl FnOnce(&Epoch<'_, 'env, T>) -> Result<()>,
 ) -> Result<()> {
     match sync {
-        Sync::Flush => window.lock_all(body),
+        Sync::Flush => window.lock_all_with(Assert::NOCHECK, body),
         Sync::Lock => window.lock(LockKind::Exclusive, target, body),
         Sync::Fence => window.fence(body),
         Sync::Pscw => window.start(&[target], body),

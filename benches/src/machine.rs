@@ -5,7 +5,6 @@ use std::sync::OnceLock;
 
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
-use transom::Job;
 
 /// The cores of this process before a thread was bound.
 static ALL: OnceLock<CpuSet> = OnceLock::new();
@@ -51,13 +50,4 @@ pub fn model() -> String {
     let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let named = |line: &str| Some(line.strip_prefix("model name")?.split_once(':')?.1.trim().to_owned());
     cpu.lines().find_map(named).unwrap_or_else(|| "unknown CPU".to_owned())
-}
-
-/// One line: CPU, cores, kernel, transport and what is below it.
-pub fn describe(job: &Job) -> String {
-    let model = model();
-    let cores = cores();
-    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let (transport, provider) = job.transport(1).unwrap_or(("none", ""));
-    format!("{model}, {cores} cores, Linux {}; transport {transport}: {provider}", kernel.trim())
 }

@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The largest transfer of `rma-bench`.
-pub const MOST_BYTES: usize = 4 << 20;
 /// Bytes of a word.
 pub const WORD: usize = 8;
 
@@ -28,6 +26,11 @@ impl Verb {
     /// Whether it moves one word, whatever size is asked for.
     pub fn is_of_a_word(self) -> bool {
         matches!(self, Self::FetchAndOp | Self::CompareAndSwap)
+    }
+
+    /// Whether many of them go to different places. Sums are of one place.
+    fn goes_apart(self) -> bool {
+        matches!(self, Self::Put | Self::Get)
     }
 
     /// Whether it can move so many bytes: doubles are whole.
@@ -80,6 +83,8 @@ pub struct Operation {
     pub bytes: usize,
     /// How many before they are completed.
     pub count: usize,
+    /// At how many places, one behind the other at both ends: puts and gets go through them in turns.
+    pub places: usize,
     /// What completes them.
     pub sync: Sync,
 }
@@ -87,12 +92,13 @@ pub struct Operation {
 impl Operation {
     /// One operation, flushed.
     pub const fn new(verb: Verb, bytes: usize) -> Self {
-        Self { verb, bytes, count: 1, sync: Sync::Flush }
+        Self { verb, bytes, count: 1, places: 1, sync: Sync::Flush }
     }
 
-    /// So many before they are completed.
-    pub const fn times(self, count: usize) -> Self {
-        Self { count, ..self }
+    /// So many before they are completed; puts and gets at different places, as far as so many bytes of memory allow.
+    pub fn times(self, count: usize, memory: usize) -> Self {
+        let places = if self.verb.goes_apart() { (memory / self.bytes.max(1)).clamp(1, count) } else { 1 };
+        Self { count, places, ..self }
     }
 
     /// Completed otherwise.
@@ -100,8 +106,82 @@ impl Operation {
         Self { sync, ..self }
     }
 
+    /// Whether it is one word, which travels as a value.
+    pub fn is_of_value(self) -> bool {
+        self.bytes == WORD && self.count == 1
+    }
+
+    /// What each moves, and where.
+    pub fn transfers(self) -> Transfers {
+        Transfers { bytes: self.bytes, places: self.places }
+    }
+
     /// Bytes that all of them move.
     pub fn moved(self) -> usize {
         self.bytes * self.count
+    }
+}
+
+/// Transfers of so many bytes each, one behind the other in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Transfers {
+    /// Bytes of each.
+    pub bytes: usize,
+    /// Places, which are gone through in turns.
+    pub places: usize,
+}
+
+impl Transfers {
+    /// All of them to one place.
+    pub const fn to_one_place(bytes: usize) -> Self {
+        Self { bytes, places: 1 }
+    }
+
+    /// Bytes of all places.
+    pub fn memory(self) -> usize {
+        self.bytes * self.places
+    }
+
+    /// Where the transfers begin, one after the other, without an end.
+    pub fn offsets(self) -> Offsets {
+        Offsets { next: 0, transfers: self }
+    }
+}
+
+/// Where transfers begin. An addition and a comparison each: those of the standard library take longer than a small put does.
+#[derive(Debug)]
+pub struct Offsets {
+    next: usize,
+    transfers: Transfers,
+}
+
+impl Offsets {
+    /// Of the next transfer.
+    #[inline]
+    pub fn step(&mut self) -> usize {
+        let at = self.next;
+        self.next += self.transfers.bytes;
+        if self.next >= self.transfers.memory() {
+            self.next = 0;
+        }
+        at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_far_apart_as_there_is_memory() {
+        let put = |memory| Operation::new(Verb::Put, 8).times(4, memory).transfers();
+        let offsets = |memory| {
+            let mut offsets = put(memory).offsets();
+            [(); 5].map(|()| offsets.step())
+        };
+        assert_eq!(offsets(1000), [0, 8, 16, 24, 0]);
+        assert_eq!(offsets(23), [0, 8, 0, 8, 0]);
+        assert_eq!(offsets(0), [0; 5]);
+        assert_eq!(Operation::new(Verb::Accumulate, 8).times(4, 1000).places, 1);
     }
 }

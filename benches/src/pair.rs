@@ -7,9 +7,7 @@ use anyhow::bail;
 use transom::{Communicator, Window};
 
 use crate::limit::{Limit, Limits, Way};
-use crate::operation::Operation;
-use crate::repeat::Timed;
-use crate::windows::Windows;
+use crate::windows::Extent;
 
 /// How long the target computes at most.
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -38,8 +36,13 @@ impl Pair {
     ///
     /// # Errors
     /// As [`Limits::new`].
-    pub fn new(comm: &Communicator, way: Way, address: Option<IpAddr>, bytes: usize) -> anyhow::Result<Self> {
-        let limits = Limits::new(comm, way, address, bytes)?;
+    pub fn new(
+        comm: &Communicator,
+        way: Way,
+        address: Option<IpAddr>,
+        extent: Extent,
+    ) -> anyhow::Result<Self> {
+        let limits = Limits::new(comm, way, address, extent)?;
         Ok(Self { comm: comm.clone(), limits, end: comm.allocate(1)?, round: 0 })
     }
 
@@ -95,28 +98,7 @@ impl Pair {
         Ok(result)
     }
 
-    /// Time of `count` operations at rank 0. Collective.
-    ///
-    /// # Errors
-    /// Those of the operation.
-    pub fn sample(
-        &mut self,
-        windows: &mut Windows,
-        operation: Operation,
-        count: u64,
-        target: Target,
-    ) -> anyhow::Result<Duration> {
-        let is_origin = self.is_origin();
-        self.during(target, || {
-            if is_origin {
-                return Ok(windows.time(operation, count)?);
-            }
-            windows.take_part(operation, 0, &mut Timed::new(count))?;
-            Ok(Duration::ZERO)
-        })
-    }
-
-    /// Time of `count` times what figures are compared with, at rank 0. Rank 1 waits as in [`Pair::sample`]. Collective.
+    /// Time of `count` times what figures are compared with, at rank 0. Rank 1 waits in a barrier. Collective.
     ///
     /// # Errors
     /// As [`Limits::sample`].

@@ -1,7 +1,7 @@
 //! How often something is done, and what is noted of it.
 
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use nix::sys::resource::{UsageWho, getrusage};
 use transom::Result;
@@ -22,28 +22,6 @@ pub struct Once;
 impl Repeat for Once {
     fn repeat(&mut self, mut one: impl FnMut() -> Result<()>) -> Result<()> {
         one()
-    }
-}
-
-/// So many, timed together, after one to warm up.
-#[derive(Debug)]
-pub struct Timed {
-    count: u64,
-    /// How long they took.
-    pub time: Duration,
-}
-
-impl Timed {
-    /// `count` times.
-    pub fn new(count: u64) -> Self {
-        Self { count, time: Duration::ZERO }
-    }
-}
-
-impl Repeat for Timed {
-    fn repeat(&mut self, one: impl FnMut() -> Result<()>) -> Result<()> {
-        self.time = crate::time::timed(self.count, one)?;
-        Ok(())
     }
 }
 

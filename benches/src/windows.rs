@@ -1,17 +1,30 @@
 //! The windows of one kind, for operations on bytes, words and doubles.
 
 use std::hint::black_box;
-use std::time::Duration;
 
 use transom::{Communicator, Result, Sum};
 
-use crate::area::{Area, in_epochs, in_one_epoch, take_part};
+use crate::area::{Area, Buffer, in_epochs, in_one_epoch, take_part};
+use crate::kind::Kind;
 use crate::operation::{Operation, Verb, WORD};
-use crate::options::Kind;
-use crate::repeat::{Repeat, Timed};
+use crate::repeat::Repeat;
 
-/// What gets that are completed together fill at most.
-const BATCH: usize = 16 << 20;
+/// What bursts move at most, if nobody says how many operations they have.
+const BURST: usize = 16 << 20;
+
+/// Bytes after which patterns of data repeat themselves: a prime number.
+const PERIOD: usize = 65_537;
+
+/// Bytes of windows, and of the origin's buffers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// Of a window.
+    pub window: usize,
+    /// Of the window that many operations at once go to.
+    pub spread: usize,
+    /// What these move.
+    pub burst: usize,
+}
 
 /// Windows of three element types, and the origin's buffers.
 #[derive(Debug)]
@@ -20,29 +33,28 @@ pub struct Windows {
     pub words: Area<u64>,
     bytes: Area<u8>,
     doubles: Area<f64>,
-    fetched: Vec<f64>,
+    fetched: Buffer<f64>,
 }
 
 impl Windows {
-    /// For transfers of up to `most` bytes. Collective.
+    /// Collective.
     ///
     /// # Errors
     /// As [`Communicator::allocate`].
-    pub fn new(comm: &Communicator, kind: Kind, most: usize) -> Result<Self> {
-        let count = most.max(8192).div_ceil(WORD);
-        let gets = most.saturating_mul(64).min(BATCH).max(most);
+    pub fn new(comm: &Communicator, kind: Kind, extent: Extent) -> Result<Self> {
+        let Extent { window, spread, burst } = extent;
+        let count = window.max(8192).div_ceil(WORD);
         Ok(Self {
             words: Area::new(comm, kind, count, count, 1)?,
-            bytes: Area::new(comm, kind, most, gets, 1)?,
+            bytes: Area::new(comm, kind, spread.max(window), burst.max(spread).max(window), 1)?,
             doubles: Area::new(comm, kind, count, count, 1.0)?,
-            fetched: vec![0.0; count],
+            fetched: Buffer::new(count, 0.0),
         })
     }
 
-    /// How many operations of so many bytes are streamed before they are completed: as OSU's window of 64, but no more memory than
-    /// this has.
-    pub fn batch(bytes: usize) -> usize {
-        (BATCH / bytes.max(1)).clamp(1, 64)
+    /// How many operations of so many bytes are completed together, unless somebody says: as OSU's window of 64, but no more than 16 MiB.
+    pub fn burst(bytes: usize) -> usize {
+        (BURST / bytes.max(1)).clamp(1, 64)
     }
 
     /// Carries out an operation on `target`, as often as `repeat` says.
@@ -50,20 +62,24 @@ impl Windows {
     /// # Errors
     /// Those of the operation.
     pub fn act(&mut self, operation: Operation, target: usize, repeat: &mut impl Repeat) -> Result<()> {
-        let Operation { verb, bytes, count, sync } = operation;
+        let Operation { verb, bytes, count, sync, .. } = operation;
         let to = (target, sync);
         match verb {
-            Verb::Put if bytes == WORD => {
-                let (area, value) = (&self.words, self.words.own[0]);
-                in_epochs(&area.window, to, repeat, |epoch| {
-                    (0..count).try_for_each(|i| epoch.put_value(target, area.at(target, i), black_box(value)))
+            Verb::Put if operation.is_of_value() => {
+                let (at, value) = (self.words.at(target, 0), self.words.own[0]);
+                in_epochs(&self.words.window, to, repeat, |epoch| {
+                    epoch.put_value(target, at, black_box(value))
                 })
             }
             Verb::Put => {
-                let (area, data) = (&self.bytes, &self.bytes.own[..bytes]);
-                let at = area.at(target, 0);
+                let (area, data) = (&self.bytes, &self.bytes.own);
+                let start = area.at(target, 0);
                 in_epochs(&area.window, to, repeat, |epoch| {
-                    (0..count).try_for_each(|_| epoch.put(target, at, data))
+                    let mut offsets = operation.transfers().offsets();
+                    (0..count).try_for_each(|_| {
+                        let at = offsets.step();
+                        epoch.put(target, start + at, &data[at..at + bytes])
+                    })
                 })
             }
             Verb::Get => self.get(operation, target, repeat),
@@ -99,30 +115,33 @@ impl Windows {
 
     fn get(&mut self, operation: Operation, target: usize, repeat: &mut impl Repeat) -> Result<()> {
         let Operation { bytes, count, sync, .. } = operation;
-        if bytes == WORD && count == 1 {
+        if operation.is_of_value() {
             let (at, Area { window, own, .. }) = (self.words.at(target, 0), &mut self.words);
             return in_epochs(window, (target, sync), repeat, |epoch| {
                 own[0] = black_box(epoch.get_value(target, at)?);
                 Ok(())
             });
         }
-        let (at, Area { window, own, .. }) = (self.bytes.at(target, 0), &mut self.bytes);
+        let (start, Area { window, own, .. }) = (self.bytes.at(target, 0), &mut self.bytes);
         if count == 1 {
             return in_epochs(window, (target, sync), repeat, |epoch| {
-                epoch.read(target, at, &mut own[..bytes])
+                epoch.read(target, start, &mut own[..bytes])
             });
         }
-        // Each get has memory of its own, which it borrows until the end of its epoch: there is one a batch.
+        // Each get has memory of its own, which it borrows until the end of its epoch: there is one a burst.
         repeat.repeat(|| {
-            let mut places = own.chunks_exact_mut(bytes).take(count);
+            let (mut places, mut offsets) = (own.chunks_exact_mut(bytes), operation.transfers().offsets());
             in_one_epoch(window, (target, sync), |epoch| {
-                places.try_for_each(|place| epoch.get(target, at, place))
+                places
+                    .by_ref()
+                    .take(count)
+                    .try_for_each(|place| epoch.get(target, start + offsets.step(), place))
             })
         })
     }
 
     fn accumulate(&mut self, operation: Operation, target: usize, repeat: &mut impl Repeat) -> Result<()> {
-        let Operation { verb, bytes, count, sync } = operation;
+        let Operation { verb, bytes, count, sync, .. } = operation;
         let at = self.doubles.at(target, 0);
         let (Area { window, own, .. }, data) = (&self.doubles, &mut self.fetched[..bytes / WORD]);
         let own = &own[..bytes / WORD];
@@ -141,24 +160,11 @@ impl Windows {
     pub fn take_part(&mut self, operation: Operation, origin: usize, repeat: &mut impl Repeat) -> Result<()> {
         let from = (origin, operation.sync);
         match operation.verb {
-            Verb::Put if operation.bytes == WORD => take_part(&self.words.window, from, repeat),
-            Verb::Get if operation.bytes == WORD && operation.count == 1 => {
-                take_part(&self.words.window, from, repeat)
-            }
+            Verb::Put | Verb::Get if operation.is_of_value() => take_part(&self.words.window, from, repeat),
             Verb::Put | Verb::Get => take_part(&self.bytes.window, from, repeat),
             Verb::Accumulate | Verb::GetAccumulate => take_part(&self.doubles.window, from, repeat),
             Verb::FetchAndOp | Verb::CompareAndSwap => take_part(&self.words.window, from, repeat),
         }
-    }
-
-    /// Time that rank 0 takes for `count` operations on rank 1, after one to warm up.
-    ///
-    /// # Errors
-    /// Those of the operation.
-    pub fn time(&mut self, operation: Operation, count: u64) -> Result<Duration> {
-        let mut timed = Timed::new(count);
-        self.act(operation, 1, &mut timed)?;
-        Ok(timed.time)
     }
 
     /// Collective.
@@ -181,15 +187,21 @@ impl Windows {
     pub fn prepare(&mut self, operation: Operation, seed: u64, is_origin: bool) -> Result<()> {
         let len = operation.bytes;
         match (operation.verb, is_origin) {
-            (Verb::Put, true) | (Verb::Get, false) => {
-                let data = pattern(seed, len);
-                if is_origin {
-                    self.bytes.own[..len].copy_from_slice(&data);
-                    self.words.own[0] = word(&data);
-                    return Ok(());
-                }
-                self.bytes.local(|local| local.write(0, &data))?;
-                self.words.local(|local| local.set(0, word(&data)))
+            (Verb::Put, true) if operation.is_of_value() => {
+                self.words.own[0] = word(seed);
+                Ok(())
+            }
+            (Verb::Get, false) if operation.is_of_value() => {
+                self.words.local(|local| local.set(0, word(seed)))
+            }
+            (Verb::Put, true) => {
+                let data = pattern(seed, operation.transfers().memory());
+                self.bytes.own[..data.len()].copy_from_slice(&data);
+                Ok(())
+            }
+            (Verb::Get, false) => {
+                let data = pattern(seed, operation.transfers().memory());
+                self.bytes.local(|local| local.write(0, &data))
             }
             (Verb::Put | Verb::Get, _) => Ok(()),
             (Verb::Accumulate | Verb::GetAccumulate, true) => {
@@ -210,14 +222,19 @@ impl Windows {
     /// Local memory cannot be accessed.
     pub fn holds(&self, operation: Operation, seed: u64, is_origin: bool) -> Result<bool> {
         let Operation { verb, bytes, count, .. } = operation;
-        let data = || pattern(seed, bytes);
+        let data = || pattern(seed, operation.transfers().memory());
         Ok(match (verb, is_origin) {
-            (Verb::Put, false) if bytes == WORD => {
-                self.words.first(count)?.iter().all(|w| *w == word(&data()))
+            (Verb::Put, false) if operation.is_of_value() => self.words.first(1)? == [word(seed)],
+            (Verb::Get, true) if operation.is_of_value() => self.words.own[0] == word(seed),
+            (Verb::Put, false) => {
+                let data = data();
+                self.bytes.first(data.len())? == data
             }
-            (Verb::Put, false) => self.bytes.first(bytes)? == data(),
-            (Verb::Get, true) if bytes == WORD && count == 1 => self.words.own[0] == word(&data()),
-            (Verb::Get, true) => self.bytes.own.chunks_exact(bytes).take(count).all(|place| *place == data()),
+            (Verb::Get, true) => {
+                let data = data();
+                let places = data.chunks_exact(bytes).cycle();
+                self.bytes.own.chunks_exact(bytes).take(count).zip(places).all(|(own, place)| own == place)
+            }
             (Verb::Accumulate | Verb::GetAccumulate, false) => {
                 let sum = 0.5 + count as f64 * addend(seed);
                 self.doubles.first(bytes / WORD)?.iter().all(|element| *element == sum)
@@ -234,20 +251,27 @@ impl Windows {
 
 /// Bytes that no other seed gives.
 fn pattern(seed: u64, len: usize) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut state = word(seed);
     let next = || {
         // Marsaglia's xorshift64.
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
-        (state >> 56) as u8
+        state.to_le_bytes()
     };
-    std::iter::repeat_with(next).take(len).collect()
+    // Long ones repeat themselves, at no distance of two places.
+    let own = len.min(PERIOD);
+    let mut data: Vec<u8> = std::iter::repeat_with(next).take(own.div_ceil(WORD)).flatten().collect();
+    data.truncate(own);
+    while data.len() < len {
+        data.extend_from_within(..own.min(len - data.len()));
+    }
+    data
 }
 
-/// The word of a pattern of 8 bytes.
-fn word(data: &[u8]) -> u64 {
-    data.iter().take(WORD).fold(0, |word, byte| word << 8 | u64::from(*byte))
+/// A word that no other seed gives, and not 0.
+fn word(seed: u64) -> u64 {
+    seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1
 }
 
 /// A double whose multiples are exact.

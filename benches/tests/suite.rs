@@ -140,6 +140,7 @@ fn write(path: &Path, name: &str, time: f64) {
         began: 0,
         seconds: 1.0,
         complete: true,
+        starts: 10,
         machine: Machine::default(),
         settings: BTreeMap::new(),
         rows: vec![row],

@@ -1,5 +1,5 @@
 #!/bin/bash
-# bench.sh DIRECTORY [OPTION…]: what RDMA devices do, by perftest and by rma-bench (of DIRECTORY, with these options), which
+# bench.sh DIRECTORY [OPTION…]: what RDMA devices do, by perftest and by `transom bench` (of DIRECTORY, with these options), which
 # has the raw limit of the same requests beside each figure. Without options: what completes by the device alone, up to 1 MiB
 # (in the VM transfers run into the device's retransmission timers, more of them the longer they are).
 #
@@ -11,7 +11,8 @@ set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
 directory=${1:?"bench.sh DIRECTORY [OPTION…]"}
 shift
-[ $# -gt 0 ] || set -- --window allocated --most 1048576 --only 'put, flush' --only 'get, flush' --only _and_ --only '× 1000'
+[ $# -gt 0 ] || set -- put-latency get-latency fetch-and-op-latency compare-and-swap-latency put-bandwidth get-bandwidth put-rate lock-put-unlock \
+    --sizes 8,4K,64K,1M --burst 16
 devices=${DEVICES:-rxe0,rxe1}
 
 # The line of perftest's table below its header; COUNT and SIZE are of perftest.sh.
@@ -31,4 +32,4 @@ for SIZE in 8 65536 1048576; do
     [ $SIZE = 8 ] || COUNT=$((16777216 / SIZE))
     measure ib_write_bw
 done
-TRANSOM_TRANSPORT=verbs TRANSOM_VERBS_DEVICE=$devices "$directory/transom" run -n 2 "$directory/rma-bench" "$@"
+TRANSOM_TRANSPORT=verbs TRANSOM_VERBS_DEVICE=$devices "$directory/transom" run -n 2 "$directory/bench" "$@"

@@ -2,21 +2,27 @@
 
 use std::env;
 use std::ffi::OsString;
+use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{self, ExitCode};
 use std::time::Duration;
 
 use clap::{CommandFactory, ValueHint};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::timeout;
 
 use crate::cli::{Bind, Cli, Reach, RunArgs, USAGE};
+use crate::process::is_ignored;
 use crate::program;
 
 /// The option of the program that has it measure other MPIs, too.
 const RIVALS: &str = "--rivals";
+/// Exit code after Ctrl-C.
+const INTERRUPTED: u8 = 130;
 
 /// The flags of `transom bench`; all others are the program's.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 #[command(disable_help_flag = true, after_help = BENCH_HELP)]
 pub struct BenchArgs {
     /// Number of ranks [default: 2, or the slots of the hosts]
@@ -31,6 +37,14 @@ pub struct BenchArgs {
     /// Measurements, and options of the program `bench`, which `transom bench --help` lists
     #[arg(allow_hyphen_values = true, value_name = "NAME… [OPTIONS]", value_hint = ValueHint::FilePath)]
     pub program: Vec<OsString>,
+}
+
+impl BenchArgs {
+    /// Whether rank 0 is certainly on this host, and sees its files.
+    fn is_here(&self) -> bool {
+        let in_allocation = env::var_os("SLURM_JOB_ID").is_some();
+        self.hosts.is_none() && self.reach.hostfile.is_none() && !in_allocation
+    }
 }
 
 /// Starts the program: as ranks of a job, or beside other MPIs, where it starts jobs itself.
@@ -49,14 +63,74 @@ pub fn main(args: BenchArgs) -> ExitCode {
                 ExitCode::from(USAGE)
             }
         },
+        false if args.is_here() => in_rounds(&args),
         false => crate::run::main(args.into()),
     }
 }
 
-/// The program beside other MPIs: two ranks, here or on two hosts.
+/// A job for each round, since what differs from process to process is to be seen in the samples: until there is no file any more that the
+/// program keeps for the next.
+fn in_rounds(args: &BenchArgs) -> ExitCode {
+    let folder = match tempfile::Builder::new().prefix("transom-bench-").tempdir() {
+        Ok(folder) => folder,
+        Err(error) => {
+            crate::tell(&format!("making a folder in {}: {error}", env::temp_dir().display()));
+            return ExitCode::from(USAGE);
+        }
+    };
+    let kept = folder.path().join("kept.json");
+    let with = |option: &str| {
+        let mut args = args.clone();
+        args.program.splice(..0, [option.into(), kept.clone().into()]);
+        crate::run::main(args.into())
+    };
+    let mut interrupt = match Interrupt::new() {
+        Ok(interrupt) => interrupt,
+        Err(error) => {
+            crate::tell(&format!("noting Ctrl-C: {error}"));
+            return ExitCode::from(USAGE);
+        }
+    };
+    loop {
+        let code = with("--kept");
+        if !kept.exists() {
+            return code;
+        }
+        if code != ExitCode::SUCCESS || interrupt.has_come() {
+            // It came where no job was to tell what the others had measured.
+            with("--from");
+            return if code == ExitCode::SUCCESS { ExitCode::from(INTERRUPTED) } else { code };
+        }
+    }
+}
+
+/// Ctrl-C between two jobs, unless it was ignored when this process started.
+struct Interrupt {
+    runtime: tokio::runtime::Runtime,
+    signals: Option<Signal>,
+}
+
+impl Interrupt {
+    fn new() -> io::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let signals = {
+            let _inside = runtime.enter();
+            let number = SignalKind::interrupt();
+            if is_ignored(number.as_raw_value()) { None } else { Some(signal(number)?) }
+        };
+        Ok(Self { runtime, signals })
+    }
+
+    fn has_come(&mut self) -> bool {
+        let Self { runtime, signals: Some(signals) } = self else { return false };
+        runtime.block_on(async { timeout(Duration::from_millis(1), signals.recv()).await.is_ok() })
+    }
+}
+
+/// The program beside other MPIs: ranks here, or two on two hosts.
 fn beside(args: &BenchArgs) -> Result<process::Command, String> {
-    if args.ranks.is_some_and(|ranks| ranks != 2) {
-        return Err(format!("{RIVALS} measures between 2 ranks, not -n {}", args.ranks.unwrap_or(0)));
+    if args.ranks == Some(1) {
+        return Err(format!("{RIVALS} measures between ranks: -n 2 or more"));
     }
     if args.reach.hostfile.is_some() {
         return Err(format!("{RIVALS} takes --hosts HOST,HOST, no --hostfile"));
@@ -66,6 +140,7 @@ fn beside(args: &BenchArgs) -> Result<process::Command, String> {
     let program = program::find(&bench(), &cwd, exe.as_deref().and_then(Path::parent), path.as_deref());
     let mut command = process::Command::new(program.map_err(|error| error.to_string())?);
     // Before the others: a list of folders or names would take them in.
+    command.args(args.ranks.iter().flat_map(|ranks| ["--ranks".to_owned(), ranks.to_string()]));
     if let Some(hosts) = &args.hosts {
         command.arg("--hosts").arg(hosts);
         command.args(args.reach.rsh.iter().flat_map(|rsh| ["--rsh", rsh]));
@@ -101,7 +176,7 @@ fn bench() -> OsString {
 const BENCH_HELP: &str = "\
 The same as `transom run -n 2 bench …`; in a Slurm allocation the ranks are on its hosts.
 transom bench --list names the measurements; without a name all are made, in about a minute.
-transom bench --rivals DIR… measures MPIs that are installed there, too, in turns with Transom.
+transom bench --rivals [DIR…] measures MPI's C interface, in turns with MPIs that are installed there.
 
 Exit code: 0, or with --compare 0 when nothing is slower and 1 when something is; 1 when data was wrong; 2 when it could not be
 measured as asked; 130 after Ctrl-C, with what was measured until then.";
@@ -161,9 +236,9 @@ mod tests {
     }
 
     #[test]
-    fn beside_others_there_are_two_ranks() {
+    fn beside_others() {
         for (words, says) in [
-            (&["--rivals", "peers", "-n", "4"][..], "2 ranks"),
+            (&["--rivals", "peers", "-n", "1"][..], "-n 2"),
             (&["--rivals", "peers", "--hostfile", "hosts"], "--hosts"),
         ] {
             assert!(beside(&args(words)).is_err_and(|why| why.contains(says)), "{words:?}");

@@ -48,7 +48,7 @@ pub enum Command {
 }
 
 /// How other hosts are reached.
-#[derive(Debug, Default, clap::Args)]
+#[derive(Debug, Clone, Default, clap::Args)]
 pub struct Reach {
     /// File of hosts, one a line: `HOST`, `HOST:N` or `HOST slots=N max_slots=M`; `#` starts a comment
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]

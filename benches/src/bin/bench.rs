@@ -11,7 +11,7 @@ use transom_benches::suite::{self, Options, USAGE, interrupt, rivals};
 
 fn main() -> ExitCode {
     let options = Options::try_parse();
-    let beside = options.as_ref().ok().filter(|options| !options.beside.rivals.is_empty());
+    let beside = options.as_ref().ok().filter(|options| options.beside.rivals.is_some());
     // What ends a rank is its launcher's business.
     let ends = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
     if let Err(error) = interrupt::listen(if beside.is_some() { &ends } else { &ends[..1] }) {

@@ -9,10 +9,13 @@ use nix::sys::uio::{RemoteIoVec, process_vm_readv, process_vm_writev};
 use nix::unistd::Pid;
 use transom::Communicator;
 
+use crate::area::Buffer;
+use crate::operation::Transfers;
+
 /// Memory of both ranks, and the address of the other's.
 #[derive(Debug)]
 pub struct Attach {
-    local: Vec<u8>,
+    local: Buffer<u8>,
     /// Accessed by the other rank only.
     _exposed: MmapRaw,
     peer: Pid,
@@ -29,30 +32,34 @@ impl Attach {
         let all = pair.allgather(&own)?;
         let (pid, base) = (all[1 - pair.rank()][0], all[1 - pair.rank()][1]);
         Ok(Self {
-            local: vec![2; bytes],
+            local: Buffer::new(bytes, 2),
             _exposed: exposed,
             peer: Pid::from_raw(pid as i32),
             base: base as usize,
         })
     }
 
-    /// Writes `bytes` to the other rank, `count` times.
-    pub fn write(&self, bytes: usize, count: u64) -> anyhow::Result<Duration> {
-        let remote = [RemoteIoVec { base: self.base, len: bytes }];
+    /// Writes to the other rank, `count` times.
+    pub fn write(&self, transfers: Transfers, count: u64) -> anyhow::Result<Duration> {
+        let (len, mut offsets) = (transfers.bytes, transfers.offsets());
         let start = Instant::now();
         for _ in 0..count {
-            let local = [IoSlice::new(&self.local[..bytes])];
+            let at = offsets.step();
+            let remote = [RemoteIoVec { base: self.base + at, len }];
+            let local = [IoSlice::new(&self.local[at..at + len])];
             process_vm_writev(self.peer, &local, &remote).context("process_vm_writev")?;
         }
         Ok(start.elapsed())
     }
 
-    /// Reads `bytes` of the other rank, `count` times.
-    pub fn read(&mut self, bytes: usize, count: u64) -> anyhow::Result<Duration> {
-        let remote = [RemoteIoVec { base: self.base, len: bytes }];
+    /// Reads from the other rank, `count` times.
+    pub fn read(&mut self, transfers: Transfers, count: u64) -> anyhow::Result<Duration> {
+        let (len, mut offsets) = (transfers.bytes, transfers.offsets());
         let start = Instant::now();
         for _ in 0..count {
-            let mut local = [IoSliceMut::new(&mut self.local[..bytes])];
+            let at = offsets.step();
+            let remote = [RemoteIoVec { base: self.base + at, len }];
+            let mut local = [IoSliceMut::new(&mut self.local[at..at + len])];
             process_vm_readv(self.peer, &mut local, &remote).context("process_vm_readv")?;
         }
         Ok(start.elapsed())

@@ -3,8 +3,8 @@
 use transom::Job;
 
 use super::{Exchange, Limit, Requests, Verb as Request};
-use crate::operation::{Operation, Sync, Verb, WORD};
-use crate::options::Kind;
+use crate::kind::Kind;
+use crate::operation::{Operation, Sync, Transfers, Verb, WORD};
 
 /// How an operation gets to the target, as far as its limit is concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +59,7 @@ fn is_small(operation: Operation) -> bool {
 }
 
 fn of_memory(operation: Operation) -> Limit {
-    let Operation { verb, bytes, count, sync } = operation;
+    let Operation { verb, bytes, count, sync, .. } = operation;
     match (sync, verb) {
         (Sync::Lock, _) if is_small(operation) => Limit::TwoAtomicAdds,
         (Sync::Fence | Sync::Pscw, _) if is_small(operation) => Limit::CacheLine,
@@ -68,18 +68,18 @@ fn of_memory(operation: Operation) -> Limit {
         (_, Verb::FetchAndOp | Verb::CompareAndSwap) => Limit::AtomicAdd,
         (_, Verb::Accumulate | Verb::GetAccumulate) if bytes <= WORD => Limit::AtomicAdd,
         (_, Verb::Accumulate | Verb::GetAccumulate) => Limit::AddLoop(bytes),
-        (_, Verb::Put) => Limit::Copy(bytes),
-        (_, Verb::Get) => Limit::CopyBack(bytes),
+        (_, Verb::Put) => Limit::Copy(operation.transfers()),
+        (_, Verb::Get) => Limit::CopyBack(operation.transfers()),
     }
 }
 
 fn of_attach(operation: Operation) -> Limit {
     let Operation { verb, bytes, sync, .. } = operation;
     match (sync, verb) {
-        (Sync::Lock, _) if is_small(operation) => Limit::AttachWrite(WORD),
+        (Sync::Lock, _) if is_small(operation) => Limit::AttachWrite(Transfers::to_one_place(WORD)),
         (Sync::Fence | Sync::Pscw, _) if is_small(operation) => Limit::CacheLine,
-        (_, Verb::Put) => Limit::AttachWrite(bytes),
-        (_, Verb::Get) => Limit::AttachRead(bytes),
+        (_, Verb::Put) => Limit::AttachWrite(operation.transfers()),
+        (_, Verb::Get) => Limit::AttachRead(operation.transfers()),
         (_, Verb::FetchAndOp | Verb::CompareAndSwap) => Limit::CacheLine,
         (_, Verb::Accumulate | Verb::GetAccumulate) if bytes <= WORD => Limit::CacheLine,
         (_, Verb::Accumulate | Verb::GetAccumulate) => Limit::AddLoop(bytes),
@@ -88,7 +88,8 @@ fn of_attach(operation: Operation) -> Limit {
 
 fn of_network(operation: Operation) -> Limit {
     let Operation { verb, bytes, count: messages, .. } = operation;
-    let exchange = |out, back| Limit::Tcp(Exchange { messages, out, back });
+    let places = operation.places;
+    let exchange = |out, back| Limit::Tcp(Exchange { messages, places, out, back });
     match verb {
         _ if is_small(operation) => Limit::Tcp(Exchange::ROUND_TRIP),
         Verb::Put | Verb::Accumulate => exchange(bytes, WORD),
@@ -100,8 +101,8 @@ fn of_network(operation: Operation) -> Limit {
 }
 
 fn of_device(operation: Operation) -> Limit {
-    let Operation { verb, bytes, count, sync } = operation;
-    let request = |verb, bytes| Limit::Verbs(Requests { verb, bytes, count, together: count });
+    let Operation { verb, bytes, count, places, sync } = operation;
+    let request = |verb, bytes| Limit::Verbs(Requests { verb, bytes, count, places, together: count });
     match (sync, verb) {
         (Sync::Lock, _) if is_small(operation) => request(Request::CompareSwap, WORD),
         (Sync::Fence | Sync::Pscw, _) if is_small(operation) => request(Request::Write, WORD),
@@ -115,8 +116,8 @@ fn of_device(operation: Operation) -> Limit {
 }
 
 fn writes(operation: Operation, together: usize) -> Limit {
-    let Operation { bytes, count, .. } = operation;
-    Limit::Verbs(Requests { verb: Request::Write, bytes, count, together })
+    let Operation { bytes, count, places, .. } = operation;
+    Limit::Verbs(Requests { verb: Request::Write, bytes, count, places, together })
 }
 
 #[cfg(test)]
@@ -129,7 +130,7 @@ mod tests {
         assert_eq!(limits_of(Way::Mapped, put), [Limit::LockedStore]);
         assert_eq!(limits_of(Way::Network, put), [Limit::Tcp(Exchange::ROUND_TRIP)]);
         assert_eq!(limits_of(Way::Mapped, put.by(Sync::Lock)), [Limit::TwoAtomicAdds]);
-        assert_eq!(limits_of(Way::Device, put.times(1000)).len(), 2);
+        assert_eq!(limits_of(Way::Device, put.times(1000, 1000 * WORD)).len(), 2);
         let limit = |bytes| limits_of(Way::Device, Operation::new(Verb::Accumulate, bytes));
         let write = limits_of(Way::Device, Operation::new(Verb::Put, 4096));
         assert!(limit(4096) == write && limit(WORD) != write);
@@ -137,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_limit_is_repeated_for_each_transfer_unless_it_has_them_all() {
-        let puts = Operation::new(Verb::Put, 4096).times(16);
+        let puts = Operation::new(Verb::Put, 4096).times(16, 1 << 20);
         assert_eq!(repetitions(puts, limits_of(Way::Mapped, puts)[0]), 16);
         assert_eq!(repetitions(puts, limits_of(Way::Network, puts)[0]), 1);
         let lock = Operation::new(Verb::Put, WORD).by(Sync::Lock);

@@ -8,29 +8,33 @@ use memmap2::MmapMut;
 use transom_transport::memory::store_load_fence;
 
 use super::Limit;
+use crate::area::Buffer;
 
-/// Private memory to work on: a source on the heap and a target in a mapping of its own, like a window.
+/// Private memory to work on, which begins on pages as that of [`crate::area::Area`]s does.
 #[derive(Debug)]
 pub struct Memory {
     word: AtomicU64,
-    source: Vec<u8>,
+    source: Buffer<u8>,
     target: MmapMut,
-    addends: Vec<f64>,
-    sums: Vec<f64>,
+    addends: Buffer<f64>,
+    sums: Buffer<f64>,
 }
 
 impl Memory {
-    /// For transfers of up to `bytes`.
+    /// For transfers within `bytes`, and additions of up to `sums` bytes.
     ///
     /// # Errors
     /// No memory.
-    pub fn new(bytes: usize) -> std::io::Result<Self> {
+    pub fn new(bytes: usize, sums: usize) -> std::io::Result<Self> {
+        // Its pages are there, and not all of them the system's one page of zeros.
+        let mut target = MmapMut::map_anon(bytes.max(1))?;
+        target.fill(1);
         Ok(Self {
             word: AtomicU64::new(0),
-            source: vec![1; bytes],
-            target: MmapMut::map_anon(bytes.max(1))?,
-            addends: vec![1.0; bytes / 8],
-            sums: vec![0.0; bytes / 8],
+            source: Buffer::new(bytes, 1),
+            target,
+            addends: Buffer::new(sums / 8, 1.0),
+            sums: Buffer::new(sums / 8, 0.0),
         })
     }
 
@@ -41,8 +45,14 @@ impl Memory {
             Limit::LockedStore => time(count, || self.store_and_fence()),
             Limit::AtomicAdd => time(count, || self.add()),
             Limit::TwoAtomicAdds => time(2 * count, || self.add()),
-            Limit::Copy(bytes) => time(count, || self.copy(bytes)),
-            Limit::CopyBack(bytes) => time(count, || self.copy_back(bytes)),
+            Limit::Copy(transfers) => {
+                let mut offsets = transfers.offsets();
+                time(count, || self.copy(offsets.step(), transfers.bytes))
+            }
+            Limit::CopyBack(transfers) => {
+                let mut offsets = transfers.offsets();
+                time(count, || self.copy_back(offsets.step(), transfers.bytes))
+            }
             Limit::AddLoop(bytes) => time(count, || self.add_doubles(bytes)),
             _ => Duration::ZERO,
         }
@@ -67,17 +77,18 @@ impl Memory {
         store_load_fence();
     }
 
-    /// One copy of `bytes` to the mapping.
+    /// One copy of `bytes` to the mapping, at a place of both.
     #[inline]
-    pub fn copy(&mut self, bytes: usize) {
-        self.target[..bytes].copy_from_slice(black_box(&self.source[..bytes]));
+    pub fn copy(&mut self, at: usize, bytes: usize) {
+        let place = at..at + bytes;
+        self.target[place.clone()].copy_from_slice(black_box(&self.source[place]));
         black_box(&mut self.target);
     }
 
-    /// One copy of `bytes` from the mapping. Unlike the mapping, the heap's memory begins 16 bytes after a page, which
-    /// makes stores to it slower.
-    fn copy_back(&mut self, bytes: usize) {
-        self.source[..bytes].copy_from_slice(black_box(&self.target[..bytes]));
+    /// One copy of `bytes` from the mapping.
+    fn copy_back(&mut self, at: usize, bytes: usize) {
+        let place = at..at + bytes;
+        self.source[place.clone()].copy_from_slice(black_box(&self.target[place]));
         black_box(&mut self.source);
     }
 

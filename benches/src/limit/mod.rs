@@ -14,6 +14,9 @@ use std::time::Duration;
 use anyhow::bail;
 use transom::Communicator;
 
+use crate::operation::Transfers;
+use crate::windows::Extent;
+
 use attach::Attach;
 use cache_line::CacheLine;
 pub use choice::{Way, limits_of, repetitions};
@@ -34,16 +37,16 @@ pub enum Limit {
     AtomicAdd,
     /// Two of them.
     TwoAtomicAdds,
-    /// A copy of so many bytes from the heap to a mapping, both private.
-    Copy(usize),
+    /// A copy from one private mapping to another.
+    Copy(Transfers),
     /// A copy the other way.
-    CopyBack(usize),
+    CopyBack(Transfers),
     /// An addition of so many bytes of doubles, in a plain loop.
     AddLoop(usize),
-    /// `process_vm_writev` of so many bytes.
-    AttachWrite(usize),
-    /// `process_vm_readv` of so many bytes.
-    AttachRead(usize),
+    /// `process_vm_writev`.
+    AttachWrite(Transfers),
+    /// `process_vm_readv`.
+    AttachRead(Transfers),
     /// A cache line that goes to the other rank's core and back.
     CacheLine,
     /// Messages to the other rank, and its answer, over raw TCP.
@@ -85,15 +88,21 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Connects the two ranks. Collective. `bytes` is the size of the largest transfer, `way` the way between them, and `address`
-    /// where rank 0 reaches rank 1 by TCP, if that is known.
+    /// Connects the two ranks. Collective. `way` is the way between them, and `address` where rank 0 reaches rank 1 by TCP, if that
+    /// is known.
     ///
     /// # Errors
     /// No memory, or no connection between the ranks.
-    pub fn new(pair: &Communicator, way: Way, address: Option<IpAddr>, bytes: usize) -> anyhow::Result<Self> {
+    pub fn new(
+        pair: &Communicator,
+        way: Way,
+        address: Option<IpAddr>,
+        extent: Extent,
+    ) -> anyhow::Result<Self> {
+        let bytes = extent.spread.max(extent.window);
         Ok(Self {
             origin: pair.rank() == 0,
-            memory: Memory::new(bytes)?,
+            memory: Memory::new(bytes, extent.window)?,
             attach: Attach::new(pair, bytes)?,
             cache_line: CacheLine::new(pair)?,
             tcp: Tcp::connect(pair, address)?,
@@ -122,8 +131,8 @@ impl Limits {
                 None => bail!("rank 0 does not reach rank 1 for the raw TCP limit: give --address"),
             },
             _ if !self.origin => Ok(Duration::ZERO),
-            Limit::AttachWrite(bytes) => self.attach.write(bytes, count),
-            Limit::AttachRead(bytes) => self.attach.read(bytes, count),
+            Limit::AttachWrite(transfers) => self.attach.write(transfers, count),
+            Limit::AttachRead(transfers) => self.attach.read(transfers, count),
             Limit::Verbs(requests) => match &mut self.device {
                 Some(device) => device.sample(requests, count),
                 None => bail!("the ranks reach each other without RDMA"),

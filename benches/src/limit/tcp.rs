@@ -9,6 +9,7 @@ use anyhow::{Context, bail};
 use transom::Communicator;
 
 use super::address;
+use crate::operation::Transfers;
 
 /// How long a side waits for the other.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -20,6 +21,8 @@ const POLLS: u32 = 100;
 pub struct Exchange {
     /// Messages to the other rank, each a system call.
     pub messages: usize,
+    /// Where these are in memory, one behind the other at both ends: they go through the places in turns.
+    pub places: usize,
     /// Bytes of each.
     pub out: usize,
     /// Bytes of the answer.
@@ -28,7 +31,7 @@ pub struct Exchange {
 
 impl Exchange {
     /// 8 bytes there and back.
-    pub const ROUND_TRIP: Self = Self { messages: 1, out: 8, back: 8 };
+    pub const ROUND_TRIP: Self = Self { messages: 1, places: 1, out: 8, back: 8 };
 
     /// For the table.
     pub fn name(self) -> String {
@@ -59,16 +62,20 @@ impl Tcp {
 
     /// `count` exchanges; to be called by both ranks.
     pub fn sample(&mut self, origin: bool, exchange: Exchange, count: u64) -> anyhow::Result<Duration> {
-        self.buffer.resize(exchange.out.max(exchange.back), 0);
+        let Exchange { messages, places, out, back } = exchange;
+        let places = Transfers { bytes: out, places };
+        self.buffer.resize(places.memory().max(back), 0);
         let mut start = Instant::now();
         // One more, to meet.
         for round in 0..=count {
             if origin {
-                (0..exchange.messages).try_for_each(|_| self.send(exchange.out))?;
-                self.receive(exchange.back)?;
+                let mut offsets = places.offsets();
+                (0..messages).try_for_each(|_| self.send(offsets.step(), out))?;
+                self.receive(0, back)?;
             } else {
-                (0..exchange.messages).try_for_each(|_| self.receive(exchange.out))?;
-                self.send(exchange.back)?;
+                let mut offsets = places.offsets();
+                (0..messages).try_for_each(|_| self.receive(offsets.step(), out))?;
+                self.send(0, back)?;
             }
             if round == 0 {
                 start = Instant::now();
@@ -77,8 +84,8 @@ impl Tcp {
         Ok(start.elapsed())
     }
 
-    fn send(&mut self, bytes: usize) -> anyhow::Result<()> {
-        let mut rest = &self.buffer[..bytes];
+    fn send(&mut self, at: usize, bytes: usize) -> anyhow::Result<()> {
+        let mut rest = &self.buffer[at..at + bytes];
         let mut stream = &self.stream;
         spin(|| {
             let sent = stream.write(rest)?;
@@ -87,8 +94,8 @@ impl Tcp {
         })
     }
 
-    fn receive(&mut self, bytes: usize) -> anyhow::Result<()> {
-        let mut rest = &mut self.buffer[..bytes];
+    fn receive(&mut self, at: usize, bytes: usize) -> anyhow::Result<()> {
+        let mut rest = &mut self.buffer[at..at + bytes];
         let mut stream = &self.stream;
         spin(|| {
             let got = stream.read(rest)?;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use transom::Communicator;
-use transom_verbs::raw::{Raw, RawAddress};
+use transom_verbs::raw::{Raw, RawAddress, RawTransfer};
 
 pub use transom_verbs::raw::RawVerb as Verb;
 
@@ -18,6 +18,8 @@ pub struct Requests {
     pub bytes: usize,
     /// How many, before the end of all is awaited.
     pub count: usize,
+    /// At how many places, one behind the other at both ends: they go through them in turns.
+    pub places: usize,
     /// How many are posted with one doorbell and one completion.
     pub together: usize,
 }
@@ -63,8 +65,9 @@ impl Device {
 
     /// The requests, `count` times; to be called by one of the ranks.
     pub fn sample(&mut self, requests: Requests, count: u64) -> anyhow::Result<Duration> {
-        let Requests { verb, bytes, count: each, together } = requests;
-        let mut once = || self.0.run(verb, bytes, each as u64, together);
+        let Requests { verb, bytes, count: each, places, together } = requests;
+        let transfer = RawTransfer { verb, bytes, places };
+        let mut once = || self.0.run(transfer, each as u64, together);
         once()?;
         let start = Instant::now();
         for _ in 0..count {

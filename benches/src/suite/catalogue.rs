@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::operation::Verb;
+use crate::operation::{Sync, Verb};
 
 /// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,8 +21,8 @@ pub enum What {
     Call(Call),
     /// A call of all ranks, on parts of the job.
     Collective(Collective),
-    /// An operation while the target computes.
-    Passive(Verb, usize),
+    /// An operation while the target computes, and what completes it.
+    Passive(Verb, usize, Sync),
     /// All ranks want one lock.
     LockContention,
     /// All ranks change one word.
@@ -31,6 +31,8 @@ pub enum What {
     Overlap,
     /// A window from its making to its end.
     WindowCycle,
+    /// The first operation in a window.
+    First,
     /// Memory that becomes a dynamic window's, and is its no more.
     Attach,
     /// A job from its start to its end.
@@ -62,6 +64,8 @@ pub enum Call {
     LockExclusive,
     /// Shared lock and unlock.
     LockShared,
+    /// Exclusive lock, put, unlock.
+    LockPut,
     /// Lock_all and unlock_all.
     LockAll,
     /// `MPI_Win_sync`.
@@ -77,8 +81,12 @@ pub enum Collective {
     Barrier,
     /// A fence.
     Fence,
+    /// Puts to the next rank, and the fence that completes them.
+    PutFence,
     /// Post, start, complete, wait between neighbours of a ring.
     Pscw,
+    /// The same between two on each side, both ways.
+    Neighbours,
 }
 
 /// Two-sided messages and collectives.
@@ -114,7 +122,7 @@ const fn entry(group: &'static str, name: &'static str, what: What, about: &'sta
 const KIB_64: usize = 64 << 10;
 
 /// All measurements, in the order of the table.
-pub const ENTRIES: [Entry; 44] = [
+pub const ENTRIES: [Entry; 49] = [
     entry("latency", "put-latency", What::Latency(Verb::Put), "one put, completed"),
     entry("latency", "get-latency", What::Latency(Verb::Get), "one get, completed"),
     entry("latency", "accumulate-latency", What::Latency(Verb::Accumulate), "one sum of doubles, completed"),
@@ -131,31 +139,36 @@ pub const ENTRIES: [Entry; 44] = [
         What::Latency(Verb::CompareAndSwap),
         "one compare-and-swap of a word",
     ),
-    entry("bandwidth", "put-bandwidth", What::Bandwidth(Verb::Put), "up to 64 puts, completed together"),
+    entry(
+        "bandwidth",
+        "put-bandwidth",
+        What::Bandwidth(Verb::Put),
+        "up to 64 puts, at both ends one behind the other, completed together",
+    ),
     entry(
         "bandwidth",
         "get-bandwidth",
         What::Bandwidth(Verb::Get),
-        "up to 64 gets to different memory, completed together",
+        "up to 64 gets, at both ends one behind the other, completed together",
     ),
     entry(
         "bandwidth",
         "accumulate-bandwidth",
         What::Bandwidth(Verb::Accumulate),
-        "up to 64 sums of doubles, completed together",
+        "up to 64 sums of doubles to one place, completed together",
     ),
-    entry("bandwidth", "put-bidirectional", What::Bidirectional, "puts both ways at once"),
+    entry("bandwidth", "put-bidirectional", What::Bidirectional, "the same puts both ways at once"),
     entry(
         "rate",
         "put-rate",
         What::Rate(Verb::Put),
-        "puts of 8 B, 1000 before a flush, by all pairs at once",
+        "puts of 8 B, 1000 one behind the other before a flush, by all pairs at once",
     ),
     entry(
         "rate",
         "get-rate",
         What::Rate(Verb::Get),
-        "gets of 8 B, 1000 to different memory, by all pairs at once",
+        "gets of 8 B, 1000 one behind the other, by all pairs at once",
     ),
     entry(
         "rate",
@@ -168,6 +181,12 @@ pub const ENTRIES: [Entry; 44] = [
     entry("sync", "flush-local", What::Call(Call::FlushLocal), "flush_local with nothing to complete"),
     entry("sync", "lock-unlock", What::Call(Call::LockExclusive), "exclusive lock of a rank, flush, unlock"),
     entry("sync", "lock-shared", What::Call(Call::LockShared), "shared lock of a rank, flush, unlock"),
+    entry(
+        "sync",
+        "lock-put-unlock",
+        What::Call(Call::LockPut),
+        "exclusive lock of a rank, put of 8 B, unlock",
+    ),
     entry("sync", "lock-all", What::Call(Call::LockAll), "lock_all, put of 8 B, unlock_all"),
     entry("sync", "win-sync", What::Call(Call::Sync), "MPI_Win_sync"),
     entry(
@@ -179,29 +198,57 @@ pub const ENTRIES: [Entry; 44] = [
     entry("sync", "fence", What::Collective(Collective::Fence), "a fence, against the number of ranks"),
     entry(
         "sync",
+        "put-fence",
+        What::Collective(Collective::PutFence),
+        "put of 8 B to the next rank and the fence that completes it, against the number of ranks",
+    ),
+    entry(
+        "sync",
         "pscw",
         What::Collective(Collective::Pscw),
         "post, start, put, complete, wait around a ring, against the number of ranks",
     ),
+    entry(
+        "sync",
+        "pscw-neighbours",
+        What::Collective(Collective::Neighbours),
+        "the same with two ranks on each side, both ways",
+    ),
     entry("sync", "barrier", What::Collective(Collective::Barrier), "a barrier, against the number of ranks"),
-    entry("passive", "passive-put", What::Passive(Verb::Put, 8), "put of 8 B while the target computes"),
-    entry("passive", "passive-get", What::Passive(Verb::Get, 8), "get of 8 B while the target computes"),
+    entry(
+        "passive",
+        "passive-put",
+        What::Passive(Verb::Put, 8, Sync::Flush),
+        "put of 8 B while the target computes",
+    ),
+    entry(
+        "passive",
+        "passive-lock",
+        What::Passive(Verb::Put, 8, Sync::Lock),
+        "exclusive lock, put of 8 B and unlock meanwhile",
+    ),
+    entry(
+        "passive",
+        "passive-get",
+        What::Passive(Verb::Get, 8, Sync::Flush),
+        "get of 8 B while the target computes",
+    ),
     entry(
         "passive",
         "passive-fetch-and-op",
-        What::Passive(Verb::FetchAndOp, 8),
+        What::Passive(Verb::FetchAndOp, 8, Sync::Flush),
         "fetch-and-add while the target computes",
     ),
     entry(
         "passive",
         "passive-compare-and-swap",
-        What::Passive(Verb::CompareAndSwap, 8),
+        What::Passive(Verb::CompareAndSwap, 8, Sync::Flush),
         "compare-and-swap while the target computes",
     ),
     entry(
         "passive",
         "passive-accumulate",
-        What::Passive(Verb::Accumulate, KIB_64),
+        What::Passive(Verb::Accumulate, KIB_64, Sync::Flush),
         "sum of 64 KiB of doubles while the target computes",
     ),
     entry(
@@ -222,6 +269,12 @@ pub const ENTRIES: [Entry; 44] = [
         "window-create-free",
         What::WindowCycle,
         "a window of 4 KiB a rank: made and freed by all ranks",
+    ),
+    entry(
+        "window",
+        "first-put",
+        What::First,
+        "the first put of 8 B in a window, and its flush: finds the way to the target",
     ),
     entry("window", "attach-detach", What::Attach, "memory attached to a dynamic window, and detached"),
     entry("window", "start-up", What::StartUp, "a job of as many ranks on rank 0's host, from start to end"),

@@ -7,11 +7,13 @@ use super::statistics::{mann_whitney, median, shift, spread};
 use crate::report::Unit;
 
 /// The least change that is one.
-const LEAST: f64 = 0.075;
+const LEAST: f64 = 0.05;
+/// The same where rounds are of one job: one process may differ from the next by so much.
+const LEAST_OF_JOB: f64 = 0.6;
 /// A row's probability of a false alarm: there are hundreds of rows in a run.
 const ALPHA: f64 = 0.0005;
 /// Changes are larger than so many times the spread between rounds, and between old runs.
-const SPREADS: f64 = 3.0;
+const SPREADS: f64 = 2.0;
 /// The least change of a part of a whole, in hundredths of the whole.
 const POINTS: f64 = 5.0;
 /// Rounds below which no test says anything.
@@ -64,7 +66,9 @@ pub fn compare<'a>(old: &'a [Report], new: &'a Report) -> Result<Vec<Compared<'a
     for row in old.iter().flat_map(|report| &report.rows) {
         known.entry(row.key()).or_default().push(row);
     }
-    let with = |row: &'a Row| known.get(&row.key()).map(|old| compare_row(old, row));
+    let starts = old.iter().map(|report| report.starts).sum::<u32>().min(new.starts) as usize;
+    let least = if starts < FEWEST { LEAST_OF_JOB } else { LEAST };
+    let with = |row: &'a Row| known.get(&row.key()).map(|old| compare_row(old, row, least));
     let rows: Vec<Compared<'_>> = new.rows.iter().filter_map(with).collect();
     match rows.is_empty() {
         true => {
@@ -74,7 +78,7 @@ pub fn compare<'a>(old: &'a [Report], new: &'a Report) -> Result<Vec<Compared<'a
     }
 }
 
-fn compare_row<'a>(old: &[&Row], new: &'a Row) -> Compared<'a> {
+fn compare_row<'a>(old: &[&Row], new: &'a Row, least: f64) -> Compared<'a> {
     let all: Vec<f64> = old.iter().flat_map(|row| row.medians()).collect();
     let own = new.medians();
     // What the machine did to the limit, too, is not the runtime's doing.
@@ -92,7 +96,7 @@ fn compare_row<'a>(old: &[&Row], new: &'a Row) -> Compared<'a> {
         let between: Vec<f64> = old.iter().map(|row| median(&row.medians())).collect();
         let noise = [spread(&own), within(old), if between.len() > 2 { spread(&between) } else { 0.0 }];
         let noise = noise.into_iter().filter(|noise| noise.is_finite()).fold(0.0, f64::max);
-        let least = LEAST.max(SPREADS * noise);
+        let least = least.max(SPREADS * noise);
         let is_part = new.head.unit == Unit::Percent;
         let is_alike = is_part && (median(&own) - median(&all)).abs() < POINTS;
         let probability = if is_alike { 1.0 } else { mann_whitney(&all, &own) };
@@ -156,6 +160,18 @@ mod tests {
         assert!(found > 190, "{found} of 200");
         let found = verdicts(&mut random, 1.0 / 1.1).iter().filter(|v| **v == Verdict::Faster).count();
         assert!(found > 190, "{found} of 200");
+    }
+
+    /// One process may be a fifth slower than the next for all of its life.
+    #[test]
+    fn rounds_of_one_job_say_less() {
+        let mut random = Random(4);
+        let mut of = |time: f64| report(vec![row(8, random.rounds(time))]);
+        let (old, mut new, mut slower) = ([of(100.0)], of(125.0), of(200.0));
+        assert_eq!(compare(&old, &new).unwrap()[0].verdict, Verdict::Slower);
+        (new.starts, slower.starts) = (1, 1);
+        assert_eq!(compare(&old, &new).unwrap()[0].verdict, Verdict::NoChange);
+        assert_eq!(compare(&old, &slower).unwrap()[0].verdict, Verdict::Slower);
     }
 
     #[test]

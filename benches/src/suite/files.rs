@@ -104,6 +104,7 @@ pub(crate) mod tests {
             began: 1,
             seconds: 2.0,
             complete: true,
+            starts: 10,
             machine: Machine { cpu: "a <b> & \"c\"".into(), ..Machine::default() },
             settings: [("window".to_owned(), "allocated".to_owned())].into(),
             rows,

@@ -8,6 +8,7 @@ pub mod compare;
 pub mod files;
 pub mod html;
 pub mod interrupt;
+pub mod kept;
 pub mod measure;
 pub mod model;
 pub mod options;
@@ -31,6 +32,7 @@ use std::{fs, io};
 use transom::Job;
 
 use crate::machine;
+use kept::Part;
 pub use options::Options;
 use output::Outputs;
 use request::Request;
@@ -56,27 +58,46 @@ pub fn run(job: &Job, options: &Options, out: &mut impl io::Write) -> anyhow::Re
         return Ok(0);
     }
     let prepared = Request::new(job, options).and_then(|request| {
-        let outputs = if first { Some(Outputs::new(options)?) } else { None };
-        Ok((request, outputs))
+        let of_first = if first { Some((Outputs::new(options)?, kept::read(options)?)) } else { None };
+        Ok((request, of_first))
     });
-    let (request, outputs) = match agreed(job, prepared)? {
+    let (request, of_first) = match agreed(job, prepared)? {
         Some(prepared) => prepared,
         None => return Ok(USAGE),
     };
+    let (outputs, kept) = of_first.unzip();
     let report = match &options.from {
         Some(_) => outputs.as_ref().and_then(|outputs| outputs.from.clone()),
         None => {
-            let report = measure(job, options, &request)?;
+            let report = measure(job, options, &request, kept.flatten())?;
             first.then_some(report)
         }
     };
     let code = match (outputs, report) {
-        (Some(outputs), Some(report)) => outputs.write(options, &report, out),
+        (Some(outputs), Some(report)) => conclude(options, outputs, &report, out),
         _ => 0,
     };
     let mut code = [if interrupt::is_asked() { INTERRUPTED } else { code }];
     job.broadcast(0, &mut code)?;
     Ok(code[0])
+}
+
+/// Writes what was measured, or keeps it for the next job. At rank 0.
+fn conclude(options: &Options, outputs: Outputs, report: &Report, out: &mut impl io::Write) -> u8 {
+    let is_over = report.starts >= options.rounds() || !report.complete || interrupt::is_asked();
+    match &options.kept {
+        Some(path) if options.from.is_none() && !is_over => match kept::write(path, report) {
+            Ok(()) => 0,
+            Err(why) => {
+                eprintln!("bench: {why}");
+                USAGE
+            }
+        },
+        _ => {
+            kept::remove(options);
+            outputs.write(options, report, out)
+        }
+    }
 }
 
 /// What each rank has, if none was refused; else rank 0 says why the first was, once. Collective.
@@ -91,26 +112,34 @@ fn agreed<T>(job: &Job, own: Result<T, String>) -> anyhow::Result<Option<T>> {
     Ok(None)
 }
 
-/// Measures. Collective; the report is rank 0's.
-fn measure(job: &Job, options: &Options, request: &Request) -> anyhow::Result<Report> {
+/// Measures, behind what was kept. Collective; the report is rank 0's.
+fn measure(job: &Job, options: &Options, request: &Request, kept: Option<Report>) -> anyhow::Result<Report> {
     if !options.unbound {
         machine::bind(job.rank(), options.by_rank)
             .map_err(|error| anyhow::anyhow!("binding to a core (--unbound does without): {error}"))?;
     }
     let began = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let start = Instant::now();
-    let mut stage = Stage::new(job, options, request.window_bytes)?;
-    let outcome = runner::run(&mut stage, &request.entries, &request.hosts)?;
+    let mut stage = Stage::new(job, options, request.extent)?;
+    let mut before = kept.as_ref().map_or([0.0; 2], |kept| [f64::from(kept.starts), kept.seconds]);
+    job.broadcast(0, &mut before)?;
+    let part = Part::new(options, before[0] as u32, before[1]);
+    let outcome = runner::run(&mut stage, &request.entries, &request.hosts, &part)?;
     stage.end()?;
-    Ok(Report {
+    let report = Report {
         format: files::FORMAT.into(),
         version: files::VERSION,
         began,
         seconds: start.elapsed().as_secs_f64(),
         complete: outcome.complete,
+        starts: 1,
         machine: describe(job, request.hosts.clone()),
         settings: settings(options, request),
         rows: outcome.rows,
+    };
+    Ok(match kept {
+        Some(kept) => kept.and(report),
+        None => report,
     })
 }
 
@@ -131,9 +160,10 @@ fn settings(options: &Options, request: &Request) -> BTreeMap<String, String> {
     let own = [
         ("measurements", names),
         ("window", options.window.name().to_owned()),
-        ("window bytes", sizes::show(request.window_bytes)),
+        ("window bytes", sizes::show(request.extent.window)),
         ("sync", options.sync.name().to_owned()),
         ("rounds", options.rounds().to_string()),
+        ("jobs", if options.kept.is_some() { "one a round" } else { "one" }.to_owned()),
         ("warm-up", options.warm_up.to_string()),
         ("cache", format!("{:?}", options.cache).to_lowercase()),
         ("version", env!("CARGO_PKG_VERSION").to_owned()),

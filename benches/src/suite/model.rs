@@ -30,7 +30,7 @@ const fn function(name: &'static str, row: &'static str, of: Variable, fompi: &'
 }
 
 /// foMPI gives lock and unlock apart; here, as there is no lock without a use of it, they are together.
-const FUNCTIONS: [Function; 13] = [
+const FUNCTIONS: [Function; 14] = [
     function("put, flush", "put-latency", Variable::Bytes, ""),
     function("get", "get-latency", Variable::Bytes, ""),
     function("accumulate, flush", "accumulate-latency", Variable::Bytes, ""),
@@ -39,6 +39,12 @@ const FUNCTIONS: [Function; 13] = [
     function(
         "post, start, put, complete, wait; k = 1",
         "pscw",
+        Variable::LogRanks,
+        "post + complete 0.7 µs · k, start 0.7 µs, wait 1.8 µs",
+    ),
+    function(
+        "post, start, put, complete, wait; k = 4",
+        "pscw-neighbours",
         Variable::LogRanks,
         "post + complete 0.7 µs · k, start 0.7 µs, wait 1.8 µs",
     ),

@@ -6,10 +6,13 @@ use std::time::Duration;
 
 use clap::{Parser, ValueEnum, ValueHint};
 
+use super::catalogue::{Entry, What};
+use super::measure::{LINK, RATE};
 use super::rivals::Choice;
 use super::sizes::{self, Sizes};
-use crate::operation::Sync;
-use crate::options::Kind;
+use crate::kind::Kind;
+use crate::operation::{Sync, WORD};
+use crate::windows::{Extent, Windows};
 
 const AFTER_HELP: &str = "\
 Sizes are lists (8,64K,4M) or ranges of which each is double the last (8:4M).
@@ -45,9 +48,13 @@ pub struct Options {
     #[arg(long, value_name = "SIZES")]
     pub sizes: Option<Sizes>,
 
-    /// Bytes of a window [default: 4 MiB, or what the sizes need]
+    /// Bytes of a window [default: 4 MiB, or what the sizes need; where bursts go to, what all of one need]
     #[arg(long, value_name = "BYTES", value_parser = sizes::parse)]
     pub window_size: Option<usize>,
+
+    /// Operations that are completed together, in measurements of bandwidth [default: 64, or as many as move 16 MiB]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub burst: Option<u32>,
 
     /// Samples of each measurement, over all rounds [default: what 15 ms a round allow, at most 1000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
@@ -101,6 +108,10 @@ pub struct Options {
     #[arg(long, value_name = "NEW.json", value_hint = ValueHint::FilePath)]
     pub from: Option<PathBuf>,
 
+    /// What jobs before this one have measured, and where to keep it for the next: a round a job, as `transom bench` starts them.
+    #[arg(long, hide = true, value_name = "FILE")]
+    pub kept: Option<PathBuf>,
+
     /// Let the system move ranks between cores. By default each is bound to one; its progress thread never is
     #[arg(long)]
     pub unbound: bool,
@@ -138,11 +149,16 @@ impl Options {
         }
     }
 
-    /// Bytes of a window, if the sizes fit into it.
+    /// How many operations of so many bytes are completed together.
+    pub fn burst(&self, bytes: usize) -> usize {
+        self.burst.map_or_else(|| Windows::burst(bytes), |count| count as usize)
+    }
+
+    /// Bytes of windows, if the sizes fit into them.
     ///
     /// # Errors
     /// They do not.
-    pub fn window_bytes(&self) -> Result<usize, String> {
+    pub fn extent(&self, entries: &[Entry]) -> Result<Extent, String> {
         let longest = self.sizes().into_iter().max().unwrap_or(1);
         let bytes = self.window_size.unwrap_or(longest.max(4 << 20));
         if longest > bytes {
@@ -151,7 +167,19 @@ impl Options {
                 "transfers of {longest} do not fit into a window of {bytes} (--window-size)"
             ));
         }
-        Ok(bytes)
+        let of_entry = |entry: &Entry| match entry.what {
+            What::Bandwidth(_) | What::Bidirectional => self
+                .sizes()
+                .into_iter()
+                .map(|bytes| bytes.saturating_mul(self.burst(bytes)))
+                .max()
+                .unwrap_or(0),
+            What::MatrixBandwidth => LINK.saturating_mul(self.burst(LINK)),
+            What::Rate(_) => RATE * WORD,
+            _ => 0,
+        };
+        let burst = entries.iter().map(of_entry).max().unwrap_or(0);
+        Ok(Extent { window: bytes, spread: self.window_size.unwrap_or(burst.max(bytes)), burst })
     }
 
     /// Rounds through all measurements.

@@ -5,7 +5,7 @@ use std::io::Write;
 use super::compare::{Compared, Verdict, compare};
 use super::files::{self, Pending};
 use super::options::Options;
-use super::rivals::TRANSOM;
+use super::rivals::{RUST, TRANSOM};
 use super::row::{Report, Row};
 use super::{USAGE, html, model, table};
 
@@ -64,7 +64,7 @@ impl Outputs {
 
 /// Whether Transom's data was wrong: what others do is told, and no failure.
 fn is_wrong(row: &Row) -> bool {
-    row.valid == Some(false) && (row.library.is_empty() || row.library == TRANSOM)
+    row.valid == Some(false) && ["", TRANSOM, RUST].contains(&row.library.as_str())
 }
 
 fn is_slower(row: &Compared<'_>) -> bool {

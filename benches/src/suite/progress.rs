@@ -15,10 +15,10 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// So many steps; shown at one rank.
-    pub fn new(is_shown: bool, steps: usize) -> Self {
+    /// So many steps, of which some are done; shown at one rank.
+    pub fn new(is_shown: bool, steps: usize, done: usize) -> Self {
         let bar = is_shown.then(|| Bar::named_steps(steps as u64)).filter(|bar| !bar.is_hidden());
-        Self { bar, drawn: Instant::now(), done: 0 }
+        Self { bar, drawn: Instant::now(), done: done as u64 }
     }
 
     /// One more step.

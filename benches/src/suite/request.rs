@@ -5,15 +5,16 @@ use transom::Job;
 use super::catalogue::{Entry, What, select};
 use super::options::Options;
 use super::sizes::show;
-use crate::options::Kind;
+use crate::kind::Kind;
+use crate::windows::Extent;
 
 /// Measurements that can be made.
 #[derive(Debug)]
 pub struct Request {
     /// The measurements.
     pub entries: Vec<Entry>,
-    /// Bytes of a window.
-    pub window_bytes: usize,
+    /// Bytes of windows.
+    pub extent: Extent,
     /// The host of each rank.
     pub hosts: Vec<String>,
 }
@@ -28,9 +29,9 @@ impl Request {
         let hosts = job.allgather(own.as_bytes()).map_err(|error| error.to_string())?;
         let hosts = hosts.iter().map(|host| String::from_utf8_lossy(host).into_owned()).collect();
         let entries = select(&options.names)?;
-        let window_bytes = options.window_bytes()?;
+        let extent = options.extent(&entries)?;
         if options.from.is_some() {
-            return Ok(Self { entries, window_bytes, hosts });
+            return Ok(Self { entries, extent, hosts });
         }
         let ranks = job.size();
         if ranks < 2 {
@@ -40,29 +41,37 @@ impl Request {
         if options.window == Kind::Shared && job.rank() == 0 && !shares {
             return Err("--window shared: not all ranks reach each other by shared memory".into());
         }
-        room(window_bytes)?;
+        room(extent)?;
         let entries = pairs(entries, options, ranks)?;
         if entries.iter().all(|entry| options.sizes().iter().all(|bytes| !fits(entry.what, *bytes))) {
             let sizes = options.sizes().iter().map(|bytes| show(*bytes)).collect::<Vec<_>>().join(", ");
             return Err(format!("nothing to measure by {sizes}: sums are of doubles, 8 B each"));
         }
-        Ok(Self { entries, window_bytes, hosts })
+        Ok(Self { entries, extent, hosts })
     }
 }
 
 /// Whether this host has memory for its ranks' windows and buffers.
-fn room(window_bytes: usize) -> Result<(), String> {
-    // Windows of three element types with the origin's buffers, twice, and what limits work on.
-    const TIMES: usize = 20;
+fn room(extent: Extent) -> Result<(), String> {
+    // Two sets of windows of words and doubles with the origin's buffers, and what limits add; of these windows there are two generations
+    // for a moment.
+    const OF_WINDOW: usize = 24;
+    // The same of windows that bursts go to, what they go to at the limits, and the buffers that they come from.
+    const OF_SPREAD: usize = 8;
+    const OF_BURST: usize = 4;
     let local = std::env::var("TRANSOM_LOCAL_SIZE").ok().and_then(|ranks| ranks.parse().ok()).unwrap_or(1);
-    let needed = window_bytes.saturating_mul(TIMES).saturating_mul(local);
+    let Extent { window, spread, burst } = extent;
+    let parts = [(window, OF_WINDOW), (spread, OF_SPREAD), (burst, OF_BURST)];
+    let rank =
+        parts.iter().fold(0_usize, |sum, (bytes, times)| sum.saturating_add(bytes.saturating_mul(*times)));
+    let needed = rank.saturating_mul(local);
     let memory = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let available = memory.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
     let available = available.and_then(|rest| rest.trim().strip_suffix(" kB")?.parse::<usize>().ok());
     match available {
         Some(available) if needed >> 10 > available => Err(format!(
-            "windows of {} need {} MiB for the ranks of this host, which has {} MiB left: smaller --sizes",
-            show(window_bytes),
+            "windows of {} need {} MiB for the ranks of this host, which has {} MiB left: smaller --sizes, --burst or --window-size",
+            show(spread.max(window)),
             needed >> 20,
             available >> 10
         )),

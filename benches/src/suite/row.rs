@@ -153,10 +153,18 @@ pub struct Report {
     pub seconds: f64,
     /// Whether all was measured that was asked for.
     pub complete: bool,
+    /// Jobs that measured the rounds, each as many.
+    #[serde(default = "one")]
+    pub starts: u32,
     /// Where.
     pub machine: Machine,
     /// How.
     pub settings: BTreeMap<String, String>,
     /// What.
     pub rows: Vec<Row>,
+}
+
+/// Of files that do not say.
+fn one() -> u32 {
+    1
 }

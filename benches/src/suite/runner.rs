@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::interrupt;
+use super::kept::Part;
 use super::measure::{Combine, Grain, Measure, plan};
 use super::options::Cache;
 use super::place::in_place;
@@ -47,20 +48,26 @@ pub struct Outcome {
 ///
 /// # Errors
 /// Those of the operations.
-pub fn run(stage: &mut Stage<'_>, entries: &[Entry], hosts: &[String]) -> anyhow::Result<Outcome> {
+pub fn run(
+    stage: &mut Stage<'_>,
+    entries: &[Entry],
+    hosts: &[String],
+    part: &Part,
+) -> anyhow::Result<Outcome> {
     let rounds = stage.options.rounds();
     let started = Instant::now();
     let mut measures = measures(stage, entries, hosts)?;
     let mut lines: Vec<Line> = measures.iter().map(|measure| Line::new(stage, &**measure)).collect();
-    let mut progress = Progress::new(stage.job.rank() == 0, lines.len() * rounds as usize);
+    let all = lines.len() * rounds as usize;
+    let mut progress = Progress::new(stage.job.rank() == 0, all, lines.len() * part.rounds.start as usize);
     let mut complete = true;
-    for round in 0..rounds {
-        if round > 0 {
+    for round in part.rounds.clone() {
+        if round > part.rounds.start {
             stage.renew()?;
             measures = self::measures(stage, entries, hosts)?;
         }
         for (line, measure) in lines.iter_mut().zip(&mut measures) {
-            complete = goes_on(stage, started)?;
+            complete = goes_on(stage, part, started)?;
             if !complete {
                 break;
             }
@@ -95,8 +102,8 @@ fn limit(stage: &Stage<'_>, measure: &dyn Measure) -> Option<(Limit, u64, Option
 }
 
 /// Whether nobody has asked for the end, and time is left. Collective.
-fn goes_on(stage: &Stage<'_>, started: Instant) -> anyhow::Result<bool> {
-    let over = stage.options.time_limit.is_some_and(|limit| started.elapsed() > limit);
+fn goes_on(stage: &Stage<'_>, part: &Part, started: Instant) -> anyhow::Result<bool> {
+    let over = part.time.is_some_and(|limit| started.elapsed() > limit);
     let end = u64::from(over || interrupt::is_asked());
     Ok(stage.job.allreduce(transom::Max, &[end])? == [0])
 }

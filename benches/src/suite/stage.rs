@@ -6,7 +6,7 @@ use super::options::{Cache, Options};
 use crate::limit::Way;
 use crate::pair::Pair;
 use crate::repeat::{Recorder, Schedule};
-use crate::windows::Windows;
+use crate::windows::{Extent, Windows};
 
 /// Memory that is written to empty the caches: more than most have.
 const DIRT: usize = 64 << 20;
@@ -18,8 +18,8 @@ pub struct Stage<'j> {
     pub job: &'j Job,
     /// As asked.
     pub options: &'j Options,
-    /// Bytes of a window.
-    pub window_bytes: usize,
+    /// Bytes of windows.
+    pub extent: Extent,
     /// How ranks 0 and 1 reach each other.
     pub way: Way,
     /// Windows of all ranks.
@@ -42,17 +42,17 @@ impl<'j> Stage<'j> {
     ///
     /// # Errors
     /// No memory, or no such windows here.
-    pub fn new(job: &'j Job, options: &'j Options, window_bytes: usize) -> anyhow::Result<Self> {
+    pub fn new(job: &'j Job, options: &'j Options, extent: Extent) -> anyhow::Result<Self> {
         let way = Way::of(job, options.window, if job.rank() == 0 { 1 } else { 0 });
-        let all = Windows::new(job, options.window, window_bytes)?;
+        let all = Windows::new(job, options.window, extent)?;
         let two = match job.split((job.rank() < 2).then_some(0), job.rank() as i64)? {
             Some(comm) => Some(Two {
-                pair: Pair::new(&comm, way, options.address, window_bytes)?,
-                windows: Windows::new(&comm, options.window, window_bytes)?,
+                pair: Pair::new(&comm, way, options.address, extent)?,
+                windows: Windows::new(&comm, options.window, extent)?,
             }),
             None => None,
         };
-        Ok(Self { job, options, window_bytes, way, all, two })
+        Ok(Self { job, options, extent, way, all, two })
     }
 
     /// A recorder of samples.
@@ -66,11 +66,11 @@ impl<'j> Stage<'j> {
     /// # Errors
     /// No memory.
     pub fn renew(&mut self) -> transom::Result<()> {
-        let (kind, bytes) = (self.options.window, self.window_bytes);
-        let all = Windows::new(self.job, kind, bytes)?;
+        let (kind, extent) = (self.options.window, self.extent);
+        let all = Windows::new(self.job, kind, extent)?;
         std::mem::replace(&mut self.all, all).free()?;
         if let Some(Two { pair, windows }) = &mut self.two {
-            let new = Windows::new(pair.comm(), kind, bytes)?;
+            let new = Windows::new(pair.comm(), kind, extent)?;
             std::mem::replace(windows, new).free()?;
         }
         Ok(())

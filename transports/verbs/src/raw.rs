@@ -22,7 +22,7 @@ const WORD: usize = 8;
 /// What the peer must know of an end: queue pair, LID, MTU, address and key of its memory, and its GID in two parts.
 pub type RawAddress = [u64; 7];
 
-/// What a request does. The bytes are the first of each end's memory.
+/// What a request does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RawVerb {
     /// Writes to the peer.
@@ -33,6 +33,26 @@ pub enum RawVerb {
     FetchAdd,
     /// Compares a word of the peer, and swaps it.
     CompareSwap,
+}
+
+/// What requests do, and where: one behind the other from the start of each end's memory, then from the start again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RawTransfer {
+    /// What each does.
+    pub verb: RawVerb,
+    /// Bytes of each; those of an atomic are 8.
+    pub bytes: usize,
+    /// At how many places.
+    pub places: usize,
+}
+
+impl RawTransfer {
+    fn len(self) -> usize {
+        match self.verb {
+            RawVerb::Write | RawVerb::Read => self.bytes,
+            RawVerb::FetchAdd | RawVerb::CompareSwap => WORD,
+        }
+    }
 }
 
 /// One end. The queue pair is declared before what it uses, and so goes first.
@@ -150,7 +170,8 @@ impl Raw {
     ///
     /// # Errors
     /// More bytes than there are; a request failed, which ends the use of this end. A peer that is gone makes one fail.
-    pub fn run(&mut self, verb: RawVerb, bytes: usize, count: u64, together: usize) -> TransportResult<()> {
+    pub fn run(&mut self, transfer: RawTransfer, count: u64, together: usize) -> TransportResult<()> {
+        let bytes = transfer.len().saturating_mul(transfer.places);
         if bytes > self.len {
             return Err(TransportError::Range { offset: 0, bytes, len: self.len });
         }
@@ -159,7 +180,7 @@ impl Raw {
         while done < count {
             while posted < count && posted - done + together <= DEPTH as u64 {
                 let some = together.min(count - posted);
-                self.post(verb, bytes, some)?;
+                self.post(transfer, posted, some)?;
                 posted += some;
             }
             done += self.completed()?;
@@ -167,20 +188,24 @@ impl Raw {
         Ok(())
     }
 
-    /// Posts so many requests; the number of the last says how many they are.
-    fn post(&mut self, verb: RawVerb, bytes: usize, count: u64) -> TransportResult<()> {
+    /// Posts so many requests, behind others; the number of the last says how many they are.
+    fn post(&mut self, transfer: RawTransfer, behind: u64, count: u64) -> TransportResult<()> {
         let refused = |reason: String| TransportError::System { operation: "ibv_post_send", reason };
-        let (address, key) = self.remote;
-        let (operation, len) = match verb {
-            RawVerb::Write => (Operation::Write { address, key }, bytes),
-            RawVerb::Read => (Operation::Read { address, key }, bytes),
-            RawVerb::FetchAdd => (Operation::FetchAdd { address, key, add: 1 }, WORD),
-            RawVerb::CompareSwap => (Operation::CompareSwap { address, key, compare: 1, swap: 1 }, WORD),
-        };
-        let address = self.memory.as_mut_ptr() as u64;
-        let part = Local { address, len: len as u32, key: self.region.local_key() };
+        let (RawTransfer { verb, places, .. }, len) = (transfer, transfer.len());
         let inline = verb == RawVerb::Write && len <= self.pair.inline() as usize;
+        let mut place = behind % places.max(1) as u64;
         for i in 1..=count {
+            let at = place * len as u64;
+            place = if place + 1 < places as u64 { place + 1 } else { 0 };
+            let ((base, key), own) = (self.remote, self.memory.as_mut_ptr() as u64 + at);
+            let address = base + at;
+            let operation = match verb {
+                RawVerb::Write => Operation::Write { address, key },
+                RawVerb::Read => Operation::Read { address, key },
+                RawVerb::FetchAdd => Operation::FetchAdd { address, key, add: 1 },
+                RawVerb::CompareSwap => Operation::CompareSwap { address, key, compare: 1, swap: 1 },
+            };
+            let part = Local { address: own, len: len as u32, key: self.region.local_key() };
             let request = Request {
                 id: count,
                 operation,

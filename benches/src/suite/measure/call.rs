@@ -32,7 +32,7 @@ impl Measure for Calls {
         let put = Operation::new(Verb::Put, WORD);
         match self.call {
             Call::PutFlush | Call::LockAll => Some(put),
-            Call::LockExclusive | Call::LockShared => Some(put.by(Sync::Lock)),
+            Call::LockExclusive | Call::LockShared | Call::LockPut => Some(put.by(Sync::Lock)),
             Call::Flush | Call::FlushLocal | Call::Sync | Call::Notify => None,
         }
     }
@@ -81,6 +81,9 @@ fn call(windows: &mut Windows, call: Call, recorder: &mut Recorder) -> Result<()
             recorder.repeat(|| window.lock(LockKind::Exclusive, 1, |epoch| epoch.flush(1)))
         }
         Call::LockShared => recorder.repeat(|| window.lock(LockKind::Shared, 1, |epoch| epoch.flush(1))),
+        Call::LockPut => {
+            recorder.repeat(|| window.lock(LockKind::Exclusive, 1, |epoch| epoch.put_value(1, at, 1)))
+        }
         Call::LockAll => recorder.repeat(|| window.lock_all(|epoch| epoch.put_value(1, at, 1))),
         Call::Sync => recorder.repeat(|| window.sync()),
         Call::Notify => Ok(()),

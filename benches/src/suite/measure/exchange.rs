@@ -4,7 +4,7 @@ use transom::{Communicator, Result};
 
 use super::Measure;
 use crate::area::Area;
-use crate::options::Kind;
+use crate::kind::Kind;
 use crate::repeat::{Once, Recorder, Repeat};
 use crate::suite::row::Head;
 use crate::suite::stage::Stage;

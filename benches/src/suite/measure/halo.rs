@@ -4,8 +4,8 @@ use transom::{Communicator, Epoch, Result};
 
 use super::Measure;
 use crate::area::Area;
+use crate::kind::Kind;
 use crate::operation::Sync;
-use crate::options::Kind;
 use crate::repeat::{Once, Recorder, Repeat};
 use crate::suite::row::Head;
 use crate::suite::stage::Stage;

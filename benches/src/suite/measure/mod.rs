@@ -25,7 +25,7 @@ use crate::operation::Operation;
 use crate::repeat::{Once, Recorder};
 use crate::windows::Windows;
 
-pub use plan::plan;
+pub use plan::{LINK, RATE, plan};
 
 /// How the samples of ranks that measured together become one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

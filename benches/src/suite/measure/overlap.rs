@@ -7,7 +7,7 @@ use transom::{Epoch, Result};
 
 use super::{Grain, Measure};
 use crate::area::Area;
-use crate::options::Kind;
+use crate::kind::Kind;
 use crate::repeat::{Recorder, preemptions};
 use crate::suite::row::Head;
 use crate::suite::stage::{Stage, Two};

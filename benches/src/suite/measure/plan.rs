@@ -5,7 +5,7 @@ use transom::Job;
 use super::attach::Attach;
 use super::bidirectional::{Bidirectional, Rate};
 use super::contention::Contention;
-use super::cycle::Cycle;
+use super::cycle::{Cycle, First};
 use super::exchange::AllToAllPuts;
 use super::halo::Halo;
 use super::matrix::Link;
@@ -23,13 +23,11 @@ use crate::report::Unit;
 use crate::suite::catalogue::{Entry, Message, What};
 use crate::suite::row::Head;
 use crate::suite::stage::Stage;
-use crate::sync::RANKS;
-use crate::windows::Windows;
 
 /// Small operations before they are completed, where their rate is measured.
-const RATE: usize = 1000;
+pub const RATE: usize = 1000;
 /// What a matrix's bandwidth is measured by.
-const LINK: usize = 1 << 20;
+pub const LINK: usize = 1 << 20;
 /// The shortest put that a computation can overlap.
 const OVERLAPPED: usize = 1 << 10;
 /// The least that is attached: what is registered is whole pages.
@@ -62,16 +60,16 @@ pub fn plan(stage: &Stage<'_>, entry: &Entry, hosts: &[String]) -> anyhow::Resul
         }
         What::Collective(call) => {
             let mut rows: Rows = Vec::new();
-            for ranks in RANKS.into_iter().filter(|ranks| *ranks <= job.size()) {
+            for ranks in collective::RANKS.into_iter().filter(|ranks| *ranks <= job.size()) {
                 let head = Head { ranks, window: String::new(), ..whole(0, Unit::Time) };
                 rows.push(Box::new(collective::Calls::new(job, head, call)?));
             }
             rows
         }
-        What::Passive(verb, bytes) => {
-            let head = Head { sync: Sync::Flush.name().into(), ..head(bytes, Unit::Time) };
-            let operation = Operation::new(verb, bytes);
-            let fits = bytes <= stage.window_bytes;
+        What::Passive(verb, bytes, sync) => {
+            let head = Head { sync: sync.name().into(), ..head(bytes, Unit::Time) };
+            let operation = Operation::new(verb, bytes).by(sync);
+            let fits = bytes <= stage.extent.window;
             let row: Box<dyn Measure> = Box::new(PairOperation { head, operation, target: Target::Computes });
             if fits { vec![row] } else { Vec::new() }
         }
@@ -86,6 +84,7 @@ pub fn plan(stage: &Stage<'_>, entry: &Entry, hosts: &[String]) -> anyhow::Resul
             rows
         }
         What::WindowCycle => vec![Box::new(Cycle { head: whole(super::cycle::WORDS * WORD, Unit::Time) })],
+        What::First => vec![Box::new(First { head: head(WORD, Unit::Time) })],
         What::Attach => {
             let mut rows: Rows = Vec::new();
             for bytes in sizes {
@@ -123,10 +122,12 @@ pub fn plan(stage: &Stage<'_>, entry: &Entry, hosts: &[String]) -> anyhow::Resul
             let row = |bytes| -> Box<dyn Measure> { Box::new(Messages::new(job, head(bytes), message)) };
             sizes.map(row).collect()
         }
-        What::MatrixLatency => matrix(stage, hosts, WORD, &whole(WORD, Unit::Time)),
+        What::MatrixLatency => {
+            matrix(stage, hosts, Operation::new(Verb::Put, WORD), |_| whole(WORD, Unit::Time))
+        }
         What::MatrixBandwidth => {
-            let bytes = LINK.min(stage.window_bytes);
-            matrix(stage, hosts, bytes, &whole(bytes, Unit::Bandwidth(bytes * Windows::batch(bytes))))
+            let bytes = LINK.min(stage.extent.window);
+            matrix(stage, hosts, burst(stage, Verb::Put, bytes), |moved| whole(bytes, Unit::Bandwidth(moved)))
         }
     })
 }
@@ -170,21 +171,26 @@ fn latency(stage: &Stage<'_>, entry: &Entry, verb: Verb, bytes: usize) -> Box<dy
     Box::new(PairOperation { head, operation, target: Target::Waits })
 }
 
+/// Operations that are completed together.
+fn burst(stage: &Stage<'_>, verb: Verb, bytes: usize) -> Operation {
+    Operation::new(verb, bytes).times(stage.options.burst(bytes), stage.extent.spread)
+}
+
 fn bandwidth(stage: &Stage<'_>, entry: &Entry, verb: Verb, bytes: usize) -> Box<dyn Measure> {
-    let operation = Operation::new(verb, bytes).times(Windows::batch(bytes)).by(stage.options.sync);
+    let operation = burst(stage, verb, bytes).by(stage.options.sync);
     let head = head(stage, entry, bytes, Unit::Bandwidth(operation.moved()));
     Box::new(PairOperation { head, operation, target: Target::Waits })
 }
 
 fn bidirectional(stage: &Stage<'_>, entry: &Entry, bytes: usize) -> Box<dyn Measure> {
-    let operation = Operation::new(Verb::Put, bytes).times(Windows::batch(bytes));
+    let operation = burst(stage, Verb::Put, bytes);
     let head = head(stage, entry, bytes, Unit::Bandwidth(2 * operation.moved()));
     Box::new(Bidirectional { head: Head { sync: Sync::Flush.name().into(), ..head }, operation })
 }
 
 fn rate(stage: &Stage<'_>, entry: &Entry, verb: Verb) -> Rows {
     let pairs = stage.options.pairs.map_or(stage.job.size() / 2, |pairs| pairs as usize);
-    let operation = Operation::new(verb, WORD).times(RATE);
+    let operation = Operation::new(verb, WORD).times(RATE, stage.extent.spread);
     let head = head(stage, entry, WORD, Unit::Rate(RATE * pairs));
     let head = Head { ranks: 2 * pairs, sync: Sync::Flush.name().into(), ..head };
     vec![Box::new(Rate { head, operation, pairs })]
@@ -212,9 +218,9 @@ fn start_up(job: &Job, head: Head) -> anyhow::Result<Rows> {
     Ok(if found == [1] { vec![Box::new(StartUp::new(head, launcher))] } else { Vec::new() })
 }
 
-fn matrix(stage: &Stage<'_>, hosts: &[String], bytes: usize, head: &Head) -> Rows {
-    let count = if bytes == WORD { 1 } else { Windows::batch(bytes) };
-    let operation = Operation::new(Verb::Put, bytes).times(count);
+/// `head` is given what the operation moves.
+fn matrix(stage: &Stage<'_>, hosts: &[String], operation: Operation, head: impl Fn(usize) -> Head) -> Rows {
+    let head = head(operation.moved());
     let chosen = representatives(stage.job, hosts);
     let pairs = chosen.iter().flat_map(|from| chosen.iter().map(move |to| (*from, *to)));
     let row = |ranks: (usize, usize)| -> Box<dyn Measure> {

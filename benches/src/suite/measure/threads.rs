@@ -8,9 +8,9 @@ use transom::Window;
 
 use super::{Grain, Measure};
 use crate::area::Area;
+use crate::kind::Kind;
 use crate::machine;
 use crate::operation::WORD;
-use crate::options::Kind;
 use crate::repeat::{Recorder, preemptions};
 use crate::suite::row::Head;
 use crate::suite::stage::{Stage, Two};

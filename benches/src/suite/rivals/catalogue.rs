@@ -23,19 +23,34 @@ pub const VISIBLE: &str = "put-visible";
 /// What has nothing to do with libraries: where it differs between them, the machine does.
 pub const CONTROLS: [&str; 2] = ["locked-add", "line-round-trip"];
 
+/// What has a meaning for more than two ranks.
+const OF_MANY: [&str; 15] = [
+    "put-rate",
+    "get-rate",
+    "accumulate-rate",
+    "fence",
+    "put-fence",
+    "pscw",
+    "barrier",
+    "lock-contention",
+    "atomic-contention",
+    "atomic-batch-contention",
+    "locked-add",
+    "window-create-free",
+    "broadcast",
+    "allreduce",
+    "all-to-all",
+];
+
 /// What only this program has.
-const OWN: [Measurement; 21] = [
+const OWN: [Measurement; 17] = [
     own("latency", "rput-latency", "one put with a request, waited for and flushed"),
-    own("bandwidth", "put-apart-bandwidth", "up to 64 puts, at both ends one behind the other"),
-    own("bandwidth", "get-apart-bandwidth", "up to 64 gets, at both ends one behind the other"),
     own("types", "sum-float", "accumulate and flush: a sum of floats"),
     own("types", "sum-int", "accumulate and flush: a sum of ints"),
     own("types", "max-double", "accumulate and flush: the greater of doubles"),
     own("types", "band-long", "accumulate and flush: bits that both have, of 8 B"),
     own("types", "prod-complex", "accumulate and flush: a product of complex doubles"),
     own("rate", "accumulate-rate", "sums of 8 B, 1000 before a flush"),
-    own("sync", "lock-put-unlock", "exclusive lock of a rank, put of 8 B, unlock"),
-    own("sync", "put-fence", "put of 8 B and the fence that completes it"),
     own("contention", "atomic-batch-contention", "as atomic-contention, 64 additions before a flush"),
     own("contention", "locked-add", "what these cores do without a library: locked additions to one word"),
     own(
@@ -53,10 +68,12 @@ const OWN: [Measurement; 21] = [
 ];
 
 /// Names of the suite that the program has not, and why.
-const WITHOUT: [(&str, &str); 9] = [
+const WITHOUT: [(&str, &str); 11] = [
     ("put-notify", "MPI has no such call"),
     ("thread-rate", "the group threads has latencies of threads instead"),
     ("attach-detach", "windows are allocated or created"),
+    ("pscw-neighbours", "pscw has a neighbour on each side"),
+    ("first-put", "it is not written in C"),
     ("start-up", "it is not written in C"),
     ("random-access", "it is not written in C"),
     ("halo-exchange", "it is not written in C"),
@@ -77,13 +94,23 @@ pub fn all() -> Vec<Measurement> {
     all
 }
 
-/// What the names and groups stand for; all of them if there is no name.
+fn stands_for(name: &str, one: &Measurement) -> bool {
+    name == one.name || name == one.group
+}
+
+/// Whether it is the name of a measurement or a group.
+pub fn is_known(name: &str) -> bool {
+    all().iter().any(|one| stands_for(name, one))
+}
+
+/// What the names and groups stand for among so many ranks; all of them if there is no name.
 ///
 /// # Errors
-/// A name that is none, or that only the suite has.
-pub fn select(names: &[String]) -> Result<Vec<Measurement>, String> {
+/// A name that is none, that only the suite has, or that is of two ranks.
+pub fn select(names: &[String], ranks: usize) -> Result<Vec<Measurement>, String> {
     let all = all();
-    let stands_for = |name: &str, one: &Measurement| name == one.name || name == one.group;
+    let of_all = |one: &Measurement| ranks == 2 || OF_MANY.contains(&one.name);
+    let is_rate = |one: &Measurement| one.group == "rate";
     for name in names {
         if let Some((_, why)) = WITHOUT.iter().find(|(without, _)| without == name) {
             return Err(format!("{name} is not measured with --rivals: {why}"));
@@ -92,18 +119,22 @@ pub fn select(names: &[String]) -> Result<Vec<Measurement>, String> {
             let known = all.iter().flat_map(|one| [one.name, one.group]);
             return Err(unknown(name, known));
         }
+        if !all.iter().any(|one| stands_for(name, one) && of_all(one)) {
+            return Err(format!("{name} is of 2 ranks; of {ranks} are {}", OF_MANY.join(", ")));
+        }
+        if !ranks.is_multiple_of(2) && all.iter().any(|one| stands_for(name, one) && is_rate(one)) {
+            return Err(format!("{name}: of {ranks} ranks one has no partner: an even number"));
+        }
     }
     let wanted = |one: &Measurement| names.is_empty() || names.iter().any(|name| stands_for(name, one));
+    let wanted = |one: &Measurement| wanted(one) && of_all(one) && (ranks.is_multiple_of(2) || !is_rate(one));
     Ok(all.into_iter().filter(wanted).collect())
 }
 
-/// Whether the suite has the measurement, with a limit.
-pub fn has_limit(measurement: &Measurement) -> bool {
+/// Whether the suite has the measurement, with a limit, or to be compared with what a call from C takes.
+pub fn is_of_suite(measurement: &Measurement) -> bool {
     let groups = ["latency", "bandwidth", "rate", "sync"];
-    let own = OWN.contains(measurement);
-    // Nothing to complete, nothing to compare with.
-    let empty = ["flush", "flush-local", "win-sync", "put-bidirectional"].contains(&measurement.name);
-    groups.contains(&measurement.group) && !own && !empty
+    groups.contains(&measurement.group) && !OWN.contains(measurement)
 }
 
 /// All of them for people.
@@ -122,7 +153,7 @@ mod tests {
 
     fn names(names: &[&str]) -> Result<Vec<&'static str>, String> {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-        Ok(select(&names)?.iter().map(|one| one.name).collect())
+        Ok(select(&names, 2)?.iter().map(|one| one.name).collect())
     }
 
     #[test]
@@ -132,6 +163,19 @@ mod tests {
         assert_eq!(names(&[]).unwrap().len(), ENTRIES.len() - WITHOUT.len() + OWN.len());
         assert!(names(&["put-notify"]).unwrap_err().contains("no such call"));
         assert!(names(&["thread"]).unwrap_err().contains("threads"));
+    }
+
+    #[test]
+    fn more_than_two_ranks() {
+        let names = |names: &[&str], ranks| {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            select(&names, ranks).map(|all| all.iter().map(|one| one.name).collect::<Vec<_>>())
+        };
+        assert_eq!(names(&["sync"], 4).unwrap(), ["fence", "put-fence", "pscw", "barrier"]);
+        assert_eq!(names(&[], 4).unwrap().len(), OF_MANY.len());
+        assert_eq!(names(&[], 3).unwrap().len(), OF_MANY.len() - 3);
+        assert!(names(&["put-latency"], 4).unwrap_err().contains("of 2 ranks"));
+        assert!(names(&["rate"], 3).unwrap_err().contains("even number"));
     }
 
     #[test]

@@ -40,10 +40,11 @@ shift
 exec $TRANSOM_BENCH_RSH \"$host\" \"$*\"
 ";
 
-/// How two ranks are started.
+/// How ranks are started.
 #[derive(Debug)]
 pub struct Launch {
     network: Network,
+    ranks: u32,
     /// Two hosts, and what stands for ssh.
     hosts: Option<([String; 2], PathBuf)>,
     rsh: String,
@@ -70,7 +71,12 @@ impl Launch {
             }
             None => None,
         };
-        Ok(Self { network, hosts, rsh })
+        Ok(Self { network, ranks: choice.ranks, hosts, rsh })
+    }
+
+    /// How many ranks.
+    pub fn ranks(&self) -> usize {
+        self.ranks as usize
     }
 
     /// What ranks communicate by.
@@ -91,22 +97,32 @@ impl Launch {
         )
     }
 
-    /// The command that starts the program as two ranks.
+    /// The command that starts the program as ranks.
     pub fn command(&self, library: &Library, program: &Path) -> Command {
         let bin = |name: &str| library.prefix.join("bin").join(name);
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         let prefix = library.prefix.to_string_lossy().into_owned();
+        let ranks = self.ranks.to_string();
         let (launcher, mut options) = if library.name == TRANSOM && bin("transom").is_file() {
-            (bin("transom"), words(&["run", "-n", "2"]))
+            (bin("transom"), words(&["run", "-n", &ranks]))
         } else if bin("prterun").is_file() {
             (
                 bin("prterun"),
-                words(&["--prefix", &prefix, "--map-by", ":OVERSUBSCRIBE", "--bind-to", "none", "-n", "2"]),
+                words(&[
+                    "--prefix",
+                    &prefix,
+                    "--map-by",
+                    ":OVERSUBSCRIBE",
+                    "--bind-to",
+                    "none",
+                    "-n",
+                    &ranks,
+                ]),
             )
         } else if library.is_open_mpi() {
-            (bin("mpiexec"), words(&["--oversubscribe", "--bind-to", "none", "-n", "2"]))
+            (bin("mpiexec"), words(&["--oversubscribe", "--bind-to", "none", "-n", &ranks]))
         } else {
-            (bin("mpiexec"), words(&["-n", "2"]))
+            (bin("mpiexec"), words(&["-n", &ranks]))
         };
         if let Some((hosts, shell)) = &self.hosts {
             let hosts = hosts.join(",");

@@ -9,6 +9,8 @@ use super::process::{End, run};
 
 /// What Transom is called in tables.
 pub const TRANSOM: &str = "transom";
+/// What Transom is called where it is called from Rust, by the suite.
+pub const RUST: &str = "rust";
 /// The library of the standard's binary interface: what is built for one runs with another.
 const ABI: &str = "lib/libmpi_abi.so.1";
 /// A compiler that has not ended by then never will.
@@ -69,7 +71,7 @@ pub fn find(folders: &[PathBuf]) -> Result<Vec<Library>, String> {
         }
         for prefix in prefixes {
             let name = prefix.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            if name == TRANSOM || found.iter().any(|other| other.name == name) {
+            if [TRANSOM, RUST].contains(&&*name) || found.iter().any(|other| other.name == name) {
                 return Err(format!("--rivals: two libraries would be called {name}: {}", prefix.display()));
             }
             found.push(Library { name, prefix, program: PathBuf::new() });

@@ -20,12 +20,12 @@ use super::options::Options;
 use super::output::Outputs;
 use super::row::{Machine, Report};
 use super::{INTERRUPTED, USAGE, files, interrupt};
+use crate::kind::Kind;
 use crate::machine;
 use crate::operation::Sync;
-use crate::options::Kind;
 use launch::Launch;
 use library::Library;
-pub use library::TRANSOM;
+pub use library::{RUST, TRANSOM};
 use process::End;
 use rounds::Rounds;
 
@@ -67,9 +67,10 @@ fn measure(options: &Options) -> Result<(Outputs, Report, bool), String> {
     if std::env::var_os("TRANSOM_LOCAL_SIZE").is_some() {
         return Err("--rivals starts jobs itself, and is no job's program: transom bench --rivals DIR".into());
     }
-    let (folders, mut names) = options::split(&options.beside.rivals);
+    let words = options.beside.rivals.as_deref().unwrap_or_default();
+    let (folders, mut names) = options::split(words);
     names.extend(options.names.iter().cloned());
-    let measurements = catalogue::select(&names)?;
+    let measurements = catalogue::select(&names, options.beside.ranks as usize)?;
     if !matches!(options.window, Kind::Allocated | Kind::Created) || options.sync != Sync::Flush {
         return Err(
             "--rivals measures allocated and created windows, by flushes: no other --window, no --sync"
@@ -105,6 +106,8 @@ fn measure(options: &Options) -> Result<(Outputs, Report, bool), String> {
         began,
         seconds: start.elapsed().as_secs_f64(),
         complete,
+        // Each round starts each library anew.
+        starts: count,
         machine: describe(&launch),
         settings,
         rows,
@@ -156,7 +159,7 @@ fn describe(launch: &Launch) -> Machine {
     Machine {
         cpu: machine::model(),
         kernel: format!("Linux {}", kernel.trim()),
-        hosts: launch.hosts().map_or_else(|| vec![own(); 2], |hosts| hosts.to_vec()),
+        hosts: launch.hosts().map_or_else(|| vec![own(); launch.ranks()], |hosts| hosts.to_vec()),
         transport: launch.network().name().into(),
         cores: machine::cores(),
     }
@@ -174,6 +177,7 @@ fn settings(
         ("window", options.window.name().to_owned()),
         ("sync", Sync::Flush.name().to_owned()),
         ("rounds", rounds.to_string()),
+        ("ranks", launch.ranks().to_string()),
         ("network", launch.network().name().to_owned()),
         ("version", env!("CARGO_PKG_VERSION").to_owned()),
     ]

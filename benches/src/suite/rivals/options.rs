@@ -5,13 +5,16 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
 
+use super::catalogue::is_known;
+
 /// What is measured beside Transom, and how.
 #[derive(Debug, Clone, Args)]
 pub struct Choice {
-    /// Measure other MPIs, too, in turns, by a program in C: folders in which one is installed (bin/mpicc, bin/mpiexec), or several are
-    #[arg(long, value_name = "DIR", num_args = 1.., value_hint = ValueHint::DirPath,
+    /// Measure MPI's C interface, by a program in C: Transom's, and in turns those of other MPIs in folders in which one is installed
+    /// (bin/mpicc, bin/mpiexec), or several are
+    #[arg(long, value_name = "DIR", num_args = 0.., value_hint = ValueHint::DirPath,
         conflicts_with_all = ["pairs", "threads", "cache", "address", "from", "iterations", "window_size"])]
-    pub rivals: Vec<PathBuf>,
+    pub rivals: Option<Vec<PathBuf>>,
 
     /// With --rivals: Transom's installation [default: that of this program]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "rivals")]
@@ -24,6 +27,10 @@ pub struct Choice {
     /// With --rivals: seconds after which a library's measuring of a group is ended
     #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = crate::suite::options::seconds)]
     pub rival_timeout: Duration,
+
+    /// Ranks: `transom bench -n` gives them.
+    #[arg(long, hide = true, requires = "rivals", default_value = "2", value_parser = clap::value_parser!(u32).range(2..=1024))]
+    pub ranks: u32,
 
     /// Two hosts, by commas: `transom bench --hosts` gives them.
     #[arg(long, hide = true, requires = "rivals")]
@@ -78,6 +85,9 @@ impl Choice {
         let Some(hosts) = &self.hosts else { return Ok(None) };
         let names: Vec<&str> = hosts.split(',').map(|host| host.strip_suffix(":1").unwrap_or(host)).collect();
         match names[..] {
+            [..] if self.ranks != 2 => {
+                Err(format!("--rivals measures {} ranks on one host: no --hosts", self.ranks))
+            }
             [first, second] if names.iter().all(|name| !name.is_empty() && !name.contains(':')) => {
                 Ok(Some([first, second]))
             }
@@ -88,10 +98,11 @@ impl Choice {
 
 /// Words that stand after `--rivals DIR` and are no paths: names of measurements.
 ///
-/// A folder is one that exists, or is written with a slash.
+/// A folder is one that exists, or is written with a slash; and the first, unless it is such a name.
 pub fn split(words: &[PathBuf]) -> (Vec<PathBuf>, Vec<String>) {
     let is_folder = |(i, word): (usize, &PathBuf)| {
-        i == 0 || word.is_dir() || word.as_os_str().to_string_lossy().contains('/')
+        let text = word.as_os_str().to_string_lossy();
+        i == 0 && !is_known(&text) || word.is_dir() || text.contains('/')
     };
     let (mut folders, mut names) = (Vec::new(), Vec::new());
     for (i, word) in words.iter().enumerate() {
@@ -110,7 +121,8 @@ mod tests {
 
     fn choice(hosts: &str) -> Choice {
         Choice {
-            rivals: vec!["/".into()],
+            rivals: Some(vec!["/".into()]),
+            ranks: 2,
             transom: None,
             network: None,
             rival_timeout: Duration::from_secs(1),
@@ -125,6 +137,8 @@ mod tests {
         let (folders, names) = split(&words);
         assert_eq!(folders, ["peers", "/usr", "./mpich"].map(PathBuf::from));
         assert_eq!(names, ["put-latency", "latency"]);
+        let (folders, names) = split(&["sync".into()]);
+        assert!(folders.is_empty() && names == ["sync"]);
     }
 
     #[test]
@@ -133,5 +147,7 @@ mod tests {
         for hosts in ["a", "a,b,c", "a:2,b", "a,"] {
             assert!(choice(hosts).hosts().is_err_and(|why| why.contains("two hosts")), "{hosts}");
         }
+        let four = Choice { ranks: 4, ..choice("a,b") };
+        assert!(four.hosts().is_err_and(|why| why.contains("4 ranks")));
     }
 }

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use super::catalogue::{Measurement, VISIBLE, has_limit};
+use super::catalogue::{Measurement, VISIBLE, is_of_suite};
 use super::launch::Launch;
-use super::library::{Library, TRANSOM};
+use super::library::{Library, RUST, TRANSOM};
 use super::parse::{Line, Output, parse};
 use super::process::{End, run};
+use crate::report::Unit;
 use crate::suite::files;
 use crate::suite::interrupt;
 use crate::suite::options::Options;
@@ -19,10 +20,12 @@ use crate::suite::samples::Round;
 
 /// What the limits are called in messages.
 const LIMITS: &str = "limits";
+/// Samples of a round by the suite itself.
+const OF_SUITE: &str = "20";
 /// Groups whose operations flushes complete, and those that need no window.
 const FLUSHED: [&str; 7] = ["latency", "bandwidth", "types", "rate", "passive", "overlap", "correctness"];
-const NO_WINDOW: [&str; 7] =
-    ["fence", "pscw", "barrier", "ping-pong", "broadcast", "allreduce", "all-to-all"];
+const NO_WINDOW: [&str; 8] =
+    ["fence", "put-fence", "pscw", "barrier", "ping-pong", "broadcast", "allreduce", "all-to-all"];
 
 /// All that is to be measured, and what was.
 #[derive(Debug)]
@@ -73,7 +76,7 @@ impl<'a> Rounds<'a> {
         let started = Instant::now();
         let groups: Vec<&[Measurement]> = self.measurements.chunk_by(|a, b| a.group == b.group).collect();
         let steps = rounds as usize * groups.len() * self.libraries.len();
-        let mut progress = Progress::new(true, steps);
+        let mut progress = Progress::new(true, steps, 0);
         let mut complete = true;
         'all: for round in 0..rounds as usize {
             for group in &groups {
@@ -86,7 +89,7 @@ impl<'a> Rounds<'a> {
                     }
                     // Limits are those of the moment in which Transom is measured.
                     if library.name == TRANSOM {
-                        self.limits(group, library);
+                        self.by_suite(round, group, library);
                     }
                     self.measure(round, group, library);
                 }
@@ -110,6 +113,7 @@ impl<'a> Rounds<'a> {
         let mut command = self.launch.command(library, &library.program);
         command.arg(self.options.window.name()).arg(self.size_list());
         command.arg(if self.options.quick { "quick" } else { "full" });
+        command.arg(self.options.burst.unwrap_or(0).to_string());
         command.args(group.iter().map(|one| one.name));
         let (output, why) = self.start(command, &library.program);
         for line in output.lines {
@@ -151,15 +155,8 @@ impl<'a> Rounds<'a> {
     /// Adds the samples of a round to their row.
     fn add(&mut self, round: usize, library: &Library, line: Line) {
         let Some(measurement) = self.measurements.iter().find(|one| one.name == line.name) else { return };
-        let is_it = |row: &Row| {
-            row.library == library.name && row.head.name == line.name && row.head.bytes == line.bytes
-        };
-        let at = self.rows.iter().position(is_it).unwrap_or_else(|| {
-            let head = self.head(measurement, &line);
-            self.rows.push(Row { library: library.name.clone(), ..Row::new(head, None) });
-            self.rows.len() - 1
-        });
-        let row = &mut self.rows[at];
+        let head = self.head(measurement, line.bytes, line.unit);
+        let row = self.row(&library.name, head);
         // Rounds in which it failed have none.
         row.rounds.resize(round, Vec::new());
         row.repeats = line.repeats;
@@ -167,17 +164,29 @@ impl<'a> Rounds<'a> {
         row.valid = line.data.map(|right| right && row.valid.unwrap_or(true)).or(row.valid);
     }
 
-    fn head(&self, measurement: &Measurement, line: &Line) -> Head {
+    /// The row of a library, made if there is none.
+    fn row(&mut self, library: &str, head: Head) -> &mut Row {
+        let is_it = |row: &Row| {
+            row.library == library && (&row.head.name, row.head.bytes) == (&head.name, head.bytes)
+        };
+        let at = self.rows.iter().position(is_it).unwrap_or(self.rows.len());
+        if at == self.rows.len() {
+            self.rows.push(Row { library: library.into(), ..Row::new(head, None) });
+        }
+        &mut self.rows[at]
+    }
+
+    fn head(&self, measurement: &Measurement, bytes: usize, unit: Unit) -> Head {
         let window = if NO_WINDOW.contains(&measurement.name) { "" } else { self.options.window.name() };
         let sync = if FLUSHED.contains(&measurement.group) { "flush" } else { "" };
         let [name, group, window, sync] =
             [measurement.name, measurement.group, window, sync].map(str::to_owned);
-        Head { name, group, window, sync, bytes: line.bytes, ranks: 2, pair: None, unit: line.unit }
+        Head { name, group, window, sync, bytes, ranks: self.launch.ranks(), pair: None, unit }
     }
 
-    /// Adds the limits that the suite measures to Transom's rows of the group: the suite's own program, started as a job.
-    fn limits(&mut self, group: &[Measurement], library: &Library) {
-        let names: Vec<&str> = group.iter().filter(|one| has_limit(one)).map(|one| one.name).collect();
+    /// Adds what the suite measures of the group, started as a job: limits, and the same operations called from Rust.
+    fn by_suite(&mut self, round: usize, group: &[Measurement], library: &Library) {
+        let names: Vec<&str> = group.iter().filter(|one| is_of_suite(one)).map(|one| one.name).collect();
         let key = (LIMITS.to_owned(), group[0].group);
         let bench = std::env::current_exe();
         let (false, false, Ok(bench)) = (names.is_empty(), self.failed.contains(&key), bench) else { return };
@@ -187,7 +196,7 @@ impl<'a> Rounds<'a> {
             "--rounds",
             "1",
             "--iterations",
-            "3",
+            OF_SUITE,
             "--warm-up",
             "1",
             "--csv",
@@ -196,6 +205,9 @@ impl<'a> Rounds<'a> {
         command
             .args(["--sizes", &self.size_list(), "--window", self.options.window.name(), "--json"])
             .arg(&json);
+        if let Some(burst) = self.options.burst {
+            command.args(["--burst", &burst.to_string()]);
+        }
         let _ = std::fs::remove_file(&json);
         let ended = run(command, self.folder, self.options.beside.rival_timeout);
         let report = match ended {
@@ -204,7 +216,7 @@ impl<'a> Rounds<'a> {
             Ok((_, End::Well)) => files::read(&json),
         };
         match report {
-            Ok(report) => self.pending(report.rows),
+            Ok(report) => self.keep(round, report.rows),
             Err(why) => {
                 self.say(format!("{LIMITS}: those of {} are left out: {why}", key.1));
                 self.failed.insert(key);
@@ -212,24 +224,28 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    fn pending(&mut self, rows: Vec<Row>) {
-        for measured in rows {
-            let Some(limit) = measured.limit.filter(|limit| !limit.times.is_empty()) else { continue };
-            let known = |row: &&mut Row| {
-                row.library == TRANSOM
-                    && (&row.head.name, row.head.bytes) == (&measured.head.name, measured.head.bytes)
+    /// Keeps limits as those of Transom's rows, and samples as those of Rust.
+    fn keep(&mut self, round: usize, rows: Vec<Row>) {
+        let ranks = self.launch.ranks();
+        for mut measured in rows.into_iter().filter(|row| row.head.ranks == ranks) {
+            let Some(measurement) = self.measurements.iter().find(|one| one.name == measured.head.name)
+            else {
+                continue;
             };
-            if let Some(row) = self.rows.iter_mut().find(known) {
+            let head = self.head(measurement, measured.head.bytes, measured.head.unit);
+            if let Some(limit) = measured.limit.filter(|limit| !limit.times.is_empty()) {
+                let row = self.row(TRANSOM, head.clone());
                 let bound = row.limit.get_or_insert_with(|| Bound { name: limit.name, times: Vec::new() });
                 bound.times.extend(limit.times);
-            } else {
-                // Its row comes with its first samples.
-                self.rows.push(Row {
-                    library: TRANSOM.into(),
-                    limit: Some(limit),
-                    ..Row::new(measured.head, None)
-                });
             }
+            let row = self.row(RUST, head);
+            row.rounds.resize(round, Vec::new());
+            row.rounds.append(&mut measured.rounds);
+            row.repeats = measured.repeats;
+            row.taken += measured.taken;
+            row.disturbed += measured.disturbed;
+            row.mixed |= measured.mixed;
+            row.valid = measured.valid.map(|right| right && row.valid.unwrap_or(true)).or(row.valid);
         }
     }
 
@@ -245,7 +261,8 @@ impl<'a> Rounds<'a> {
         let place = |row: &Row| {
             let measurement = self.measurements.iter().position(|one| one.name == row.head.name);
             let library = self.libraries.iter().position(|one| one.name == row.library);
-            (measurement, row.head.bytes, library)
+            // Rust is none of them, and stands behind Transom.
+            (measurement, row.head.bytes, library.map_or(1, |at| 2 * at))
         };
         let mut rows: Vec<Row> = self.rows.iter().filter(|row| row.taken > 0).cloned().collect();
         rows.sort_by_key(place);

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use comfy_table::Table;
 
 use super::catalogue::CONTROLS;
-use super::library::TRANSOM;
+use super::library::{RUST, TRANSOM};
 use super::rounds::is_of_visibility;
 use crate::report::{Unit, number};
 use crate::suite::row::{Report, Row};
@@ -51,7 +51,7 @@ pub fn libraries(report: &Report) -> Vec<&str> {
         }
     }
     // A stable sort keeps the order of the others.
-    names.sort_by_key(|name| *name != TRANSOM);
+    names.sort_by_key(|name| (*name != TRANSOM, *name != RUST));
     names
 }
 
@@ -68,7 +68,8 @@ fn line<'a>(rows: &'a [Row], libraries: &[&str]) -> Line<'a> {
     let own = rows.iter().find(|row| row.library == TRANSOM);
     let is_of_library =
         |row: &&Row| row.head.unit != Unit::Percent && !CONTROLS.contains(&row.head.name.as_str());
-    let rivals = rows.iter().filter(|row| row.library != TRANSOM).filter(is_of_library);
+    let is_rival = |row: &&Row| ![TRANSOM, RUST].contains(&row.library.as_str());
+    let rivals = rows.iter().filter(is_rival).filter(is_of_library);
     let best = rivals.min_by(|a, b| middle(a).total_cmp(&middle(b)));
     let ratios = own.zip(best).map_or_else(Vec::new, |(own, best)| ratios(own, best));
     Line { first: own.unwrap_or(&rows[0]), rows: columns, best, ratios }
