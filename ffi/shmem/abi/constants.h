@@ -4,10 +4,10 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#ifdef __cplusplus
-#include <complex>
-typedef std::complex<double> shmem_complexd;
-typedef std::complex<float> shmem_complexf;
+#ifdef __GNUC__
+/* In C++, and in C before 1999, these are the compiler's: std::complex has the same parts in the same order. */
+__extension__ typedef double _Complex shmem_complexd;
+__extension__ typedef float _Complex shmem_complexf;
 #else
 typedef double _Complex shmem_complexd;
 typedef float _Complex shmem_complexf;

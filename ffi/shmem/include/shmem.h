@@ -4,10 +4,10 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#ifdef __cplusplus
-#include <complex>
-typedef std::complex<double> shmem_complexd;
-typedef std::complex<float> shmem_complexf;
+#ifdef __GNUC__
+/* In C++, and in C before 1999, these are the compiler's: std::complex has the same parts in the same order. */
+__extension__ typedef double _Complex shmem_complexd;
+__extension__ typedef float _Complex shmem_complexf;
 #else
 typedef double _Complex shmem_complexd;
 typedef float _Complex shmem_complexf;
@@ -1178,33 +1178,105 @@ void shmem_ctx_uint64_atomic_fetch_xor_nbi(shmem_ctx_t ctx, uint64_t *fetch, uin
 int shmem_int_fetch(const int *source, int pe);
 long shmem_long_fetch(const long *source, int pe);
 long long shmem_longlong_fetch(const long long *source, int pe);
+unsigned int shmem_uint_fetch(const unsigned int *source, int pe);
+unsigned long shmem_ulong_fetch(const unsigned long *source, int pe);
+unsigned long long shmem_ulonglong_fetch(const unsigned long long *source, int pe);
+int32_t shmem_int32_fetch(const int32_t *source, int pe);
+int64_t shmem_int64_fetch(const int64_t *source, int pe);
+uint32_t shmem_uint32_fetch(const uint32_t *source, int pe);
+uint64_t shmem_uint64_fetch(const uint64_t *source, int pe);
+size_t shmem_size_fetch(const size_t *source, int pe);
+ptrdiff_t shmem_ptrdiff_fetch(const ptrdiff_t *source, int pe);
 float shmem_float_fetch(const float *source, int pe);
 double shmem_double_fetch(const double *source, int pe);
 void shmem_int_set(int *dest, int value, int pe);
 void shmem_long_set(long *dest, long value, int pe);
 void shmem_longlong_set(long long *dest, long long value, int pe);
+void shmem_uint_set(unsigned int *dest, unsigned int value, int pe);
+void shmem_ulong_set(unsigned long *dest, unsigned long value, int pe);
+void shmem_ulonglong_set(unsigned long long *dest, unsigned long long value, int pe);
+void shmem_int32_set(int32_t *dest, int32_t value, int pe);
+void shmem_int64_set(int64_t *dest, int64_t value, int pe);
+void shmem_uint32_set(uint32_t *dest, uint32_t value, int pe);
+void shmem_uint64_set(uint64_t *dest, uint64_t value, int pe);
+void shmem_size_set(size_t *dest, size_t value, int pe);
+void shmem_ptrdiff_set(ptrdiff_t *dest, ptrdiff_t value, int pe);
 void shmem_float_set(float *dest, float value, int pe);
 void shmem_double_set(double *dest, double value, int pe);
 int shmem_int_cswap(int *dest, int cond, int value, int pe);
 long shmem_long_cswap(long *dest, long cond, long value, int pe);
 long long shmem_longlong_cswap(long long *dest, long long cond, long long value, int pe);
+unsigned int shmem_uint_cswap(unsigned int *dest, unsigned int cond, unsigned int value, int pe);
+unsigned long shmem_ulong_cswap(unsigned long *dest, unsigned long cond, unsigned long value, int pe);
+unsigned long long shmem_ulonglong_cswap(unsigned long long *dest, unsigned long long cond, unsigned long long value, int pe);
+int32_t shmem_int32_cswap(int32_t *dest, int32_t cond, int32_t value, int pe);
+int64_t shmem_int64_cswap(int64_t *dest, int64_t cond, int64_t value, int pe);
+uint32_t shmem_uint32_cswap(uint32_t *dest, uint32_t cond, uint32_t value, int pe);
+uint64_t shmem_uint64_cswap(uint64_t *dest, uint64_t cond, uint64_t value, int pe);
+size_t shmem_size_cswap(size_t *dest, size_t cond, size_t value, int pe);
+ptrdiff_t shmem_ptrdiff_cswap(ptrdiff_t *dest, ptrdiff_t cond, ptrdiff_t value, int pe);
 int shmem_int_swap(int *dest, int value, int pe);
 long shmem_long_swap(long *dest, long value, int pe);
 long long shmem_longlong_swap(long long *dest, long long value, int pe);
+unsigned int shmem_uint_swap(unsigned int *dest, unsigned int value, int pe);
+unsigned long shmem_ulong_swap(unsigned long *dest, unsigned long value, int pe);
+unsigned long long shmem_ulonglong_swap(unsigned long long *dest, unsigned long long value, int pe);
+int32_t shmem_int32_swap(int32_t *dest, int32_t value, int pe);
+int64_t shmem_int64_swap(int64_t *dest, int64_t value, int pe);
+uint32_t shmem_uint32_swap(uint32_t *dest, uint32_t value, int pe);
+uint64_t shmem_uint64_swap(uint64_t *dest, uint64_t value, int pe);
+size_t shmem_size_swap(size_t *dest, size_t value, int pe);
+ptrdiff_t shmem_ptrdiff_swap(ptrdiff_t *dest, ptrdiff_t value, int pe);
 float shmem_float_swap(float *dest, float value, int pe);
 double shmem_double_swap(double *dest, double value, int pe);
 int shmem_int_finc(int *dest, int pe);
 long shmem_long_finc(long *dest, int pe);
 long long shmem_longlong_finc(long long *dest, int pe);
+unsigned int shmem_uint_finc(unsigned int *dest, int pe);
+unsigned long shmem_ulong_finc(unsigned long *dest, int pe);
+unsigned long long shmem_ulonglong_finc(unsigned long long *dest, int pe);
+int32_t shmem_int32_finc(int32_t *dest, int pe);
+int64_t shmem_int64_finc(int64_t *dest, int pe);
+uint32_t shmem_uint32_finc(uint32_t *dest, int pe);
+uint64_t shmem_uint64_finc(uint64_t *dest, int pe);
+size_t shmem_size_finc(size_t *dest, int pe);
+ptrdiff_t shmem_ptrdiff_finc(ptrdiff_t *dest, int pe);
 void shmem_int_inc(int *dest, int pe);
 void shmem_long_inc(long *dest, int pe);
 void shmem_longlong_inc(long long *dest, int pe);
+void shmem_uint_inc(unsigned int *dest, int pe);
+void shmem_ulong_inc(unsigned long *dest, int pe);
+void shmem_ulonglong_inc(unsigned long long *dest, int pe);
+void shmem_int32_inc(int32_t *dest, int pe);
+void shmem_int64_inc(int64_t *dest, int pe);
+void shmem_uint32_inc(uint32_t *dest, int pe);
+void shmem_uint64_inc(uint64_t *dest, int pe);
+void shmem_size_inc(size_t *dest, int pe);
+void shmem_ptrdiff_inc(ptrdiff_t *dest, int pe);
 int shmem_int_fadd(int *dest, int value, int pe);
 long shmem_long_fadd(long *dest, long value, int pe);
 long long shmem_longlong_fadd(long long *dest, long long value, int pe);
+unsigned int shmem_uint_fadd(unsigned int *dest, unsigned int value, int pe);
+unsigned long shmem_ulong_fadd(unsigned long *dest, unsigned long value, int pe);
+unsigned long long shmem_ulonglong_fadd(unsigned long long *dest, unsigned long long value, int pe);
+int32_t shmem_int32_fadd(int32_t *dest, int32_t value, int pe);
+int64_t shmem_int64_fadd(int64_t *dest, int64_t value, int pe);
+uint32_t shmem_uint32_fadd(uint32_t *dest, uint32_t value, int pe);
+uint64_t shmem_uint64_fadd(uint64_t *dest, uint64_t value, int pe);
+size_t shmem_size_fadd(size_t *dest, size_t value, int pe);
+ptrdiff_t shmem_ptrdiff_fadd(ptrdiff_t *dest, ptrdiff_t value, int pe);
 void shmem_int_add(int *dest, int value, int pe);
 void shmem_long_add(long *dest, long value, int pe);
 void shmem_longlong_add(long long *dest, long long value, int pe);
+void shmem_uint_add(unsigned int *dest, unsigned int value, int pe);
+void shmem_ulong_add(unsigned long *dest, unsigned long value, int pe);
+void shmem_ulonglong_add(unsigned long long *dest, unsigned long long value, int pe);
+void shmem_int32_add(int32_t *dest, int32_t value, int pe);
+void shmem_int64_add(int64_t *dest, int64_t value, int pe);
+void shmem_uint32_add(uint32_t *dest, uint32_t value, int pe);
+void shmem_uint64_add(uint64_t *dest, uint64_t value, int pe);
+void shmem_size_add(size_t *dest, size_t value, int pe);
+void shmem_ptrdiff_add(ptrdiff_t *dest, ptrdiff_t value, int pe);
 void shmem_barrier_all(void);
 void shmem_sync_all(void);
 int shmem_team_sync(shmem_team_t team);
@@ -2336,33 +2408,57 @@ static inline void shmem_atomic_fetch_xor_nbi(shmem_ctx_t ctx, int64_t *fetch, i
 static inline int shmem_fetch(const int *source, int pe) { return shmem_int_fetch(source, pe); }
 static inline long shmem_fetch(const long *source, int pe) { return shmem_long_fetch(source, pe); }
 static inline long long shmem_fetch(const long long *source, int pe) { return shmem_longlong_fetch(source, pe); }
+static inline unsigned int shmem_fetch(const unsigned int *source, int pe) { return shmem_uint_fetch(source, pe); }
+static inline unsigned long shmem_fetch(const unsigned long *source, int pe) { return shmem_ulong_fetch(source, pe); }
+static inline unsigned long long shmem_fetch(const unsigned long long *source, int pe) { return shmem_ulonglong_fetch(source, pe); }
 static inline float shmem_fetch(const float *source, int pe) { return shmem_float_fetch(source, pe); }
 static inline double shmem_fetch(const double *source, int pe) { return shmem_double_fetch(source, pe); }
 static inline void shmem_set(int *dest, int value, int pe) { shmem_int_set(dest, value, pe); }
 static inline void shmem_set(long *dest, long value, int pe) { shmem_long_set(dest, value, pe); }
 static inline void shmem_set(long long *dest, long long value, int pe) { shmem_longlong_set(dest, value, pe); }
+static inline void shmem_set(unsigned int *dest, unsigned int value, int pe) { shmem_uint_set(dest, value, pe); }
+static inline void shmem_set(unsigned long *dest, unsigned long value, int pe) { shmem_ulong_set(dest, value, pe); }
+static inline void shmem_set(unsigned long long *dest, unsigned long long value, int pe) { shmem_ulonglong_set(dest, value, pe); }
 static inline void shmem_set(float *dest, float value, int pe) { shmem_float_set(dest, value, pe); }
 static inline void shmem_set(double *dest, double value, int pe) { shmem_double_set(dest, value, pe); }
 static inline int shmem_cswap(int *dest, int cond, int value, int pe) { return shmem_int_cswap(dest, cond, value, pe); }
 static inline long shmem_cswap(long *dest, long cond, long value, int pe) { return shmem_long_cswap(dest, cond, value, pe); }
 static inline long long shmem_cswap(long long *dest, long long cond, long long value, int pe) { return shmem_longlong_cswap(dest, cond, value, pe); }
+static inline unsigned int shmem_cswap(unsigned int *dest, unsigned int cond, unsigned int value, int pe) { return shmem_uint_cswap(dest, cond, value, pe); }
+static inline unsigned long shmem_cswap(unsigned long *dest, unsigned long cond, unsigned long value, int pe) { return shmem_ulong_cswap(dest, cond, value, pe); }
+static inline unsigned long long shmem_cswap(unsigned long long *dest, unsigned long long cond, unsigned long long value, int pe) { return shmem_ulonglong_cswap(dest, cond, value, pe); }
 static inline int shmem_swap(int *dest, int value, int pe) { return shmem_int_swap(dest, value, pe); }
 static inline long shmem_swap(long *dest, long value, int pe) { return shmem_long_swap(dest, value, pe); }
 static inline long long shmem_swap(long long *dest, long long value, int pe) { return shmem_longlong_swap(dest, value, pe); }
+static inline unsigned int shmem_swap(unsigned int *dest, unsigned int value, int pe) { return shmem_uint_swap(dest, value, pe); }
+static inline unsigned long shmem_swap(unsigned long *dest, unsigned long value, int pe) { return shmem_ulong_swap(dest, value, pe); }
+static inline unsigned long long shmem_swap(unsigned long long *dest, unsigned long long value, int pe) { return shmem_ulonglong_swap(dest, value, pe); }
 static inline float shmem_swap(float *dest, float value, int pe) { return shmem_float_swap(dest, value, pe); }
 static inline double shmem_swap(double *dest, double value, int pe) { return shmem_double_swap(dest, value, pe); }
 static inline int shmem_finc(int *dest, int pe) { return shmem_int_finc(dest, pe); }
 static inline long shmem_finc(long *dest, int pe) { return shmem_long_finc(dest, pe); }
 static inline long long shmem_finc(long long *dest, int pe) { return shmem_longlong_finc(dest, pe); }
+static inline unsigned int shmem_finc(unsigned int *dest, int pe) { return shmem_uint_finc(dest, pe); }
+static inline unsigned long shmem_finc(unsigned long *dest, int pe) { return shmem_ulong_finc(dest, pe); }
+static inline unsigned long long shmem_finc(unsigned long long *dest, int pe) { return shmem_ulonglong_finc(dest, pe); }
 static inline void shmem_inc(int *dest, int pe) { shmem_int_inc(dest, pe); }
 static inline void shmem_inc(long *dest, int pe) { shmem_long_inc(dest, pe); }
 static inline void shmem_inc(long long *dest, int pe) { shmem_longlong_inc(dest, pe); }
+static inline void shmem_inc(unsigned int *dest, int pe) { shmem_uint_inc(dest, pe); }
+static inline void shmem_inc(unsigned long *dest, int pe) { shmem_ulong_inc(dest, pe); }
+static inline void shmem_inc(unsigned long long *dest, int pe) { shmem_ulonglong_inc(dest, pe); }
 static inline int shmem_fadd(int *dest, int value, int pe) { return shmem_int_fadd(dest, value, pe); }
 static inline long shmem_fadd(long *dest, long value, int pe) { return shmem_long_fadd(dest, value, pe); }
 static inline long long shmem_fadd(long long *dest, long long value, int pe) { return shmem_longlong_fadd(dest, value, pe); }
+static inline unsigned int shmem_fadd(unsigned int *dest, unsigned int value, int pe) { return shmem_uint_fadd(dest, value, pe); }
+static inline unsigned long shmem_fadd(unsigned long *dest, unsigned long value, int pe) { return shmem_ulong_fadd(dest, value, pe); }
+static inline unsigned long long shmem_fadd(unsigned long long *dest, unsigned long long value, int pe) { return shmem_ulonglong_fadd(dest, value, pe); }
 static inline void shmem_add(int *dest, int value, int pe) { shmem_int_add(dest, value, pe); }
 static inline void shmem_add(long *dest, long value, int pe) { shmem_long_add(dest, value, pe); }
 static inline void shmem_add(long long *dest, long long value, int pe) { shmem_longlong_add(dest, value, pe); }
+static inline void shmem_add(unsigned int *dest, unsigned int value, int pe) { shmem_uint_add(dest, value, pe); }
+static inline void shmem_add(unsigned long *dest, unsigned long value, int pe) { shmem_ulong_add(dest, value, pe); }
+static inline void shmem_add(unsigned long long *dest, unsigned long long value, int pe) { shmem_ulonglong_add(dest, value, pe); }
 static inline int shmem_alltoall(shmem_team_t team, float *dest, const float *source, size_t nelems) { return shmem_float_alltoall(team, dest, source, nelems); }
 static inline int shmem_alltoall(shmem_team_t team, double *dest, const double *source, size_t nelems) { return shmem_double_alltoall(team, dest, source, nelems); }
 static inline int shmem_alltoall(shmem_team_t team, long double *dest, const long double *source, size_t nelems) { return shmem_longdouble_alltoall(team, dest, source, nelems); }
@@ -2747,21 +2843,21 @@ static inline int shmem_sync(shmem_team_t team) { return shmem_team_sync(team); 
 #define shmem_transom_atomic_fetch_xor_nbi(fetch, dest, value, pe) _Generic(*(fetch), unsigned int: shmem_uint_atomic_fetch_xor_nbi, unsigned long: shmem_ulong_atomic_fetch_xor_nbi, unsigned long long: shmem_ulonglong_atomic_fetch_xor_nbi, int: shmem_int32_atomic_fetch_xor_nbi, long: shmem_int64_atomic_fetch_xor_nbi)(fetch, dest, value, pe)
 #define shmem_transom_ctx_atomic_fetch_xor_nbi(ctx, fetch, dest, value, pe) _Generic(*(fetch), unsigned int: shmem_ctx_uint_atomic_fetch_xor_nbi, unsigned long: shmem_ctx_ulong_atomic_fetch_xor_nbi, unsigned long long: shmem_ctx_ulonglong_atomic_fetch_xor_nbi, int: shmem_ctx_int32_atomic_fetch_xor_nbi, long: shmem_ctx_int64_atomic_fetch_xor_nbi)(ctx, fetch, dest, value, pe)
 #define shmem_atomic_fetch_xor_nbi(...) SHMEM_TRANSOM_PICK4(__VA_ARGS__, shmem_transom_ctx_atomic_fetch_xor_nbi, shmem_transom_atomic_fetch_xor_nbi, 0)(__VA_ARGS__)
-#define shmem_transom_fetch(source, pe) _Generic(*(source), int: shmem_int_fetch, long: shmem_long_fetch, long long: shmem_longlong_fetch, float: shmem_float_fetch, double: shmem_double_fetch)(source, pe)
+#define shmem_transom_fetch(source, pe) _Generic(*(source), int: shmem_int_fetch, long: shmem_long_fetch, long long: shmem_longlong_fetch, unsigned int: shmem_uint_fetch, unsigned long: shmem_ulong_fetch, unsigned long long: shmem_ulonglong_fetch, float: shmem_float_fetch, double: shmem_double_fetch)(source, pe)
 #define shmem_fetch(...) shmem_transom_fetch(__VA_ARGS__)
-#define shmem_transom_set(dest, value, pe) _Generic(*(dest), int: shmem_int_set, long: shmem_long_set, long long: shmem_longlong_set, float: shmem_float_set, double: shmem_double_set)(dest, value, pe)
+#define shmem_transom_set(dest, value, pe) _Generic(*(dest), int: shmem_int_set, long: shmem_long_set, long long: shmem_longlong_set, unsigned int: shmem_uint_set, unsigned long: shmem_ulong_set, unsigned long long: shmem_ulonglong_set, float: shmem_float_set, double: shmem_double_set)(dest, value, pe)
 #define shmem_set(...) shmem_transom_set(__VA_ARGS__)
-#define shmem_transom_cswap(dest, cond, value, pe) _Generic(*(dest), int: shmem_int_cswap, long: shmem_long_cswap, long long: shmem_longlong_cswap)(dest, cond, value, pe)
+#define shmem_transom_cswap(dest, cond, value, pe) _Generic(*(dest), int: shmem_int_cswap, long: shmem_long_cswap, long long: shmem_longlong_cswap, unsigned int: shmem_uint_cswap, unsigned long: shmem_ulong_cswap, unsigned long long: shmem_ulonglong_cswap)(dest, cond, value, pe)
 #define shmem_cswap(...) shmem_transom_cswap(__VA_ARGS__)
-#define shmem_transom_swap(dest, value, pe) _Generic(*(dest), int: shmem_int_swap, long: shmem_long_swap, long long: shmem_longlong_swap, float: shmem_float_swap, double: shmem_double_swap)(dest, value, pe)
+#define shmem_transom_swap(dest, value, pe) _Generic(*(dest), int: shmem_int_swap, long: shmem_long_swap, long long: shmem_longlong_swap, unsigned int: shmem_uint_swap, unsigned long: shmem_ulong_swap, unsigned long long: shmem_ulonglong_swap, float: shmem_float_swap, double: shmem_double_swap)(dest, value, pe)
 #define shmem_swap(...) shmem_transom_swap(__VA_ARGS__)
-#define shmem_transom_finc(dest, pe) _Generic(*(dest), int: shmem_int_finc, long: shmem_long_finc, long long: shmem_longlong_finc)(dest, pe)
+#define shmem_transom_finc(dest, pe) _Generic(*(dest), int: shmem_int_finc, long: shmem_long_finc, long long: shmem_longlong_finc, unsigned int: shmem_uint_finc, unsigned long: shmem_ulong_finc, unsigned long long: shmem_ulonglong_finc)(dest, pe)
 #define shmem_finc(...) shmem_transom_finc(__VA_ARGS__)
-#define shmem_transom_inc(dest, pe) _Generic(*(dest), int: shmem_int_inc, long: shmem_long_inc, long long: shmem_longlong_inc)(dest, pe)
+#define shmem_transom_inc(dest, pe) _Generic(*(dest), int: shmem_int_inc, long: shmem_long_inc, long long: shmem_longlong_inc, unsigned int: shmem_uint_inc, unsigned long: shmem_ulong_inc, unsigned long long: shmem_ulonglong_inc)(dest, pe)
 #define shmem_inc(...) shmem_transom_inc(__VA_ARGS__)
-#define shmem_transom_fadd(dest, value, pe) _Generic(*(dest), int: shmem_int_fadd, long: shmem_long_fadd, long long: shmem_longlong_fadd)(dest, value, pe)
+#define shmem_transom_fadd(dest, value, pe) _Generic(*(dest), int: shmem_int_fadd, long: shmem_long_fadd, long long: shmem_longlong_fadd, unsigned int: shmem_uint_fadd, unsigned long: shmem_ulong_fadd, unsigned long long: shmem_ulonglong_fadd)(dest, value, pe)
 #define shmem_fadd(...) shmem_transom_fadd(__VA_ARGS__)
-#define shmem_transom_add(dest, value, pe) _Generic(*(dest), int: shmem_int_add, long: shmem_long_add, long long: shmem_longlong_add)(dest, value, pe)
+#define shmem_transom_add(dest, value, pe) _Generic(*(dest), int: shmem_int_add, long: shmem_long_add, long long: shmem_longlong_add, unsigned int: shmem_uint_add, unsigned long: shmem_ulong_add, unsigned long long: shmem_ulonglong_add)(dest, value, pe)
 #define shmem_add(...) shmem_transom_add(__VA_ARGS__)
 #define shmem_transom_alltoall(team, dest, source, nelems) _Generic(*(dest), float: shmem_float_alltoall, double: shmem_double_alltoall, long double: shmem_longdouble_alltoall, char: shmem_char_alltoall, signed char: shmem_schar_alltoall, short: shmem_short_alltoall, int: shmem_int_alltoall, long: shmem_long_alltoall, long long: shmem_longlong_alltoall, unsigned char: shmem_uchar_alltoall, unsigned short: shmem_ushort_alltoall, unsigned int: shmem_uint_alltoall, unsigned long: shmem_ulong_alltoall, unsigned long long: shmem_ulonglong_alltoall)(team, dest, source, nelems)
 #define shmem_alltoall(...) shmem_transom_alltoall(__VA_ARGS__)

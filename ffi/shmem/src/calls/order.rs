@@ -29,16 +29,22 @@ fn no_such_pe(call: &'static str, pe: c_int, context: &Context) -> ! {
     )
 }
 
-/// `shmem_quiet`.
+/// `shmem_quiet`. Of no context nothing is complete (§9.10.2).
 #[inline(always)]
 pub unsafe fn quiet(call: &'static str, ctx: Ctx) {
     let world = world(call);
+    if ctx == Ctx::INVALID {
+        return;
+    }
     or_end(call, world.shmem.quiet(world.context(call, ctx)));
 }
 
-/// `shmem_fence`.
+/// `shmem_fence`, likewise.
 #[inline(always)]
 pub unsafe fn fence(call: &'static str, ctx: Ctx) {
     let world = world(call);
+    if ctx == Ctx::INVALID {
+        return;
+    }
     or_end(call, world.shmem.fence(world.context(call, ctx)));
 }

@@ -2,10 +2,14 @@
 //! one of its own.
 
 use std::ffi::c_int;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::wait::{Compare, Word, holds, look_twice};
 use crate::failure::or_end;
 use crate::world::world;
+
+/// The index that was found last by a call that wants any.
+static LAST: AtomicUsize = AtomicUsize::new(0);
 
 /// No index: `SIZE_MAX`.
 const NONE: usize = usize::MAX;
@@ -42,8 +46,13 @@ impl<T: Word> Words<T> {
         self.indices().all(|index| self.holds(index)).then_some(())
     }
 
+    /// One that holds, and of several not always the same (§9.11.9, note to implementors).
     fn any(&self) -> Option<usize> {
-        self.indices().find(|index| self.holds(*index))
+        let last = LAST.load(Ordering::Relaxed);
+        let behind = self.indices().find(|index| *index > last && self.holds(*index));
+        let found = behind.or_else(|| self.indices().find(|index| self.holds(*index)))?;
+        LAST.store(found, Ordering::Relaxed);
+        Some(found)
     }
 
     fn some(&self, indices: *mut usize) -> Option<usize> {
