@@ -2,23 +2,29 @@
 
 use transom_transport::{Basic, ReduceOp, Swappable};
 
-use super::{Context, Shmem};
+use super::{Context, Segment, Shmem};
 use crate::Result;
 use crate::operation::{Accumulate, Completion, Description};
 
 impl Shmem {
-    /// [`Shmem::fetch_update`] of a word that is mapped here, by addition. None, and nothing is done, if it is not.
+    /// [`Shmem::fetch_update`] of an element that is mapped here. None, and nothing is done, if it is not.
     #[inline(always)]
-    pub fn add_now(&self, address: usize, operand: u64, pe: usize) -> Option<u64> {
-        let (short, at) = self.find(address)?;
-        short.add(pe, at, operand)
+    pub fn update_now<T: Basic>(&self, address: usize, op: ReduceOp, operand: T, pe: usize) -> Option<T> {
+        let update = |segment: &Segment| {
+            let (parts, at) = segment.find_elements(address)?;
+            parts.update_one(pe, at, op, operand)
+        };
+        update(&self.heap).or_else(|| self.statics.as_ref().and_then(update))
     }
 
-    /// [`Shmem::compare_swap`] of a word that is mapped here. None, and nothing is done, if it is not.
+    /// [`Shmem::compare_swap`] of an element that is mapped here. None, and nothing is done, if it is not.
     #[inline(always)]
-    pub fn swap_now(&self, address: usize, (compare, value): (u64, u64), pe: usize) -> Option<u64> {
-        let (short, at) = self.find(address)?;
-        short.swap(pe, at, compare, value)
+    pub fn swap_now<T: Swappable>(&self, address: usize, values: (T, T), pe: usize) -> Option<T> {
+        let swap = |segment: &Segment| {
+            let (parts, at) = segment.find_elements(address)?;
+            parts.compare_swap_one(pe, at, values)
+        };
+        swap(&self.heap).or_else(|| self.statics.as_ref().and_then(swap))
     }
 
     /// `element = element op operand`; returns what was there (`shmem_atomic_fetch_*`, `shmem_atomic_swap`).
@@ -33,13 +39,13 @@ impl Shmem {
         op: ReduceOp,
         operand: T,
     ) -> Result<T> {
-        let now = self.find(address).and_then(|(short, at)| short.update_one(pe, at, op, operand));
-        match now {
+        match self.update_now(address, op, operand, pe) {
             Some(old) => Ok(old),
             None => self.fetch_update_otherwise(call, (address, pe), op, operand),
         }
     }
 
+    #[cold]
     #[inline(never)]
     fn fetch_update_otherwise<T: Basic>(
         &self,
@@ -49,7 +55,9 @@ impl Shmem {
         operand: T,
     ) -> Result<T> {
         let (segment, at) = self.check_element::<T>(call, address, pe)?;
-        segment.access().fetch_op(pe, at, op, operand)
+        let old = segment.access().fetch_op(pe, at, op, operand)?;
+        segment.remember(pe);
+        Ok(old)
     }
 
     /// The same without a result: complete after the context's [`Shmem::quiet`] (`shmem_atomic_add`, `shmem_atomic_set`).
@@ -65,13 +73,13 @@ impl Shmem {
         op: ReduceOp,
         operand: T,
     ) -> Result<()> {
-        let now = self.find(address).and_then(|(short, at)| short.update_one(pe, at, op, operand));
-        match now {
+        match self.update_now(address, op, operand, pe) {
             Some(_) => Ok(()),
             None => self.update_otherwise(context, call, (address, pe), op, operand),
         }
     }
 
+    #[cold]
     #[inline(never)]
     fn update_otherwise<T: Basic>(
         &self,
@@ -84,7 +92,9 @@ impl Shmem {
         let (segment, at) = self.check_element::<T>(call, address, pe)?;
         context.touch();
         let what = Accumulate { op, ty: T::TYPE, operands: zerocopy::IntoBytes::as_bytes(&operand) };
-        segment.access().perform(Description::accumulate(pe, at, what, None), Completion::Flush)
+        segment.access().perform(Description::accumulate(pe, at, what, None), Completion::Flush)?;
+        segment.remember(pe);
+        Ok(())
     }
 
     /// Stores `value` if the element is `compare`; returns what was there (`shmem_atomic_compare_swap`).
@@ -98,13 +108,13 @@ impl Shmem {
         (address, pe): (usize, usize),
         (compare, value): (T, T),
     ) -> Result<T> {
-        let now = self.find(address).and_then(|(short, at)| short.compare_swap_one(pe, at, (compare, value)));
-        match now {
+        match self.swap_now(address, (compare, value), pe) {
             Some(old) => Ok(old),
             None => self.compare_swap_otherwise(call, (address, pe), (compare, value)),
         }
     }
 
+    #[cold]
     #[inline(never)]
     fn compare_swap_otherwise<T: Swappable>(
         &self,
@@ -113,6 +123,8 @@ impl Shmem {
         (compare, value): (T, T),
     ) -> Result<T> {
         let (segment, at) = self.check_element::<T>(call, address, pe)?;
-        segment.access().compare_swap(pe, at, compare, value)
+        let old = segment.access().compare_swap(pe, at, compare, value)?;
+        segment.remember(pe);
+        Ok(old)
     }
 }

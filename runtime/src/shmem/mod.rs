@@ -48,7 +48,6 @@ use parking_lot::Mutex;
 use crate::engine::Engine;
 use crate::epoch::Access;
 use crate::memory::RawBuffer;
-use crate::shortcut::ShortCut;
 use crate::{Class, Communicator, Error, Job, Result};
 use blocks::Blocks;
 pub use context::Context;
@@ -216,15 +215,6 @@ impl Shmem {
 
     fn engine(&self) -> &Engine {
         &self.world.comm().member().engine
-    }
-
-    /// The short cut to an address, and its displacement.
-    #[inline(always)]
-    fn find(&self, address: usize) -> Option<(&ShortCut, usize)> {
-        match self.heap.find(address) {
-            None => self.statics.as_ref().and_then(|statics| statics.find(address)),
-            found => found,
-        }
     }
 
     /// An error of a call at this PE.

@@ -1,8 +1,9 @@
 //! Symmetric memory: a window, and how addresses of it become displacements.
 
+use transom_transport::memory::Parts;
+
 use crate::memory::RawBuffer;
-use crate::shortcut::ShortCut;
-use crate::window::Core;
+use crate::window::{Core, Domain};
 use crate::{Assert, Communicator, Result, Window, WindowOptions};
 
 /// Memory that every PE has one of: the symmetric heap, or static data of the program.
@@ -13,8 +14,13 @@ pub(super) struct Segment {
     window: Window<u8>,
     base: usize,
     len: usize,
-    /// As much of it as the short cut is for: all, or nothing where each access is to be checked.
-    open: usize,
+    /// The parts that this process maps, as far as they have been accessed: in an epoch that never ends, so that all may be accessed
+    /// again.
+    parts: Parts,
+    /// Whether each access is to be checked.
+    checks: bool,
+    /// Whether elements may be updated by the CPU at once: nobody updates them by locks, since nobody makes accumulates of several.
+    atomics: bool,
 }
 
 impl Segment {
@@ -32,7 +38,9 @@ impl Segment {
         // Nobody ever asks for an exclusive lock: there is nothing that a shared one would wait for.
         window.core.lock_all(Assert::NOCHECK, crate::epoch::By::Calls)?;
         let (base, len) = (window.local().address(), window.bytes());
-        Ok(Self { window, base, len, open: if checks { 0 } else { len } })
+        let atomics = window.core.domain == Domain::Cpu && !window.core.private;
+        let parts = Parts::new(window.communicator().size(), len);
+        Ok(Self { window, base, len, parts, checks, atomics })
     }
 
     /// Says how many threads use it, before the first does.
@@ -56,11 +64,27 @@ impl Segment {
         &self.window.core
     }
 
-    /// The displacement of an address, and the short cut, if the address is in what that is for.
+    /// The parts that are mapped, and an address's displacement in each of them.
     #[inline(always)]
-    pub fn find(&self, address: usize) -> Option<(&ShortCut, usize)> {
-        let at = address.wrapping_sub(self.base);
-        (at < self.open).then_some((&self.window.core.shortcut, at))
+    pub fn find(&self, address: usize) -> (&Parts, usize) {
+        (&self.parts, address.wrapping_sub(self.base))
+    }
+
+    /// [`Segment::find`] for updates of elements, if those may be made at once.
+    #[inline(always)]
+    pub fn find_elements(&self, address: usize) -> Option<(&Parts, usize)> {
+        self.atomics.then(|| self.find(address))
+    }
+
+    /// A PE has been accessed: if its part is mapped, it is found from now on.
+    pub fn remember(&self, pe: usize) {
+        if self.checks || !self.parts.lacks(pe) {
+            return;
+        }
+        let peer = self.core().peers.made(pe);
+        if let Some(memory) = peer.and_then(|peer| peer.remote.get()?.direct.clone()) {
+            self.parts.fill(pe, memory);
+        }
     }
 
     /// The displacement of so many bytes from an address on, if all are inside.

@@ -1,6 +1,6 @@
 //! Puts and gets (OpenSHMEM 1.5 §9.6, §9.7): by the short cut where it does all there is to do, else with checks and the pipeline.
 
-use super::{Context, Shmem};
+use super::{Context, Segment, Shmem};
 use crate::datatype::Datatype;
 use crate::memory::{OriginBuffer, RawBuffer, ResultBuffer};
 use crate::operation::{Completion, Description};
@@ -50,13 +50,21 @@ impl Shmem {
     /// A put that is a copy to mapped memory. False, and nothing is done, if it is not.
     #[inline(always)]
     pub fn put_now(&self, address: usize, data: RawBuffer, pe: usize) -> bool {
-        self.find(address).is_some_and(|(short, at)| short.put_raw::<false>(pe, at, data))
+        let put = |segment: &Segment| {
+            let (parts, at) = segment.find(address);
+            data.put_to_part(parts, pe, at)
+        };
+        put(&self.heap) || self.statics.as_ref().is_some_and(put)
     }
 
     /// A get that is a copy from mapped memory. False, and nothing is done, if it is not.
     #[inline(always)]
     pub fn get_now(&self, address: usize, data: RawBuffer, pe: usize) -> bool {
-        self.find(address).is_some_and(|(short, at)| short.get_raw::<false>(pe, at, data))
+        let get = |segment: &Segment| {
+            let (parts, at) = segment.find(address);
+            data.get_from_part(parts, pe, at)
+        };
+        get(&self.heap) || self.statics.as_ref().is_some_and(get)
     }
 
     /// Puts `data` to `address` of a PE of the world, both symmetric. The data may be reused when the call returns, or without
@@ -80,6 +88,7 @@ impl Shmem {
         context.touch();
         let copies = blocking && bytes.len() <= COPIED;
         segment.access().put(pe, at, bytes, copies)?;
+        segment.remember(pe);
         if blocking && !copies { segment.flush(pe) } else { Ok(()) }
     }
 
@@ -105,7 +114,9 @@ impl Shmem {
         if !blocking {
             context.touch();
         }
-        segment.access().get(pe, at, bytes, completion)
+        segment.access().get(pe, at, bytes, completion)?;
+        segment.remember(pe);
+        Ok(())
     }
 
     /// Puts elements that are some distance apart, here and there, which need not be the same (`shmem_iput`). `data` holds all of
@@ -167,7 +178,7 @@ impl Shmem {
         call: &'static str,
         (address, pe): (usize, usize),
         strides: Strides,
-        body: impl FnOnce(&super::Segment, usize, usize) -> Result<()>,
+        body: impl FnOnce(&Segment, usize, usize) -> Result<()>,
     ) -> Result<()> {
         if strides.count == 0 {
             return self.check_pe(call, pe);

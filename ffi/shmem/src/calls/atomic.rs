@@ -2,34 +2,23 @@
 
 use std::ffi::c_int;
 
+use transom::shmem::Context;
 use transom::{Basic, Integer, ReduceOp, Swappable};
 
 use super::order::target;
 use crate::failure::or_end;
 use crate::handles::Ctx;
-use crate::world::world;
+use crate::world::{World, world};
 
 /// Integers that can be counted up.
 pub trait Count: Integer {
     const ONE: Self;
-    /// Its bits, in the lower ones of a word.
-    fn word(self) -> u64;
-    /// The lower bits of a word.
-    fn of_word(word: u64) -> Self;
 }
 
 macro_rules! count {
     ($($ty:ty)*) => { $(
         impl Count for $ty {
             const ONE: Self = 1;
-            #[inline(always)]
-            fn word(self) -> u64 {
-                self as u64
-            }
-            #[inline(always)]
-            fn of_word(word: u64) -> Self {
-                word as Self
-            }
         }
     )* };
 }
@@ -46,6 +35,21 @@ fn fetch_update<T: Basic>(
 ) -> T {
     let world = world(call);
     let (_, pe) = target(world, call, ctx, pe);
+    match world.shmem.update_now(dest as usize, op, value, pe) {
+        Some(old) => old,
+        None => fetch_update_long(call, world, dest, (op, value), pe),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn fetch_update_long<T: Basic>(
+    call: &'static str,
+    world: &World,
+    dest: *const T,
+    (op, value): (ReduceOp, T),
+    pe: usize,
+) -> T {
     or_end(call, world.shmem.fetch_update(call, (dest as usize, pe), op, value))
 }
 
@@ -53,6 +57,20 @@ fn fetch_update<T: Basic>(
 fn update<T: Basic>(call: &'static str, ctx: Ctx, dest: *mut T, op: ReduceOp, value: T, pe: c_int) {
     let world = world(call);
     let (context, pe) = target(world, call, ctx, pe);
+    if world.shmem.update_now(dest as usize, op, value, pe).is_none() {
+        update_long(call, (world, context), dest, (op, value), pe);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn update_long<T: Basic>(
+    call: &'static str,
+    (world, context): (&World, &Context),
+    dest: *const T,
+    (op, value): (ReduceOp, T),
+    pe: usize,
+) {
     or_end(call, world.shmem.update(context, call, (dest as usize, pe), op, value));
 }
 
@@ -65,13 +83,6 @@ pub unsafe fn atomic_fetch_add<T: Count>(
     value: T,
     pe: c_int,
 ) -> T {
-    if size_of::<T>() == size_of::<u64>() {
-        let world = world(call);
-        let (_, pe) = target(world, call, ctx, pe);
-        if let Some(old) = world.shmem.add_now(dest as usize, value.word(), pe) {
-            return T::of_word(old);
-        }
-    }
     fetch_update(call, ctx, dest, ReduceOp::Sum, value, pe)
 }
 
@@ -87,28 +98,27 @@ pub unsafe fn atomic_compare_swap<T: Count>(
 ) -> T {
     let world = world(call);
     let (_, pe) = target(world, call, ctx, pe);
-    if size_of::<T>() == size_of::<u64>()
-        && let Some(old) = world.shmem.swap_now(dest as usize, (cond.word(), value.word()), pe)
-    {
-        return T::of_word(old);
+    match world.shmem.swap_now(dest as usize, (cond, value), pe) {
+        Some(old) => old,
+        None => compare_swap_long(call, world, dest, (cond, value), pe),
     }
-    compare_swap(call, dest, (cond, value), pe)
 }
 
-fn compare_swap<T: Swappable>(call: &'static str, dest: *mut T, values: (T, T), pe: usize) -> T {
-    or_end(call, world(call).shmem.compare_swap(call, (dest as usize, pe), values))
+#[cold]
+#[inline(never)]
+fn compare_swap_long<T: Swappable>(
+    call: &'static str,
+    world: &World,
+    dest: *mut T,
+    values: (T, T),
+    pe: usize,
+) -> T {
+    or_end(call, world.shmem.compare_swap(call, (dest as usize, pe), values))
 }
 
 /// `shmem_atomic_add`.
 #[inline(always)]
 pub unsafe fn atomic_add<T: Count>(call: &'static str, ctx: Ctx, dest: *mut T, value: T, pe: c_int) {
-    if size_of::<T>() == size_of::<u64>() {
-        let world = world(call);
-        let (_, pe) = target(world, call, ctx, pe);
-        if world.shmem.add_now(dest as usize, value.word(), pe).is_some() {
-            return;
-        }
-    }
     update(call, ctx, dest, ReduceOp::Sum, value, pe);
 }
 

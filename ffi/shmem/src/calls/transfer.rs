@@ -23,6 +23,7 @@ fn sound<T>(call: &'static str, start: *const T, count: usize) -> RawBuffer {
     }
 }
 
+#[cold]
 #[inline(never)]
 fn put_long<T>(
     call: &'static str,
@@ -36,6 +37,7 @@ fn put_long<T>(
     or_end(call, world.shmem.put_raw(context, call, (dest as usize, pe), buffer, blocking));
 }
 
+#[cold]
 #[inline(never)]
 fn get_long<T>(
     call: &'static str,
