@@ -40,8 +40,8 @@ add 60
 compare_swap 60
 fetch 70
 swap_double 70
-wait_until 25
-ctx_long_p 55"
+wait_until 40
+ctx_long_p 60"
 
 CARGO_TARGET_DIR=$(dirname "$bin") ffi/mpi/install.sh "$(basename "$bin")" "$out/mpi" >/dev/null
 CARGO_TARGET_DIR=$(dirname "$bin") ffi/shmem/install.sh "$(basename "$bin")" "$out/mpi" >/dev/null

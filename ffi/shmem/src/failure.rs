@@ -1,15 +1,22 @@
 //! Errors: a message, and the end of the job.
 
 use std::ffi::c_int;
+use std::time::Duration;
 
-use transom::Error;
+use transom::{Class, Error};
 
 use crate::end;
 use crate::world::{self, World};
 
+/// How long a PE that finds another gone leaves it to the launcher to end the job, which knows why.
+const PATIENCE: Duration = Duration::from_millis(500);
+
 /// Ends the job because of an error of a call.
 #[cold]
 pub fn end_by(call: &str, error: &Error) -> ! {
+    if error.class() == Class::Peer {
+        std::thread::sleep(PATIENCE);
+    }
     end_because(call, error.message())
 }
 

@@ -2,7 +2,7 @@
 
 use transom_transport::{Basic, ReduceOp, Swappable};
 
-use super::{Context, Segment, Shmem};
+use super::{Context, Shmem};
 use crate::Result;
 use crate::operation::{Accumulate, Completion, Description};
 
@@ -10,21 +10,19 @@ impl Shmem {
     /// [`Shmem::fetch_update`] of an element that is mapped here. None, and nothing is done, if it is not.
     #[inline(always)]
     pub fn update_now<T: Basic>(&self, address: usize, op: ReduceOp, operand: T, pe: usize) -> Option<T> {
-        let update = |segment: &Segment| {
-            let (parts, at) = segment.find_elements(address)?;
-            parts.update_one(pe, at, op, operand)
-        };
-        update(&self.heap).or_else(|| self.statics.as_ref().and_then(update))
+        match (self.heap.update_now(address, op, operand, pe), &self.statics) {
+            (None, Some(statics)) => statics.update_now(address, op, operand, pe),
+            (found, _) => found,
+        }
     }
 
     /// [`Shmem::compare_swap`] of an element that is mapped here. None, and nothing is done, if it is not.
     #[inline(always)]
     pub fn swap_now<T: Swappable>(&self, address: usize, values: (T, T), pe: usize) -> Option<T> {
-        let swap = |segment: &Segment| {
-            let (parts, at) = segment.find_elements(address)?;
-            parts.compare_swap_one(pe, at, values)
-        };
-        swap(&self.heap).or_else(|| self.statics.as_ref().and_then(swap))
+        match (self.heap.swap_now(address, values, pe), &self.statics) {
+            (None, Some(statics)) => statics.swap_now(address, values, pe),
+            (found, _) => found,
+        }
     }
 
     /// `element = element op operand`; returns what was there (`shmem_atomic_fetch_*`, `shmem_atomic_swap`).

@@ -19,6 +19,8 @@ const ALWAYS: u32 = 2;
 #[derive(Debug)]
 pub struct Context {
     team: Arc<Team>,
+    /// The team's first PE, and the step to the next, and how many there are.
+    regular: (usize, isize, usize),
     /// What a quiet has to do.
     pending: AtomicU32,
     /// Several threads may use it.
@@ -27,7 +29,7 @@ pub struct Context {
 
 impl Context {
     pub(super) fn new(team: Arc<Team>, multiple: bool) -> Self {
-        Self { team, pending: AtomicU32::new(NOTHING), multiple }
+        Self { regular: team.regular(), team, pending: AtomicU32::new(NOTHING), multiple }
     }
 
     /// The team whose PEs its operations count.
@@ -36,9 +38,10 @@ impl Context {
     }
 
     /// The world's number of a PE of its team, if there is such a one.
-    #[inline]
+    #[inline(always)]
     pub fn pe(&self, pe: usize) -> Option<usize> {
-        self.team.world_pe(pe)
+        let (start, stride, size) = self.regular;
+        (pe < size).then(|| start.wrapping_add_signed(stride.wrapping_mul(pe as isize)))
     }
 
     /// Something goes another way than by the short cut.

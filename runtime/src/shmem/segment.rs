@@ -1,6 +1,7 @@
 //! Symmetric memory: a window, and how addresses of it become displacements.
 
 use transom_transport::memory::Parts;
+use transom_transport::{Basic, ReduceOp, Swappable};
 
 use crate::memory::RawBuffer;
 use crate::window::{Core, Domain};
@@ -64,16 +65,34 @@ impl Segment {
         &self.window.core
     }
 
-    /// The parts that are mapped, and an address's displacement in each of them.
+    /// Copies to an address's place in the part of a PE. False, and nothing is done, if that is not mapped; likewise below.
     #[inline(always)]
-    pub fn find(&self, address: usize) -> (&Parts, usize) {
-        (&self.parts, address.wrapping_sub(self.base))
+    pub fn put_now(&self, address: usize, data: RawBuffer, pe: usize) -> bool {
+        data.put_to_part(&self.parts, pe, address.wrapping_sub(self.base))
     }
 
-    /// [`Segment::find`] for updates of elements, if those may be made at once.
+    /// Copies from there.
     #[inline(always)]
-    pub fn find_elements(&self, address: usize) -> Option<(&Parts, usize)> {
-        self.atomics.then(|| self.find(address))
+    pub fn get_now(&self, address: usize, data: RawBuffer, pe: usize) -> bool {
+        data.get_from_part(&self.parts, pe, address.wrapping_sub(self.base))
+    }
+
+    /// Updates an element there; returns what was there.
+    #[inline(always)]
+    pub fn update_now<T: Basic>(&self, address: usize, op: ReduceOp, operand: T, pe: usize) -> Option<T> {
+        if !self.atomics {
+            return None;
+        }
+        self.parts.update_one(pe, address.wrapping_sub(self.base), op, operand)
+    }
+
+    /// Compares and swaps an element there; returns what was there.
+    #[inline(always)]
+    pub fn swap_now<T: Swappable>(&self, address: usize, values: (T, T), pe: usize) -> Option<T> {
+        if !self.atomics {
+            return None;
+        }
+        self.parts.compare_swap_one(pe, address.wrapping_sub(self.base), values)
     }
 
     /// A PE has been accessed: if its part is mapped, it is found from now on.

@@ -18,6 +18,11 @@ impl Team {
         Self { comm, start, stride }
     }
 
+    /// The first PE, the step to the next, and how many there are.
+    pub(super) fn regular(&self) -> (usize, isize, usize) {
+        (self.start, self.stride, self.n_pes())
+    }
+
     /// This PE's number in the team.
     pub fn my_pe(&self) -> usize {
         self.comm.rank()

@@ -50,21 +50,15 @@ impl Shmem {
     /// A put that is a copy to mapped memory. False, and nothing is done, if it is not.
     #[inline(always)]
     pub fn put_now(&self, address: usize, data: RawBuffer, pe: usize) -> bool {
-        let put = |segment: &Segment| {
-            let (parts, at) = segment.find(address);
-            data.put_to_part(parts, pe, at)
-        };
-        put(&self.heap) || self.statics.as_ref().is_some_and(put)
+        self.heap.put_now(address, data, pe)
+            || matches!(&self.statics, Some(statics) if statics.put_now(address, data, pe))
     }
 
     /// A get that is a copy from mapped memory. False, and nothing is done, if it is not.
     #[inline(always)]
     pub fn get_now(&self, address: usize, data: RawBuffer, pe: usize) -> bool {
-        let get = |segment: &Segment| {
-            let (parts, at) = segment.find(address);
-            data.get_from_part(parts, pe, at)
-        };
-        get(&self.heap) || self.statics.as_ref().is_some_and(get)
+        self.heap.get_now(address, data, pe)
+            || matches!(&self.statics, Some(statics) if statics.get_now(address, data, pe))
     }
 
     /// Puts `data` to `address` of a PE of the world, both symmetric. The data may be reused when the call returns, or without

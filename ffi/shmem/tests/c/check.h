@@ -12,7 +12,7 @@
     } while (0)
 
 /* Ends the program, and says so once if all was well at every PE. */
-static int finish(void) {
+static inline int finish(void) {
     int me = shmem_my_pe(), n = shmem_n_pes();
     shmem_barrier_all();
     shmem_finalize();
