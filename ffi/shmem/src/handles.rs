@@ -59,12 +59,13 @@ impl<T> Table<T> {
         Some(place + FIRST)
     }
 
+    #[inline(always)]
     fn place(&self, number: usize) -> Option<&AtomicPtr<T>> {
         self.objects.get(number.checked_sub(FIRST)?)
     }
 
     /// The object of a number.
-    #[inline]
+    #[inline(always)]
     pub fn get(&self, number: usize) -> Option<&T> {
         // SAFETY: null, or a box that `remove` takes. Nobody uses a context or team while it is destroyed, or later (OpenSHMEM 1.5
         // §9.4.9, §9.5.4).

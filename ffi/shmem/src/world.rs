@@ -59,14 +59,11 @@ impl World {
         if handle == Ctx::DEFAULT { self.shmem.default_context() } else { self.made_context(call, handle) }
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn made_context(&'static self, call: &'static str, handle: Ctx) -> &'static Context {
         match self.contexts.get(handle.0) {
             Some(context) => context,
-            None => end_because(
-                call,
-                &format!("{:#x} is no context: it was destroyed, or never created", handle.0),
-            ),
+            None => no_context(call, handle),
         }
     }
 
@@ -88,6 +85,12 @@ impl World {
             },
         }
     }
+}
+
+#[cold]
+#[inline(never)]
+fn no_context(call: &'static str, handle: Ctx) -> ! {
+    end_because(call, &format!("{:#x} is no context: it was destroyed, or never created", handle.0))
 }
 
 /// Starts the job. Ends it if that fails.

@@ -63,7 +63,12 @@ fn put_as<T>(
 ) {
     let world = world(call);
     let (context, pe) = target(world, call, ctx, pe);
-    if !raw(source, nelems).is_some_and(|buffer| world.shmem.put_now(dest as usize, buffer, pe)) {
+    // No closure, which would not always be compiled into its place.
+    let done = match raw(source, nelems) {
+        Some(buffer) => world.shmem.put_now(dest as usize, buffer, pe),
+        None => false,
+    };
+    if !done {
         put_long(call, (world, context), dest, source, (nelems, pe), blocking);
     }
 }
@@ -80,7 +85,11 @@ fn get_as<T>(
 ) {
     let world = world(call);
     let (context, pe) = target(world, call, ctx, pe);
-    if !raw(dest, nelems).is_some_and(|buffer| world.shmem.get_now(source as usize, buffer, pe)) {
+    let done = match raw(dest, nelems) {
+        Some(buffer) => world.shmem.get_now(source as usize, buffer, pe),
+        None => false,
+    };
+    if !done {
         get_long(call, (world, context), dest, source, (nelems, pe), blocking);
     }
 }
