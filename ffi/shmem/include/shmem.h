@@ -1851,6 +1851,12 @@ void shmem_ctx_quiet(shmem_ctx_t ctx);
 void shmem_clear_lock(long *lock);
 void shmem_set_lock(long *lock);
 int shmem_test_lock(long *lock);
+void shmem_clear_cache_inv(void);
+void shmem_set_cache_inv(void);
+void shmem_clear_cache_line_inv(void *dest);
+void shmem_set_cache_line_inv(void *dest);
+void shmem_udcflush(void);
+void shmem_udcflush_line(void *dest);
 void shmem_pcontrol(int level, ...);
 
 #ifdef __cplusplus

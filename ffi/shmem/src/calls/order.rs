@@ -1,6 +1,6 @@
 //! Contexts as arguments, and the order of operations (OpenSHMEM 1.5 §9.12).
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 
 use transom::shmem::Context;
 
@@ -47,4 +47,20 @@ pub unsafe fn fence(call: &'static str, ctx: Ctx) {
         return;
     }
     or_end(call, world.shmem.fence(world.context(call, ctx)));
+}
+
+macro_rules! caches {
+    ($($name:ident($($line:ident)?);)*) => { $(
+        #[doc = concat!("`shmem_", stringify!($name), "`: caches of processors are coherent, so that nothing is to be done (OpenSHMEM 1.4, annex F).")]
+        pub unsafe fn $name(_call: &'static str $(, $line: *mut c_void)?) {}
+    )* };
+}
+
+caches! {
+    clear_cache_inv();
+    set_cache_inv();
+    clear_cache_line_inv(_line);
+    set_cache_line_inv(_line);
+    udcflush();
+    udcflush_line(_line);
 }
