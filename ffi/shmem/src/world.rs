@@ -29,6 +29,11 @@ pub struct TeamObject {
     pub contexts: c_int,
 }
 
+/// Whether shmem_finalize has been called.
+pub fn has_ended() -> bool {
+    STARTED.load(Ordering::Acquire) && WORLD.load(Ordering::Acquire).is_null()
+}
+
 /// The world, if it is there.
 #[inline(always)]
 pub fn peek() -> Option<&'static World> {

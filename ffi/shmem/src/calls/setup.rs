@@ -43,10 +43,12 @@ pub unsafe fn start_pes(call: &'static str, _npes: c_int) {
     }
 }
 
-/// `shmem_finalize`.
+/// `shmem_finalize`. Nothing happens if it was called before.
 pub unsafe fn finalize(call: &'static str) {
-    world(call);
-    end::finalize(call);
+    if !world::has_ended() {
+        world(call);
+        end::finalize(call);
+    }
 }
 
 /// `shmem_global_exit`.

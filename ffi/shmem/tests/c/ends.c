@@ -27,6 +27,10 @@ int main(int argc, char **argv) {
     shmem_long_wait_until(&word, SHMEM_CMP_EQ, 7);
     printf("PE %d ends\n", me);
     if (!strcmp(way, "exit")) exit(0);
-    if (!strcmp(way, "finalize")) shmem_finalize();
+    if (!strcmp(way, "finalize")) {
+        shmem_finalize();
+        /* Nothing more. */
+        shmem_finalize();
+    }
     return 0;
 }
