@@ -27,7 +27,7 @@ fi
 for name in libsma libshmem liboshmem; do
     ln -sf libsma.so.1 "$prefix/lib/$name.so"
 done
-for name in shmem.h shmemx.h mpp/shmem.h mpp/shmemx.h; do
+for name in shmem.h shmemx.h pshmem.h mpp/shmem.h mpp/shmemx.h; do
     cp -f "$here/include/$name" "$prefix/include/$name"
 done
 cp -f "$here/wrappers/oshcc" "$here/wrappers/oshrun" "$prefix/bin/"

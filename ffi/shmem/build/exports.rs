@@ -58,6 +58,10 @@ pub fn text(functions: &[Function]) -> String {
                     }
                     ty => export(&mut text, function, ty, context),
                 }
+                let name = function.name(ty, context);
+                if name.starts_with("shmem_") {
+                    let _ = writeln!(text, "forward!(\"p{name}\", export_p{name}, export_{name});");
+                }
             }
         }
     }

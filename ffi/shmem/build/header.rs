@@ -29,6 +29,28 @@ pub fn text(constants: &str, functions: &[Function]) -> String {
     text
 }
 
+/// pshmem.h: the same functions by the names that profilers call (OpenSHMEM 1.5 §10).
+pub fn profiling(functions: &[Function]) -> String {
+    let mut text = String::from(
+        "/* The functions of shmem.h by their names for profilers, which replace those of shmem.h (OpenSHMEM 1.5, section 10). */\n\
+         #ifndef TRANSOM_PSHMEM_H\n#define TRANSOM_PSHMEM_H\n\n#include <shmem.h>\n\n\
+         #ifdef __cplusplus\nextern \"C\" {\n#endif\n\n",
+    );
+    for function in functions.iter().filter(|function| function.template.starts_with("shmem_")) {
+        for ty in function.each() {
+            for context in [false, true] {
+                if !context || function.has_context() {
+                    let name = function.name(ty, context);
+                    let line = declaration(function, ty, context).replacen(&name, &format!("p{name}"), 1);
+                    let _ = writeln!(text, "{line};");
+                }
+            }
+        }
+    }
+    text.push_str("\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
+    text
+}
+
 /// A type of the table, of elements `of`.
 fn c(ty: &str, of: &str) -> String {
     match ty.split_once('T') {

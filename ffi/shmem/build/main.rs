@@ -25,6 +25,7 @@ fn main() -> Result<()> {
     let functions = table::functions(&read(&root, "functions.txt")?, &types)?;
     fs::write(out.join("exports.rs"), exports::text(&functions))?;
     fs::write(out.join("shmem.h"), header::text(&read(&root, "constants.h")?, &functions))?;
+    fs::write(out.join("pshmem.h"), header::profiling(&functions))?;
     let names: Vec<String> = functions.iter().flat_map(table::Function::names).collect();
     fs::write(out.join("names.txt"), names.join("\n") + "\n")?;
     Ok(())

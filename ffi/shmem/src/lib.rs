@@ -37,5 +37,19 @@ mod exports {
     use crate::calls;
     use crate::handles::{Ctx, TeamConfig, TeamHandle};
 
+    /// A function by another name: one jump, with the arguments where they are.
+    macro_rules! forward {
+        ($name:literal, $own:ident, $to:ident) => {
+            #[unsafe(naked)]
+            #[unsafe(export_name = $name)]
+            unsafe extern "C" fn $own() {
+                #[cfg(target_arch = "x86_64")]
+                core::arch::naked_asm!("jmp {to}", to = sym $to);
+                #[cfg(target_arch = "aarch64")]
+                core::arch::naked_asm!("b {to}", to = sym $to);
+            }
+        };
+    }
+
     include!(concat!(env!("OUT_DIR"), "/exports.rs"));
 }

@@ -31,6 +31,7 @@ programs! {
     waiting_locks_teams_and_collectives: "sync.c", [1, 3, 4], BOTH;
     symmetric_memory: "memory.c", [1, 3], BOTH;
     threads: "threads.c", [2], BOTH;
+    a_profiler: "profile.c", [2], ["shm"];
     any_type_in_cpp: "generic.cpp", [2], ["shm"];
 }
 

@@ -114,6 +114,11 @@ fn made() -> BTreeSet<String> {
     include_str!(concat!(env!("OUT_DIR"), "/names.txt")).lines().map(str::to_owned).collect()
 }
 
+/// The same by their names for profilers (section 10).
+fn profiled() -> impl Iterator<Item = String> {
+    made().into_iter().filter(|name| name.starts_with("shmem_")).map(|name| format!("p{name}"))
+}
+
 #[test]
 fn every_function_of_the_specification_is_there() {
     let (specified, generic) = specified();
@@ -150,14 +155,19 @@ fn every_function_of_the_specification_is_there() {
 }
 
 #[test]
-fn header_is_up_to_date() {
-    let made = include_str!(concat!(env!("OUT_DIR"), "/shmem.h"));
-    let file = source().join("include/shmem.h");
-    if std::env::var_os("TRANSOM_BLESS").is_some() {
-        std::fs::write(&file, made).unwrap();
+fn headers_are_up_to_date() {
+    let headers = [
+        ("shmem.h", include_str!(concat!(env!("OUT_DIR"), "/shmem.h"))),
+        ("pshmem.h", include_str!(concat!(env!("OUT_DIR"), "/pshmem.h"))),
+    ];
+    for (name, made) in headers {
+        let file = source().join("include").join(name);
+        if std::env::var_os("TRANSOM_BLESS").is_some() {
+            std::fs::write(&file, made).unwrap();
+        }
+        let is_same = std::fs::read_to_string(&file).unwrap() == made;
+        assert!(is_same, "include/{name} is old: TRANSOM_BLESS=1 cargo test");
     }
-    let is_same = std::fs::read_to_string(&file).unwrap() == made;
-    assert!(is_same, "include/shmem.h is old: TRANSOM_BLESS=1 cargo test");
 }
 
 #[test]
@@ -171,16 +181,18 @@ fn exports_are_those_of_the_table() {
     let symbols = text(&output.stdout);
     let exported: BTreeSet<String> =
         symbols.lines().filter_map(|line| line.split_whitespace().nth(2)).map(str::to_owned).collect();
-    assert_eq!(exported, made());
+    assert_eq!(exported, made().into_iter().chain(profiled()).collect());
 }
 
 /// A program that names everything compiles by the header, and is linked to the library.
 #[test]
 fn header_declares_everything() {
     let Some(prefix) = prefix() else { return };
-    let mut program = String::from("#include <shmem.h>\n#include <shmemx.h>\n#include <mpp/shmem.h>\n");
+    let mut program = String::from(
+        "#include <shmem.h>\n#include <pshmem.h>\n#include <shmemx.h>\n#include <mpp/shmem.h>\n",
+    );
     program.push_str("typedef void (*any)(void);\nany all[] = {\n");
-    for name in made() {
+    for name in made().into_iter().chain(profiled()) {
         let _ = writeln!(program, "(any) {name},");
     }
     program.push_str("};\nint main(void) {\n");
