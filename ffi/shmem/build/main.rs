@@ -21,6 +21,8 @@ fn main() -> Result<()> {
     let out = PathBuf::from(env::var("OUT_DIR")?);
     println!("cargo::rerun-if-changed=build");
     println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libsma.so.1");
+    // What a profiler in the program has put in a function's place is not what the library itself means by its name.
+    println!("cargo::rustc-cdylib-link-arg=-Wl,-Bsymbolic-functions");
     let types = table::types(&read(&root, "types.txt")?)?;
     let functions = table::functions(&read(&root, "functions.txt")?, &types)?;
     fs::write(out.join("exports.rs"), exports::text(&functions))?;
