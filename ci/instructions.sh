@@ -7,7 +7,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bin=$(cd "${1:-target/release}" && pwd)
-for library in libmpi_abi.so libmpich.so; do
+for library in libmpi_abi.so libmpich.so libsma.so; do
     [ -e "$bin/$library" ] || { echo "instructions.sh: no $library in $bin" >&2; exit 2; }
 done
 out=$(mktemp -d)
@@ -28,15 +28,31 @@ flush_all 84 85
 flush_local_all 84 85
 lock_all_unlock_all 370 360"
 
+# name in shmem.c, limit
+shmem_limits="long_p 40
+long_g 40
+putmem 60
+getmem 60
+quiet 25
+fence 25
+fetch_add 60
+add 60
+compare_swap 60
+fetch 70
+swap_double 70
+wait_until 40
+ctx_long_p 60"
+
 CARGO_TARGET_DIR=$(dirname "$bin") ffi/mpi/install.sh "$(basename "$bin")" "$out/mpi" >/dev/null
+CARGO_TARGET_DIR=$(dirname "$bin") ffi/shmem/install.sh "$(basename "$bin")" "$out/mpi" >/dev/null
 export TRANSOM_TRANSPORT=shm
 
-count() { # name column-of-limits compiler…
-    local column=$2 number=0 name turns
+count() { # name loops column-of-limits compiler…
+    local loops=$2 column=$3 number=0 name turns
     echo "== $1"
-    shift 2
+    shift 3
     rm -f "$out"/counted*
-    "$@" -O2 -o "$out/calls" ci/instructions/calls.c
+    "$@" -O2 -o "$out/calls" "ci/instructions/$loops.c"
     cat >"$out/rank" <<END
 #!/bin/sh
 [ "\$PMI_RANK" = 0 ] || exec "$out/calls"
@@ -69,10 +85,12 @@ compare() {
     ' "$out/totals" - <<<"$limits"
 }
 
-count libmpi_abi.so.1 2 "$out/mpi/bin/mpicc"
+count libmpi_abi.so.1 calls 2 "$out/mpi/bin/mpicc"
 if mpich=$(ci/mpich.sh); then
-    count libmpi.so.12 3 cc -I"$mpich/include" -Wl,--no-as-needed "$out/mpi/lib/mpich-abi/libmpi.so.12"
+    count libmpi.so.12 calls 3 cc -I"$mpich/include" -Wl,--no-as-needed "$out/mpi/lib/mpich-abi/libmpi.so.12"
 else
     [ -z "${CI:-}" ] || { echo "CI must have MPICH's header" >&2; exit 1; }
     echo "skipped: libmpi.so.12 (there is no MPICH, and it cannot be installed)"
 fi
+limits=$shmem_limits
+count libsma.so.1 shmem 2 "$out/mpi/bin/oshcc"

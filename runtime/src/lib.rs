@@ -60,6 +60,7 @@ mod operation;
 pub mod pgas {}
 mod protocol;
 pub mod settings;
+pub mod shmem;
 mod shortcut;
 mod window;
 

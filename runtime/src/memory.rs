@@ -10,6 +10,7 @@ use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::Arc;
 
 use transom_shm::{Caution, InPlace, Quiet};
+use transom_transport::memory::Parts;
 use transom_transport::{
     ListTransfer, Memory, Part, Posted, Remote, Span, Transfer, Transport, TransportResult,
 };
@@ -64,6 +65,24 @@ impl RawBuffer {
     pub(crate) fn get_from(self, memory: &Memory, displacement: usize) -> bool {
         // SAFETY: as in `put_to`, for writes.
         unsafe { memory.get_to(displacement, self.start, self.len) }
+    }
+
+    /// Copies the bytes to a part of memory that is mapped. False, and nothing is done, if they do not fit or there are none.
+    #[inline(always)]
+    pub(crate) fn put_to_part(self, parts: &Parts, part: usize, offset: usize) -> bool {
+        let Some(place) = parts.place(part, offset, self.len) else { return false };
+        // SAFETY: the place has as many bytes; valid for reads of them, by the promise at `new`.
+        unsafe { place.put_from(self.start, self.len) };
+        true
+    }
+
+    /// Copies from a part of memory that is mapped to the bytes, likewise.
+    #[inline(always)]
+    pub(crate) fn get_from_part(self, parts: &Parts, part: usize, offset: usize) -> bool {
+        let Some(place) = parts.place(part, offset, self.len) else { return false };
+        // SAFETY: as in `put_to_part`, for writes.
+        unsafe { place.get_to(self.start, self.len) };
+        true
     }
 
     /// Address of the first byte.

@@ -55,6 +55,7 @@ pub(crate) use signal_line::{PeerSleepers, SignalLine, Sleepers};
 pub(crate) use target_state::TargetState;
 pub(crate) use targets::Target;
 pub(crate) use tasks::Promise;
+pub(crate) use waiting::SHORT_SLEEP;
 
 use crate::protocol::matching::Matching;
 use crate::protocol::wire::{self, Header, Kind, Token};

@@ -12,7 +12,7 @@ use crate::protocol::wire::{Header, Kind};
 use crate::{Class, Error, Result};
 
 /// How long a wait sleeps for a condition that no event announces.
-pub(super) const SHORT_SLEEP: Duration = Duration::from_micros(100);
+pub(crate) const SHORT_SLEEP: Duration = Duration::from_micros(100);
 /// Longest sleep without a check of the deadline and of failures.
 pub(super) const LONG_SLEEP: Duration = Duration::from_millis(100);
 /// After what time a wait for signals reports where it is.

@@ -11,7 +11,7 @@ use crate::{Class, Layout, NULL_RANK, Result};
 
 /// Access to a window in whatever epochs are open.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Access<'w> {
+pub(crate) struct Access<'w> {
     pub core: &'w Core,
     /// The only target, in the scope of a lock.
     pub only: Option<usize>,

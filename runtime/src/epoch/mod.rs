@@ -10,7 +10,8 @@ mod scoped;
 mod sync;
 mod typed;
 
+pub(crate) use access::Access;
 pub use assert::Assert;
 pub use calls::{Explicit, NotYet, Transfer, Update};
 pub use scoped::Epoch;
-pub(crate) use sync::{AccessState, Coverage, HeldLock};
+pub(crate) use sync::{AccessState, By, Coverage, HeldLock};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// The free blocks of `capacity` bytes.
 #[derive(Debug)]
-pub(super) struct FreeList {
+pub(crate) struct FreeList {
     /// Free blocks below `high_water`, by start, with their lengths. No two touch, and none ends at `high_water`.
     free: BTreeMap<usize, usize>,
     /// The high-water mark: end of the last block in use.

@@ -16,7 +16,7 @@ use transom_transport::{Region, RegionKey, Remote, Span, TransportError, Transpo
 use crate::engine::{Routes, key_for};
 pub(crate) use block::Block;
 pub(crate) use capacity::capacity;
-use free_list::FreeList;
+pub(crate) use free_list::FreeList;
 
 /// Granularity of blocks: a page, wherever the program runs. Ranks must agree on it.
 pub(crate) const GRANULARITY: usize = if cfg!(target_arch = "x86_64") { 4096 } else { 1 << 16 };

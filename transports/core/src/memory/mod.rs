@@ -10,6 +10,7 @@ mod copy;
 mod dump;
 mod file_part;
 mod mapped;
+mod parts;
 mod reduce;
 mod sections;
 mod span;
@@ -28,6 +29,7 @@ use std::sync::atomic::Ordering;
 
 pub use file_part::FilePart;
 pub use mapped::{Mapped, Memory};
+pub use parts::{Parts, Place};
 pub use reduce::reduce_into;
 pub use sections::Sections;
 pub use span::{Owner, Span};

@@ -1,0 +1,2 @@
+/* The old place of shmem.h (OpenSHMEM 1.5, annex F). */
+#include "../shmem.h"

@@ -1,0 +1,2 @@
+/* Extensions of OpenSHMEM: Transom has none. */
+#include <shmem.h>
