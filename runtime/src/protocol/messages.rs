@@ -184,14 +184,14 @@ impl<R, M> Messages<R, M> {
             return Some((receive, message));
         }
         if self.few_messages.len() == FEW {
-            self.to_tree();
+            self.move_to_tree();
         }
         self.few_messages.push((envelope, message));
         None
     }
 
     #[cold]
-    fn to_tree(&mut self) {
+    fn move_to_tree(&mut self) {
         for (envelope, message) in std::mem::take(&mut self.few_messages) {
             let number = self.number();
             self.index.extend(envelope.patterns().map(|pattern| (pattern, number)));

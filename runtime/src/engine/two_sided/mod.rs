@@ -175,17 +175,14 @@ impl TwoSided {
 impl Engine {
     /// Posts a receive; returns its number if no message has matched it.
     pub fn post_receive(&self, pattern: Pattern, receive: OnMatch) -> Option<u64> {
-        let posted = self.two_sided.change(|state| match state.take(pattern) {
-            Some((_, arrived)) => Err((receive, arrived)),
-            None => Ok(state.post(pattern, receive)),
+        let (number, met) = self.two_sided.change(|state| match state.take(pattern) {
+            Some((_, arrived)) => (None, Some((receive, arrived))),
+            None => (Some(state.post(pattern, receive)), None),
         });
-        match posted {
-            Ok(number) => Some(number),
-            Err((receive, arrived)) => {
-                receive(self, arrived);
-                None
-            }
+        if let Some((receive, arrived)) = met {
+            receive(self, arrived);
         }
+        number
     }
 
     /// A message has arrived or been announced.
