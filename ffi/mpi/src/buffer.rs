@@ -91,6 +91,13 @@ impl Triple {
         Self { address: address.cast_mut(), n, ty }
     }
 
+    /// Bytes of predefined data without padding; none of others.
+    #[inline]
+    pub fn plain_len(self) -> Option<usize> {
+        let size = types::size_or_zero(self.ty).filter(|size| *size > 0)?;
+        usize::try_from(self.n.checked_mul(i64::from(size))?).ok()
+    }
+
     /// As many instances at another address.
     pub fn at(self, address: *const c_void) -> Self {
         Self { address: address.cast_mut(), ..self }

@@ -173,12 +173,21 @@ pub fn is_main_thread() -> Result<bool> {
     Ok(world()?.main_thread == std::thread::current().id())
 }
 
+/// The predefined communicator that a handle names, if it names one.
+#[inline]
+fn predefined(handle: Comm) -> Result<Option<&'static Arc<CommObject>>> {
+    match handle {
+        COMM_WORLD => Ok(Some(&world()?.world)),
+        COMM_SELF => Ok(Some(&world()?.own)),
+        _ => Ok(None),
+    }
+}
+
 /// The communicator of a handle.
 pub fn comm(handle: Comm) -> Result<Arc<CommObject>> {
-    match handle {
-        COMM_WORLD => Ok(world()?.world.clone()),
-        COMM_SELF => Ok(world()?.own.clone()),
-        Comm(handle) => comm::COMMS.get(handle),
+    match predefined(handle)? {
+        Some(comm) => Ok(comm.clone()),
+        None => comm::COMMS.get(handle.0),
     }
 }
 
@@ -203,20 +212,18 @@ impl Deref for Held {
 /// The communicator of a handle, for a call that waits.
 #[inline]
 pub fn hold(handle: Comm) -> Result<Held> {
-    match handle {
-        COMM_WORLD => Ok(Held::Predefined(&world()?.world)),
-        COMM_SELF => Ok(Held::Predefined(&world()?.own)),
-        Comm(handle) => comm::COMMS.get(handle).map(Held::Own),
+    match predefined(handle)? {
+        Some(comm) => Ok(Held::Predefined(comm)),
+        None => comm::COMMS.get(handle.0).map(Held::Own),
     }
 }
 
 /// The communicator of a handle, for the length of a call that waits for nothing (as [`crate::table::Table::peek`]).
 #[inline]
 pub fn peek(handle: Comm) -> Result<&'static CommObject> {
-    match handle {
-        COMM_WORLD => Ok(&world()?.world),
-        COMM_SELF => Ok(&world()?.own),
-        Comm(handle) => comm::COMMS.peek(handle),
+    match predefined(handle)? {
+        Some(comm) => Ok(comm),
+        None => comm::COMMS.peek(handle.0),
     }
 }
 

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use crate::comm::Channel;
 use crate::protocol::matching::{Key, Matching, Mismatch, Refusal};
-use crate::protocol::wire::{CARRIES, HEADER_BYTES, Header, INLINE, INLINE_BYTES, Kind as Message};
+use crate::protocol::wire::{CARRIES, HEADER_BYTES, Header, INLINE, Kind as Message};
 use crate::{Class, Error, Result};
 
 /// Which collective: a rank in another one is told so instead of waiting for ever.
@@ -150,19 +150,20 @@ impl<'a> Exchange<'a> {
             && header.origin as usize == self.channel.job_rank(peer)
             && peer != self.channel.rank
             && !self.taken.load(Ordering::Relaxed);
+        if !is_it {
+            return false;
+        }
         let inline = if header.status == INLINE { header.inline() } else { None };
         let data = match &inline {
             Some((bytes, len)) => &bytes[..*len],
             None if (header.value, header.compare) == (payload.len() as u64, 0) => payload,
             None => return false,
         };
-        if is_it {
-            if !data.is_empty() {
-                *self.direct.lock() = data.to_vec();
-            }
-            self.taken.store(true, Ordering::Release);
+        if !data.is_empty() {
+            *self.direct.lock() = data.to_vec();
         }
-        is_it
+        self.taken.store(true, Ordering::Release);
+        true
     }
 
     /// Sends `bytes` to a peer, which receives them in the same round.
@@ -179,10 +180,10 @@ impl<'a> Exchange<'a> {
             header.count = round as u64;
             header.value = bytes.len() as u64;
             header.compare = start as u64;
-            // What fits in the header is one cache line on shared memory.
-            let inline = if bytes.len() <= INLINE_BYTES { header.with_inline(bytes) } else { None };
-            let (header, payload) = inline.as_ref().map_or((&header, part), |header| (header, &[][..]));
-            let attempt = || engine.try_send(self.operation(), to, header, payload);
+            // What fits in the header, all of it, is one cache line on shared memory.
+            let whole = part.len() == bytes.len();
+            let (header, payload) = if whole { header.carrying(part) } else { (header, part) };
+            let attempt = || engine.try_send(self.operation(), to, &header, payload);
             match attempt() {
                 Some(result) => result?,
                 None => {

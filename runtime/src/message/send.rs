@@ -67,20 +67,14 @@ impl<'a> Sending<'a> {
 
     /// Sends an eager message; waits while the queue is full.
     fn send_eager(&self, number: Option<u64>, bytes: &[u8]) -> Result<()> {
-        let header = self.eager(number);
-        match header.with_inline(bytes) {
-            Some(header) => self.engine().send(self.operation, self.to, &header, &[]),
-            None => self.engine().send(self.operation, self.to, &header, bytes),
-        }
+        let (header, bytes) = self.eager(number).carrying(bytes);
+        self.engine().send(self.operation, self.to, &header, bytes)
     }
 
     /// The same, now or by a later poll.
     pub fn send_in_order(&self, number: Option<u64>, bytes: &[u8]) -> Result<()> {
-        let header = self.eager(number);
-        match header.with_inline(bytes) {
-            Some(header) => self.engine().send_in_order(self.operation, self.to, &header, &[]),
-            None => self.engine().send_in_order(self.operation, self.to, &header, bytes),
-        }
+        let (header, bytes) = self.eager(number).carrying(bytes);
+        self.engine().send_in_order(self.operation, self.to, &header, bytes)
     }
 
     pub fn request_to_send(&self, number: u64, bytes: usize) -> Header {
@@ -147,12 +141,10 @@ pub(super) fn send_now(comm: &Communicator, (dest, tag): (usize, i32), bytes: &[
     if sending.is_own() || !sending.is_short(bytes.len()) {
         return false;
     }
-    let header = sending.eager(None);
-    let inline = header.with_inline(bytes);
-    let (header, bytes) = inline.as_ref().map_or((&header, bytes), |header| (header, &[][..]));
+    let (header, bytes) = sending.eager(None).carrying(bytes);
     let engine = sending.engine();
     engine.count_post();
-    matches!(engine.try_send(NAME, sending.to, header, bytes), Some(Ok(())))
+    matches!(engine.try_send(NAME, sending.to, &header, bytes), Some(Ok(())))
 }
 
 /// Sends, and waits until `bytes` may be reused, or until they are received.

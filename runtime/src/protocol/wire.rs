@@ -197,7 +197,7 @@ impl Header {
 
     /// The same header of an eager message, or of a collective's data, with its bytes, if these fit.
     #[inline]
-    pub fn with_inline(self, bytes: &[u8]) -> Option<Self> {
+    fn with_inline(self, bytes: &[u8]) -> Option<Self> {
         let (mut words, len) = ([0; INLINE_BYTES], bytes.len());
         words.get_mut(..len)?.copy_from_slice(bytes);
         let [first, compare] = zerocopy::transmute!(words);
@@ -206,6 +206,12 @@ impl Header {
             true => Self { value: first, ..header },
             false => Self { count: first, ..header },
         })
+    }
+
+    /// Such a message as it is sent: with its bytes in the header and none behind it, or as they are.
+    #[inline]
+    pub fn carrying(self, bytes: &[u8]) -> (Self, &[u8]) {
+        self.with_inline(bytes).map_or((self, bytes), |header| (header, &[]))
     }
 
     /// The bytes that are in the header of such a message, and how many; none if there are more than fit.

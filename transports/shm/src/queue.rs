@@ -80,7 +80,7 @@ impl Queue {
     /// Whether there is room for several messages: who found the queue full waits until then, or else would wait for the owner again
     /// at every message, and both for the same cache lines.
     pub fn has_room(&self) -> TransportResult<bool> {
-        let last = self.0.word64(TAIL)?.load(Ordering::Relaxed) + SEVERAL - 1;
+        let last = self.0.word64(TAIL)?.load(Ordering::Relaxed).wrapping_add(SEVERAL - 1);
         // Cells become free in order.
         Ok(self.sequence(last)?.load(Ordering::Acquire) == last / CELLS * 2)
     }

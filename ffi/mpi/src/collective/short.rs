@@ -25,9 +25,7 @@ fn of_one_group(comm: Comm) -> Option<Held> {
 /// Bytes of data of a predefined datatype that are few, and some.
 #[inline]
 fn few(data: Triple) -> Option<usize> {
-    let size = i64::from(types::size_or_zero(data.ty)?);
-    let len = usize::try_from(data.n.checked_mul(size)?).ok()?;
-    (1..raw::LONG).contains(&len).then_some(len)
+    data.plain_len().filter(|len| (1..raw::LONG).contains(len))
 }
 
 /// Carries a collective out.

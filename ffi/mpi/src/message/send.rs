@@ -12,7 +12,7 @@ use crate::failure::Result;
 use crate::handlers::ErrorObject;
 use crate::pointer::Pointer;
 use crate::request::{self, Pending, filled};
-use crate::{types, world};
+use crate::world;
 
 /// When a send is complete. A ready send is a standard one: that the receive has been posted makes no difference here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,8 +25,7 @@ pub enum Mode {
 /// `MPI_Send`, if all there is to do is to hand a short message over: none else, and nothing is done.
 #[inline]
 pub fn send_now(data: Triple, to: Envelope) -> Option<c_int> {
-    let size = i64::from(types::size_or_zero(data.ty).filter(|size| *size > 0)?);
-    let len = usize::try_from(data.n.checked_mul(size)?).ok()?;
+    let len = data.plain_len()?;
     let dest = usize::try_from(to.rank).ok()?;
     if !world::is_running() {
         return None;
