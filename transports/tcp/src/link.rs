@@ -30,20 +30,21 @@ const _: () = assert!(ROOM + (MAX_PUTS + MAX_GETS) * Header::BYTES < MOST_BUFFER
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Broken {
     pub reason: String,
-    /// The peer's process has ended it, which may be in order, or has sent nonsense: who starts processes tells what became of
-    /// them. Of all else nobody tells those who wait for a message.
-    pub by_peer: bool,
+    /// Who only waits for a message need not learn of it here: the peer's process has ended it, which may be in order, or has
+    /// sent nonsense (who starts processes tells what became of them), or memory is gone under an operation of the peer's (who
+    /// is told).
+    pub is_told_elsewhere: bool,
 }
 
 impl Broken {
     pub fn by_peer(reason: impl Into<String>) -> Self {
-        Self { reason: reason.into(), by_peer: true }
+        Self { reason: reason.into(), is_told_elsewhere: true }
     }
 }
 
 impl From<String> for Broken {
     fn from(reason: String) -> Self {
-        Self { reason, by_peer: false }
+        Self { reason, is_told_elsewhere: false }
     }
 }
 

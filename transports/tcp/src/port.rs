@@ -274,9 +274,9 @@ impl Port {
     /// A connection breaks. Completions tell of it; where nothing is under way, the next look.
     #[cold]
     pub fn break_off(&mut self, peer: usize, broken: Broken) {
-        let Broken { reason, by_peer } = broken;
+        let Broken { reason, is_told_elsewhere } = broken;
         let is_idle = |link: &Link| link.puts.len() == 0 && link.gets.is_empty();
-        if !by_peer && self.links.get(peer).and_then(Option::as_deref).is_some_and(is_idle) {
+        if !is_told_elsewhere && self.links.get(peer).and_then(Option::as_deref).is_some_and(is_idle) {
             self.unreachable.get_or_insert(TransportError::Peer { peer, reason: reason.clone() });
         }
         self.lose(peer, &reason);

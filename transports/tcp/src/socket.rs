@@ -115,14 +115,22 @@ impl Socket {
     /// Why a call failed, for people.
     #[cold]
     pub fn failed(&self, error: &io::Error) -> Broken {
+        let is_unmapped = error.raw_os_error() == Some(libc::EFAULT);
         let reason = match error.kind() {
             io::ErrorKind::TimedOut => {
                 "its host does not answer, or the network between has failed (TRANSOM_TCP_SILENCE)".to_owned()
             }
+            _ if is_unmapped => "memory of a window, a put or a get is no longer mapped in this process; it must stay so \
+                                 until the window is freed, or the operation complete"
+                .to_owned(),
             _ => error.to_string(),
         };
+        if is_unmapped {
+            tracing::warn!(reason, "a connection ends");
+        }
         let by_peer = matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe);
-        Broken { reason: format!("{reason}; the connection was {}", self.1), by_peer }
+        let reason = format!("{reason}; the connection was {}", self.1);
+        Broken { reason, is_told_elsewhere: by_peer || is_unmapped }
     }
 
     /// Tells the peer that no more comes.
