@@ -191,17 +191,7 @@ impl Exposure {
 
     /// Accumulates for the agent, atomically for each element. `None` if that cannot be.
     pub fn accumulate(&self, op: ReduceOp, ty: DataType, offset: usize, operands: &[u8]) -> Option<()> {
-        self.with(offset, operands.len(), |memory, at| {
-            if let Some(SharedUpdates { updates, sections }) = &self.shared {
-                let what = Reduction { op, ty, operands };
-                return updates.many(sections, memory, offset as u64, at, what, None).ok();
-            }
-            if memory.file().is_some() || operands.len() < Self::LARGE {
-                return memory.update(&self.stripes, offset as u64, op, ty, at, operands, None).ok();
-            }
-            let _alone = self.update_lock.write();
-            memory.apply_exclusive(op, ty, at, operands).ok()
-        })?
+        self.update(op, ty, offset, operands, None)
     }
 
     /// Accumulates for the agent, and fetches what was there. `None` if that cannot be.
@@ -213,12 +203,30 @@ impl Exposure {
         operands: &[u8],
         fetched: &mut [u8],
     ) -> Option<()> {
+        self.update(op, ty, offset, operands, Some(fetched))
+    }
+
+    fn update(
+        &self,
+        op: ReduceOp,
+        ty: DataType,
+        offset: usize,
+        operands: &[u8],
+        fetched: Option<&mut [u8]>,
+    ) -> Option<()> {
         self.with(offset, operands.len(), |memory, at| {
             if let Some(SharedUpdates { updates, sections }) = &self.shared {
                 let what = Reduction { op, ty, operands };
-                return updates.many(sections, memory, offset as u64, at, what, Some(fetched)).ok();
+                return updates.many(sections, memory, offset as u64, at, what, fetched).ok();
             }
-            memory.update(&self.stripes, offset as u64, op, ty, at, operands, Some(fetched)).ok()
+            if memory.file().is_some() || operands.len() < Self::LARGE {
+                return memory.update(&self.stripes, offset as u64, op, ty, at, operands, fetched).ok();
+            }
+            let _alone = self.update_lock.write();
+            if let Some(fetched) = fetched {
+                memory.copy_out(at, fetched).ok()?;
+            }
+            memory.apply_exclusive(op, ty, at, operands).ok()
         })?
     }
 
