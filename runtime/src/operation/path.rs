@@ -13,8 +13,8 @@ use crate::{Layout, Result};
 
 /// Bytes of the widest element that atomics of CPUs and network cards know.
 const WIDEST: usize = 8;
-/// Operands of this many bytes or more are fetched by the target.
-const PULLED: usize = 64 << 10;
+/// Operands that would take more messages than these are fetched by the target.
+const MESSAGES: usize = 4;
 
 /// How an operation is carried out.
 #[derive(Debug, Clone, Copy)]
@@ -153,7 +153,7 @@ impl Core {
             return Ok(Way::Mapped(memory));
         }
         let rma = self.member.engine.routes.route(place.peer.world).capabilities.rma;
-        if pulls && bytes >= PULLED && rma {
+        if pulls && rma && bytes > MESSAGES * super::message::capacity(self, place.peer) {
             return Ok(Way::Pull);
         }
         self.count_agent(place, size, bytes);

@@ -83,16 +83,17 @@ pub fn without_instruction(job: &Job) -> Result<()> {
     askew.free()
 }
 
-/// From 64 KiB on the target gets the operands itself, whether in order or not.
+/// What takes more than four messages the target gets itself, whether in order or not.
 pub fn of_many_elements(job: &Job) -> Result<()> {
-    const LEN: usize = (64 << 10) / 8;
+    const LEN: usize = (128 << 10) / 8;
+    const FEW: usize = (32 << 10) / 8;
     for ordering in ["rar,raw,war,waw", "none"] {
         let window = job.allocate_with::<u64>(LEN, &counted().with("accumulate_ordering", ordering))?;
         let operands = vec![1; LEN];
         window.lock_all(|epoch| {
             epoch.accumulate(right(job), 0, Sum, &operands)?;
             epoch.accumulate(right(job), 0, Sum, &operands)?;
-            epoch.accumulate(right(job), 1, Sum, &operands[1..])?;
+            epoch.accumulate(right(job), 1, Sum, &operands[..FEW])?;
             epoch.get_accumulate(right(job), 0, Sum, &operands, &mut vec![0; LEN])
         })?;
         let large = way(job, OWN, NEAR, (Path::Pull, Reason::Size));
@@ -100,7 +101,7 @@ pub fn of_many_elements(job: &Job) -> Result<()> {
         let bytes = 8 * LEN as u64;
         let rows = [
             (Kind::Accumulate, large.0, large.1, 2, 2 * bytes),
-            (Kind::Accumulate, small.0, small.1, 1, bytes - 8),
+            (Kind::Accumulate, small.0, small.1, 1, 8 * FEW as u64),
             (Kind::GetAccumulate, small.0, small.1, 1, bytes),
         ];
         check(&window, &rows);
