@@ -10,6 +10,7 @@ use transom_transport::Region;
 use super::exchange::Exchange;
 use crate::comm::Channel;
 use crate::engine::two_sided::{fetch_region, register};
+use crate::protocol::wire::HEADER_BYTES;
 use crate::{Class, Result, memory};
 
 /// So many bytes are long: getting them costs two messages more than sending them.
@@ -52,7 +53,9 @@ impl<'a> Shown<'a> {
         round: usize,
         range: Range<usize>,
     ) -> Result<()> {
-        let key = if range.len() < LONG { Vec::new() } else { self.key(self.channel.job_rank(peer)) };
+        let to = self.channel.job_rank(peer);
+        let one_message = self.channel.engine.routes.route(to).capabilities.max_message - HEADER_BYTES;
+        let key = if range.len() < LONG.max(one_message + 1) { Vec::new() } else { self.key(to) };
         if key.is_empty() {
             return exchange.block(exchange.send(peer, round, &self.bytes[range]));
         }

@@ -12,9 +12,12 @@ use crate::protocol::wire::{HEADER_BYTES, Header, Kind};
 use crate::window::{Core, Peer};
 use crate::{Class, Result};
 
+/// Of long data several messages are sent: the target works on one while the next is on its way.
+const PIECE: usize = 32 << 10;
+
 /// Bytes of payload that a message to `peer` takes.
 pub(super) fn capacity(core: &Core, peer: &Peer) -> usize {
-    core.member.engine.routes.route(peer.world).capabilities.max_message - HEADER_BYTES
+    core.member.engine.routes.route(peer.world).capabilities.max_message.min(PIECE) - HEADER_BYTES
 }
 
 /// A message about memory at a place.

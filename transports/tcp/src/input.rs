@@ -10,6 +10,8 @@ use crate::wire::LONGEST_HEAD;
 
 /// Bytes that are received at once, of records and short data.
 const BUFFER: usize = 256 << 10;
+/// Messages whose memory is kept for the next: fresh memory is filled with zeros first.
+const SPARE: usize = 2;
 
 /// Data of a record of which not all has come.
 #[derive(Debug, Default)]
@@ -79,12 +81,21 @@ pub(crate) struct Found {
     pub completions: Vec<Completion>,
     /// Puts and gets of peers that were served.
     pub served: usize,
+    /// Memory of messages that were handed out, for the next.
+    spare: ArrayVec<Vec<u8>, SPARE>,
 }
 
 impl Found {
     /// Whether nothing is to be handed out.
     pub fn is_empty(&self) -> bool {
         self.messages.is_empty() && self.completions.is_empty()
+    }
+
+    /// Memory for a message of so many bytes, with anything in it.
+    pub fn memory(&mut self, len: usize) -> Vec<u8> {
+        let mut memory = self.spare.pop().unwrap_or_default();
+        memory.resize(len, 0);
+        memory
     }
 }
 
@@ -107,14 +118,19 @@ impl Inbox {
     /// Hands everything out; how much it was.
     pub fn hand_out(&mut self, sink: &mut dyn FnMut(Event<'_>)) -> usize {
         let Self { buffer, found, .. } = self;
-        let count = found.completions.len() + found.messages.len();
-        for completion in found.completions.drain(..) {
+        let Found { messages, completions, spare, .. } = found;
+        let count = completions.len() + messages.len();
+        for completion in completions.drain(..) {
             sink(Event::Complete(completion));
         }
-        for message in found.messages.drain(..) {
+        for message in messages.drain(..) {
             match message {
                 Message::Here(range) => sink(Event::Message(buffer.get(range).unwrap_or_default())),
-                Message::Whole(bytes) => sink(Event::Message(&bytes)),
+                Message::Whole(bytes) => {
+                    sink(Event::Message(&bytes));
+                    // What is beyond them is dropped.
+                    let _ = spare.try_push(bytes);
+                }
             }
         }
         count

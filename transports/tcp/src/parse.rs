@@ -87,7 +87,8 @@ impl Reader<'_> {
                     self.found.messages.push(Message::Here(here..here + len));
                     return Ok(head + len);
                 }
-                self.expect(Incoming::Message { bytes: vec![0; len], left: len });
+                let bytes = self.found.memory(len);
+                self.expect(Incoming::Message { bytes, left: len });
                 Ok(head)
             }
             (Kind::GetRefused, _) => {

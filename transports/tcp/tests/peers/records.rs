@@ -210,6 +210,7 @@ fn wrong_records_end_the_connection() {
         let first = rank(0, 100);
         let target = Target::start(100, &first);
         let key = target.key;
+        let most = first.capabilities().max_message as u32;
         let wrong = [
             head(0, 0, 0, 0),
             head(8, 0, 0, 0),
@@ -220,7 +221,7 @@ fn wrong_records_end_the_connection() {
             head(3, 8, 0, 0),
             head(6, 0, 0, 0),
             head(7, 0, 0, 0),
-            head(4, (32 << 10) + 1, 0, 0),
+            head(4, most + 1, 0, 0),
             [head(1, u32::MAX, 0, 0), place(key, 0)].concat(),
             [head(2, 0, 0, 0), place(key, 0)].concat(),
             [head(4, 3, 0, 0), vec![1; 3], head(4, 3, 0, 0)].concat(),
