@@ -68,7 +68,7 @@ pub fn cancelled_and_truncated(job: &Job) -> Result<()> {
     drop(job.irecv::<u8>(ANY_SOURCE, ANY_TAG, 10));
     assert!(cancelled.cancel() && !cancelled.cancel());
     assert_eq!(class(cancelled.wait()), Class::Cancelled);
-    for len in [11usize, 90_001] {
+    for len in [11usize, 290_001] {
         job.barrier()?;
         let sent = (0..5).map(|_| job.issend(right, 1, vec![5u8; len])).collect::<Vec<_>>();
         assert_eq!(class(job.recv_into(left, 1, &mut [0u8; 10])), Class::Truncate);
@@ -90,7 +90,7 @@ pub fn cancelled_and_truncated(job: &Job) -> Result<()> {
 /// Sends that no receive has met are taken back; others are not, however late it is asked.
 pub fn sends_that_are_taken_back(job: &Job) -> Result<()> {
     let (left, right) = neighbours(job);
-    for (len, synchronous) in [(11usize, true), (90_001, false), (90_001, true)] {
+    for (len, synchronous) in [(11usize, true), (290_001, false), (290_001, true)] {
         // A rank's messages to itself are copies, and complete at once.
         let synchronous = synchronous || right == job.rank();
         let start = |value| match synchronous {

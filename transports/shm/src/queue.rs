@@ -21,6 +21,8 @@ const CELL_HEADER: usize = 16;
 const PREFIXED: u32 = 1 << 31;
 /// Bytes of a cache line.
 const LINE: usize = 64;
+/// Who sends a payload of so many bytes may well send another such.
+const LONG: usize = 1024;
 /// Offsets of the control words, each on a cache line of its own: producers write TAIL, the consumer ASLEEP.
 const TAIL: usize = 0;
 const ASLEEP: usize = 128;
@@ -117,7 +119,10 @@ impl Queue {
         // The owner wrote the next cell last: the next message need not wait for its line, nor a short one for the second.
         let next = Self::cell(index + 1);
         self.0.prefetch(next)?;
-        self.0.prefetch(next + LINE)?;
+        match payload.len() {
+            0..LONG => self.0.prefetch(next + LINE)?,
+            long => self.0.prefetch_for_writing(next + LINE, long)?,
+        }
         Ok(true)
     }
 
@@ -160,6 +165,10 @@ impl Queue {
         };
         // A length that no producer of ours writes is cut, and the message's own checks refuse it.
         let end = (start + (len & !PREFIXED) as usize).min(MAX_MESSAGE);
+        // All lines at once: a copy alone has fewer of them under way.
+        if end >= LONG {
+            (LINE..end).step_by(LINE).try_for_each(|line| self.0.prefetch(at + line))?;
+        }
         self.0.copy_out(at + CELL_HEADER, &mut buffer[start..end])?;
         self.sequence(head)?.store(head / CELLS * 2 + 2, Ordering::Release);
         Ok(Some(end))
