@@ -5,10 +5,11 @@ use std::fmt::Write;
 use crate::functions::{Argument, Function, Line, State};
 
 /// Functions that have a short way, to be tried before all else (`mod short`).
-const SHORT: [&str; 18] = [
+const SHORT: [&str; 19] = [
     "Barrier",
     "Bcast",
     "Allreduce",
+    "Alltoall",
     "Send",
     "Put",
     "Get",

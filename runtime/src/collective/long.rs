@@ -170,6 +170,25 @@ pub fn alltoall_into(comm: &Communicator, from: &[&[u8]], to: &mut [&mut [u8]]) 
     shown.into_iter().fold(copied.and(taken), |result, shown| shown.settle_after(&exchange, result))
 }
 
+/// [`alltoall_into`] of blocks that are short and of one length (`MPI_Alltoall`): one for each rank, one behind the other.
+///
+/// # Errors
+/// Those of all collectives; a wrong number of bytes.
+pub fn alltoall_equal(comm: &Communicator, from: &[u8], to: &mut [u8]) -> Result<()> {
+    let channel = comm.channel();
+    let exchange = Exchange::new(channel, Kind::Alltoall);
+    let (rank, size) = (channel.rank, channel.size);
+    let block = from.len() / size;
+    if from.len() != to.len() || block * size != from.len() {
+        return Err(exchange.other_length(rank, from.len(), to.len()));
+    }
+    let part = |of: usize| of * block..(of + 1) * block;
+    to[part(rank)].copy_from_slice(&from[part(rank)]);
+    others(channel).try_for_each(|peer| exchange.block(exchange.send(peer, 0, &from[part(peer)])))?;
+    let before = (1..size).map(|distance| (rank + size - distance) % size);
+    each(before, |peer| take(&exchange, channel, peer, 0, &mut to[part(peer)]).map(drop))
+}
+
 /// Every rank's bytes in its part, at this rank, which is the root: its own are there (`MPI_Gatherv`).
 ///
 /// # Errors

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::task::Poll;
 
 pub use super::long::{
-    LONG, allgather_into, alltoall_into, broadcast_from, broadcast_into, gather_from, gather_into,
-    scatter_from, scatter_into,
+    LONG, allgather_into, alltoall_equal, alltoall_into, broadcast_from, broadcast_into, gather_from,
+    gather_into, scatter_from, scatter_into,
 };
 pub use super::long_reductions::{allreduce_into, reduce_from, reduce_into, reduce_scatter_into};
 pub use crate::comm::{Completion, generalised_request, idup_sides};

@@ -73,3 +73,17 @@ pub fn allreduce(operands: *const c_void, to: Triple, op: Op, comm: Comm) -> Opt
         Ok(())
     })
 }
+
+/// `MPI_Alltoall`.
+#[inline]
+pub fn alltoall(from: Triple, to: Triple, comm: Comm) -> Option<c_int> {
+    let (object, block) = (of_one_group(comm)?, few(to)?);
+    let len = block.checked_mul(object.comm.size())?;
+    let (given, taken) = (from.address.addr(), to.address.addr());
+    let are_apart = given.abs_diff(taken) >= len;
+    if collective::in_place(from.address) || few(from)? != block || !are_apart {
+        return None;
+    }
+    let (given, taken) = (bytes(from.address, len).ok()?, bytes_mut(to.address, len).ok()?);
+    now("MPI_Alltoall", comm, || raw::alltoall_equal(&object.comm, given, taken))
+}

@@ -99,6 +99,20 @@ int main(int argc, char **argv) {
     for (int r = 0; r < n; r++) to[r] = 100 * rank_ + r;
     OK(MPI_Alltoall(to, 1, MPI_INT, from, 1, MPI_INT, MPI_COMM_WORLD));
     for (int r = 0; r < n; r++) CHECK(from[r] == 100 * r + rank_);
+    /* One rank's blocks are of a datatype of the program's: the others' are not, and have the same signature. */
+    MPI_Datatype pair;
+    OK(MPI_Type_contiguous(2, MPI_INT, &pair));
+    OK(MPI_Type_commit(&pair));
+    int pairs[128], theirs[128];
+    for (int r = 0; r < n; r++) pairs[2 * r] = 100 * rank_ + r, pairs[2 * r + 1] = -r;
+    if (rank_ == 0) OK(MPI_Alltoall(pairs, 1, pair, theirs, 1, pair, MPI_COMM_WORLD));
+    else OK(MPI_Alltoall(pairs, 2, MPI_INT, theirs, 2, MPI_INT, MPI_COMM_WORLD));
+    for (int r = 0; r < n; r++) CHECK(theirs[2 * r] == 100 * r + rank_ && theirs[2 * r + 1] == -rank_);
+    if (rank_ == n - 1) OK(MPI_Alltoall(MPI_IN_PLACE, 0, MPI_INT, pairs, 2, MPI_INT, MPI_COMM_WORLD));
+    else OK(MPI_Alltoall(pairs, 2, MPI_INT, theirs, 2, MPI_INT, MPI_COMM_WORLD));
+    int *got = rank_ == n - 1 ? pairs : theirs;
+    for (int r = 0; r < n; r++) CHECK(got[2 * r] == 100 * r + rank_ && got[2 * r + 1] == -rank_);
+    OK(MPI_Type_free(&pair));
 
     OK(MPI_Reduce(own, &sum, 1, MPI_INT, MPI_SUM, n - 1, MPI_COMM_WORLD));
     if (rank_ == n - 1) CHECK(sum == n * (n - 1) / 2);
