@@ -18,7 +18,7 @@ use crate::nonblocking::Nonblocking;
 pub const MAGIC: &[u8] = b"\0transom-agent 1\n";
 /// Bytes of output that an agent may send before the launcher has written them.
 pub const OUTPUT_WINDOW: u32 = 1 << 20;
-/// Bytes of input that the launcher may send before rank 0 has taken them.
+/// Bytes of input that the launcher may send before ranks have taken them.
 pub const INPUT_WINDOW: u32 = 256 << 10;
 
 const MAX_FRAME: usize = 64 << 20;
@@ -54,6 +54,40 @@ pub enum Frame<M> {
     },
 }
 
+/// Which ranks read the launcher's standard input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Input {
+    /// This one.
+    Rank(u32),
+    /// Each, all of it.
+    All,
+    /// None: theirs are empty.
+    None,
+}
+
+impl Input {
+    /// Whether a rank reads it.
+    pub fn is_for(self, rank: u32) -> bool {
+        match self {
+            Self::Rank(reader) => reader == rank,
+            Self::All => true,
+            Self::None => false,
+        }
+    }
+}
+
+impl std::str::FromStr for Input {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "all" => Ok(Self::All),
+            "none" => Ok(Self::None),
+            rank => rank.parse().map(Self::Rank).map_err(|_| "is neither a rank, all, nor none"),
+        }
+    }
+}
+
 /// Keys and values of PMI.
 pub type Pairs = Vec<(String, String)>;
 
@@ -78,6 +112,10 @@ pub struct JobSpec {
     pub argv: Vec<OsString>,
     /// Environment of the ranks.
     pub env: Vec<(OsString, OsString)>,
+    /// Variables of it that hold on every host, whatever they are.
+    pub exported: Vec<OsString>,
+    /// Which ranks read standard input.
+    pub stdin: Input,
     /// Whether the environment is that of another host.
     pub remote: bool,
     /// Whether each rank is pinned to a core.
@@ -95,7 +133,7 @@ pub enum ToAgent {
     Prepare(Box<JobSpec>),
     /// Start it.
     Go,
-    /// Rank 0's input has ended.
+    /// The ranks' input has ended.
     StdinEof,
     /// That many more bytes of output may be sent.
     OutputCredit(u32),
@@ -143,7 +181,7 @@ pub enum ToLauncher {
         /// What the launcher should exit with.
         code: i32,
     },
-    /// That many bytes of input were taken by rank 0.
+    /// That many bytes of input were taken by each rank of this host that reads it.
     InputCredit(u32),
     /// All ranks of this host are in the fence; what they put.
     FenceEnter(Pairs),

@@ -15,7 +15,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::exec_rank::Orders;
-use crate::frames::{JobSpec, Status};
+use crate::frames::{Input, JobSpec, Status};
 use crate::mpi;
 use crate::program::{self, ProgramError};
 use crate::room;
@@ -88,7 +88,7 @@ pub struct Started {
     pub rank: Rank,
     /// Its PMI socket.
     pub pmi: OwnedFd,
-    /// Its standard input, if it is rank 0.
+    /// Its standard input, if it reads the launcher's.
     pub stdin: Option<OwnedFd>,
     /// Its standard output.
     pub stdout: Option<OwnedFd>,
@@ -120,6 +120,11 @@ impl Starter {
         self.spec.count
     }
 
+    /// Whether ranks of all hosts read standard input.
+    pub fn input_is_for_all(&self) -> bool {
+        self.spec.stdin == Input::All
+    }
+
     /// Starts the host's rank number `local`.
     ///
     /// Call it from the main thread only: the ranks die with the thread that started them.
@@ -129,7 +134,7 @@ impl Starter {
         fcntl(&theirs, FcntlArg::F_SETFD(FdFlag::empty()))?;
         let rank = self.spec.first_rank + local;
         let mut command = self.command(local, theirs.as_raw_fd());
-        command.stdin(if rank == 0 { Stdio::piped() } else { Stdio::null() });
+        command.stdin(if self.spec.stdin.is_for(rank) { Stdio::piped() } else { Stdio::null() });
         let spawned = command.spawn();
         drop(theirs);
         let mut child = spawned?;
@@ -156,7 +161,8 @@ impl Starter {
 
     fn environment(&self, local: u32, pmi: i32) -> Vec<(OsString, OsString)> {
         let spec = &self.spec;
-        let of_host = |name: &OsString| OF_HOST.iter().any(|of_host| name == of_host);
+        let of_host =
+            |name: &OsString| OF_HOST.iter().any(|of_host| name == of_host) && !spec.exported.contains(name);
         let mut env: Vec<_> =
             spec.env.iter().filter(|(name, _)| !(spec.remote && of_host(name))).cloned().collect();
         if spec.remote {

@@ -42,6 +42,8 @@ pub(super) struct Agent {
     first_rank: u32,
     ranks: Vec<Rank>,
     inboxes: Vec<UnboundedSender<ToRank>>,
+    /// Standard inputs of the ranks that read the launcher's, until all are started.
+    readers: Vec<Nonblocking>,
     input: Option<UnboundedSender<Bytes>>,
     pipes: JoinSet<()>,
     open_pipes: usize,
@@ -75,6 +77,7 @@ impl Agent {
             first_rank: 0,
             ranks: Vec::new(),
             inboxes: Vec::new(),
+            readers: Vec::new(),
             input: None,
             pipes: JoinSet::new(),
             open_pipes: 0,
@@ -201,6 +204,12 @@ impl Agent {
                 break;
             }
         }
+        if !self.readers.is_empty() {
+            let (sender, input) = unbounded_channel();
+            self.input = Some(sender);
+            let readers = std::mem::take(&mut self.readers);
+            self.pipes.spawn(forward_input(readers, starter.input_is_for_all(), input, self.up.clone()));
+        }
         // A rank that ended before the signal handler was there left no signal.
         self.reap();
         Launcher::There
@@ -217,9 +226,7 @@ impl Agent {
         self.read_output(started.stdout, rank, Stream::Out)?;
         self.read_output(started.stderr, rank, Stream::Err)?;
         if let Some(stdin) = started.stdin {
-            let (sender, input) = unbounded_channel();
-            self.input = Some(sender);
-            self.pipes.spawn(forward_input(Nonblocking::new(stdin)?, input, self.up.clone()));
+            self.readers.push(Nonblocking::new(stdin)?);
         }
         Ok(())
     }

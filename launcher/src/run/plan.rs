@@ -1,12 +1,13 @@
 //! What is to run where, decided before anything is started.
 
 use std::collections::HashSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use crate::cli::{Bind, RunArgs};
-use crate::frames::JobSpec;
+use crate::frames::{Input, JobSpec};
 use crate::hosts::{self, Block, Host};
 use crate::slurm;
 
@@ -41,12 +42,27 @@ pub struct Plan {
 impl Plan {
     /// Plans a job; says why it cannot be.
     pub fn new(args: &RunArgs) -> Result<Self, String> {
-        let (hosts, routes, tasks) = find_hosts(args)?;
+        let (mut hosts, routes, mut tasks) = find_hosts(args)?;
+        if let Some(ranks) = args.per_node {
+            hosts::per_node(&mut hosts, ranks).map_err(|e| e.to_string())?;
+            tasks = None;
+        }
         let slots = hosts::total_slots(&hosts).and_then(|slots| u32::try_from(slots).ok());
         let size = args.ranks.or(tasks).or(slots).unwrap_or(1);
         let blocks = hosts::place(&hosts, size).map_err(|e| e.to_string())?;
+        if let Input::Rank(rank) = args.stdin
+            && rank >= size
+        {
+            return Err(format!("--stdin {rank}: the job's ranks are 0 to {}", size - 1));
+        }
         let exe = std::env::current_exe().map_err(|e| format!("/proc/self/exe: {e}"))?;
-        let cwd = std::env::current_dir().map_err(|e| format!("working directory: {e}"))?;
+        let mut cwd = std::env::current_dir().map_err(|e| format!("working directory: {e}"))?;
+        let mut env = environment();
+        if let Some(folder) = &args.wdir {
+            cwd.push(folder);
+            set(&mut env, "PWD".into(), cwd.clone().into());
+        }
+        let exported = args.export.iter().map(|text| export(text, &mut env)).collect::<Result<_, _>>()?;
         let template = JobSpec {
             size,
             first_rank: 0,
@@ -56,7 +72,9 @@ impl Plan {
             mapping: hosts::process_mapping(&blocks),
             cwd: cwd.into(),
             argv: args.program.clone(),
-            env: environment(),
+            env,
+            exported,
+            stdin: args.stdin,
             remote: false,
             bind_core: args.bind == Bind::Core,
             silence_ms: u64::try_from(args.host_timeout.as_millis()).unwrap_or(u64::MAX),
@@ -66,6 +84,16 @@ impl Plan {
         Ok(Self { hosts, size, exe, template })
     }
 
+    /// The hosts, by number, whose ranks read standard input.
+    pub fn readers(&self) -> impl Iterator<Item = usize> + '_ {
+        let reads = |block: &Block| match self.template.stdin {
+            Input::Rank(rank) => (block.first..block.first + block.count).contains(&rank),
+            Input::All => true,
+            Input::None => false,
+        };
+        (0..self.hosts.len()).filter(move |index| reads(&self.hosts[*index].0))
+    }
+
     /// The orders for one host.
     pub fn spec(&self, index: usize) -> Option<JobSpec> {
         let (block, route) = self.hosts.get(index)?;
@@ -73,6 +101,31 @@ impl Plan {
         (spec.first_rank, spec.count, spec.remote) = (block.first, block.count, *route != Route::Local);
         Some(spec)
     }
+}
+
+/// Carries out `-x VAR[=VALUE]`; gives VAR.
+fn export(text: &OsStr, env: &mut Vec<(OsString, OsString)>) -> Result<OsString, String> {
+    let bytes = text.as_bytes();
+    let (name, value) = match bytes.iter().position(|byte| *byte == b'=') {
+        Some(at) => (OsStr::from_bytes(&bytes[..at]), Some(OsStr::from_bytes(&bytes[at + 1..]).to_owned())),
+        None => (text, None),
+    };
+    let shown = text.to_string_lossy();
+    if name.is_empty() {
+        return Err(format!("-x {shown}: no name of a variable"));
+    }
+    if is_launchers(name) {
+        return Err(format!("-x {shown}: this variable is the launcher's own to set"));
+    }
+    let missing = || format!("-x {shown}: this command has no such variable; -x {shown}=VALUE sets it");
+    let value = value.or_else(|| std::env::var_os(name)).ok_or_else(missing)?;
+    set(env, name.to_owned(), value);
+    Ok(name.to_owned())
+}
+
+fn set(env: &mut Vec<(OsString, OsString)>, name: OsString, value: OsString) {
+    env.retain(|(known, _)| *known != name);
+    env.push((name, value));
 }
 
 type Routes = Box<dyn Fn(&str) -> Route>;
@@ -147,15 +200,16 @@ pub(crate) fn words(command: &str) -> Result<Vec<String>, String> {
     if words.is_empty() { Err("--rsh: no command in it".to_owned()) } else { Ok(words) }
 }
 
+/// Whether launchers set a variable to tell ranks of themselves.
+fn is_launchers(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    let own = ["TRANSOM_HOST_COUNT", "TRANSOM_LOCAL_RANK", "TRANSOM_LOCAL_SIZE", "TRANSOM_TERMINAL_WIDTH"];
+    name.starts_with("PMI_") || name.starts_with("PMIX_") || own.contains(&&*name)
+}
+
 /// This process's environment without what an outer launcher put into it.
 fn environment() -> Vec<(OsString, OsString)> {
-    let of_launcher = |name: &OsString| {
-        let name = name.to_string_lossy();
-        let own =
-            ["TRANSOM_HOST_COUNT", "TRANSOM_LOCAL_RANK", "TRANSOM_LOCAL_SIZE", "TRANSOM_TERMINAL_WIDTH"];
-        name.starts_with("PMI_") || name.starts_with("PMIX_") || own.contains(&&*name)
-    };
-    let mut env: Vec<_> = std::env::vars_os().filter(|(name, _)| !of_launcher(name)).collect();
+    let mut env: Vec<_> = std::env::vars_os().filter(|(name, _)| !is_launchers(name)).collect();
     let size = std::io::stderr().is_terminal().then(|| terminal_size::terminal_size_of(std::io::stderr()));
     if let Some(Some((width, _))) = size {
         env.push(("TRANSOM_TERMINAL_WIDTH".into(), width.0.to_string().into()));
