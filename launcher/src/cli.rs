@@ -159,6 +159,7 @@ pub struct RunArgs {
 
 const AFTER_HELP: &str = "\
 Inside a Slurm allocation the hosts are those of the allocation; srun starts the agents, on hosts of it that --hosts names, too.
+Several programs are one job: transom run -n 2 A ARGS : -n 1 B ARGS. Ranks 0 and 1 are A, rank 2 is B.
 Ranks get this command's environment (PATH too), working directory and signals; rank 0 its standard input (--stdin).
 In front of their LD_LIBRARY_PATH are Transom's libraries of MPI: programs run that were built for MPI-5's ABI
 (libmpi_abi.so.1) or MPICH's (libmpi.so.12, libmpich.so.12). MPI4PY_LIBMPI names the latter to mpi4py unless it is set.

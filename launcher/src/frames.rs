@@ -91,6 +91,15 @@ impl std::str::FromStr for Input {
 /// Keys and values of PMI.
 pub type Pairs = Vec<(String, String)>;
 
+/// What some ranks are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Program {
+    /// How many: those behind the ranks of the program before it.
+    pub count: u32,
+    /// Program and arguments.
+    pub argv: Vec<OsString>,
+}
+
 /// What one agent is to do.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct JobSpec {
@@ -108,8 +117,8 @@ pub struct JobSpec {
     pub mapping: String,
     /// Working directory.
     pub cwd: OsString,
-    /// Program and arguments.
-    pub argv: Vec<OsString>,
+    /// The programs of the job's ranks, in their order.
+    pub programs: Vec<Program>,
     /// Environment of the ranks.
     pub env: Vec<(OsString, OsString)>,
     /// Variables of it that hold on every host, whatever they are.
@@ -122,6 +131,18 @@ pub struct JobSpec {
     pub bind_core: bool,
     /// Milliseconds that launcher and agent may be silent; 0: for ever.
     pub silence_ms: u64,
+}
+
+impl JobSpec {
+    /// Which of the programs a rank is.
+    pub fn program_of(&self, rank: u32) -> usize {
+        let mut end = 0_u32;
+        let behind = |program: &Program| {
+            end = end.saturating_add(program.count);
+            rank < end
+        };
+        self.programs.iter().position(behind).unwrap_or(0)
+    }
 }
 
 /// From the launcher to an agent.

@@ -161,3 +161,29 @@ fn a_file_for_each_rank() {
         ended.stderr
     );
 }
+
+#[test]
+fn several_programs_in_one_job() {
+    let dir = tempfile::tempdir().unwrap();
+    let ssh = ssh(dir.path());
+    let (a, b) = ("echo a$1 $PMI_RANK/$PMI_SIZE $HOSTNAME", "echo b $PMI_RANK/$PMI_SIZE $HOSTNAME");
+    for over in [&[][..], &["--rsh", &ssh, "--hosts", "h1,h2"]] {
+        let programs = [
+            "-n", "2", "sh", "-c", a, "sh", ":", ":", "-n", "1", "env", "sh", "-c", b, ":", "-np", "1",
+            "printf", "c\n",
+        ];
+        let mut command = transom(&[over, &programs].concat());
+        let hosts = if over.is_empty() { ["me"; 3] } else { ["h1", "h1", "h2"] };
+        let ended = start(command.env("HOSTNAME", "me")).wait();
+        // A colon without a number behind it is an argument.
+        let [x, y, z] = hosts;
+        assert_eq!(
+            sorted(&ended),
+            [format!("a: 0/4 {x}"), format!("a: 1/4 {y}"), format!("b 2/4 {z}"), "c".into()]
+        );
+    }
+    let ended = run(&["-n", "1", "true", ":", "-n", "1", "no-such-program"]);
+    assert!(ended.code == 127 && ended.stderr.contains("no-such-program"), "{}", ended.stderr);
+    let ended = run(&["-n", "1", "sleep", "100", ":", "-n", "1", "sh", "-c", "exit 5"]);
+    assert!(ended.code == 5 && ended.stderr.contains("rank 1"), "{}", ended.stderr);
+}

@@ -57,6 +57,19 @@ fn bad_command_lines() {
         assert!(ended.stderr.contains(words), "{flags:?}: {}", ended.stderr);
         assert!(ended.stdout.is_empty() && !mark.exists(), "{flags:?}");
     }
+    let several: &[(&[&str], &str)] = &[
+        (&["touch", touch, ":", "-n", "2", "true"], "give the first its number of ranks"),
+        (&["-n", "1", "touch", touch, ":", "-n", "0", "true"], "no number of ranks"),
+        (&["-n", "1", "touch", touch, ":", "-n"], "no number of ranks"),
+        (&["-n", "1", "touch", touch, ":", "-n", "1"], "no program behind it"),
+        (&["-n", "1", "touch", touch, ":", "-n", "1", "-x", "A=1", "true"], "before the first program"),
+        (&["-n", "1000000", "touch", touch, ":", "-n1", "true"], "1000001 ranks"),
+    ];
+    for (args, words) in several {
+        let ended = run(args);
+        assert!(ended.code == 2 && ended.stderr.contains(words), "{args:?}: {}", ended.stderr);
+        assert!(!mark.exists(), "{args:?}");
+    }
     let missing = run(&["-n", "2"]);
     assert!(missing.code == 2 && missing.stderr.contains("PROGRAM"), "{}", missing.stderr);
 }

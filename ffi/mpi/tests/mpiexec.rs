@@ -37,6 +37,7 @@ fn names_of_other_launchers() {
         (&["--bind-to", "core", "p"], &["--bind", "core", "p"]),
         (&["-bind-to=none", "p"], &["--bind", "none", "p"]),
         (&["--timeout", "5", "-np", "2", "--", "-p"], &["--timeout", "5", "-n", "2", "-p"]),
+        (&["-np", "2", "a", ":", "-np", "1", "b"], &["-n", "2", "a", ":", "-np", "1", "b"]),
         (&["p", "--mca", ""], &["p", "--mca", ""]),
     ];
     for (given, expected) in table {

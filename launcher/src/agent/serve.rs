@@ -174,6 +174,8 @@ impl Agent {
 
     fn prepare(&mut self, spec: JobSpec) {
         self.server = Server::new(spec.size, spec.count, &spec.kvs, &spec.mapping);
+        let ranks = spec.first_rank..spec.first_rank.saturating_add(spec.count);
+        self.server.of_programs(ranks.map(|rank| spec.program_of(rank)));
         self.first_rank = spec.first_rank;
         if spec.remote {
             let limit = Duration::from_millis(spec.silence_ms);

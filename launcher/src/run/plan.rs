@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use crate::cli::{Bind, RunArgs};
-use crate::frames::{Input, JobSpec};
+use crate::frames::{Input, JobSpec, Program};
 use crate::hosts::{self, Block, Host};
 use crate::slurm;
 
@@ -48,7 +48,12 @@ impl Plan {
             tasks = None;
         }
         let slots = hosts::total_slots(&hosts).and_then(|slots| u32::try_from(slots).ok());
-        let size = args.ranks.or(tasks).or(slots).unwrap_or(1);
+        let mut programs = programs(args)?;
+        let of_programs = programs.iter().map(|program| program.count).sum();
+        let size = if programs.len() > 1 { of_programs } else { args.ranks.or(tasks).or(slots).unwrap_or(1) };
+        if let [only] = &mut programs[..] {
+            only.count = size;
+        }
         let blocks = hosts::place(&hosts, size).map_err(|e| e.to_string())?;
         if let Input::Rank(rank) = args.stdin
             && rank >= size
@@ -71,7 +76,7 @@ impl Plan {
             kvs: format!("transom_{}", std::process::id()),
             mapping: hosts::process_mapping(&blocks),
             cwd: cwd.into(),
-            argv: args.program.clone(),
+            programs,
             env,
             exported,
             stdin: args.stdin,
@@ -101,6 +106,59 @@ impl Plan {
         (spec.first_rank, spec.count, spec.remote) = (block.first, block.count, *route != Route::Local);
         Some(spec)
     }
+}
+
+/// The most ranks of a job.
+const MOST: u32 = 1_000_000;
+
+/// `A ARGS : -n N B ARGS`: the programs of a job. A colon without a number of ranks behind it is an argument like any other.
+fn programs(args: &RunArgs) -> Result<Vec<Program>, String> {
+    let words = &args.program;
+    let is_start =
+        |at: &usize| words[*at] == ":" && words.get(at + 1).is_some_and(|word| number_word(word).is_some());
+    let starts: Vec<usize> = (1..words.len()).filter(is_start).collect();
+    let first_end = starts.first().copied().unwrap_or(words.len());
+    let mut programs = vec![Program { count: args.ranks.unwrap_or(0), argv: words[..first_end].to_vec() }];
+    if !starts.is_empty() && args.ranks.is_none() {
+        return Err("several programs (A : -n N B): give the first its number of ranks, too (-n)".into());
+    }
+    for (index, start) in starts.iter().enumerate() {
+        let end = starts.get(index + 1).copied().unwrap_or(words.len());
+        let mut words = words[start + 1..end].iter();
+        let inline = words.next().and_then(|word| number_word(word)).flatten();
+        let number = inline.or_else(|| words.next().map(|word| word.to_string_lossy().into_owned()));
+        let number = number.unwrap_or_default();
+        let count = number.parse().ok().filter(|count| (1..=MOST).contains(count));
+        let count =
+            count.ok_or_else(|| format!(": -n {number:?}: is no number of ranks from 1 to {MOST}"))?;
+        let argv: Vec<OsString> = words.cloned().collect();
+        match argv.first() {
+            None => return Err(format!(": -n {number}: no program behind it")),
+            Some(word) if word.as_bytes().starts_with(b"-") => {
+                return Err(format!(
+                    ": -n {number} {word:?}: options other than -n stand before the first program"
+                ));
+            }
+            Some(_) => programs.push(Program { count, argv }),
+        }
+    }
+    let total: u64 = programs.iter().map(|program| u64::from(program.count)).sum();
+    if total > u64::from(MOST) {
+        return Err(format!("{total} ranks: the most are {MOST}"));
+    }
+    Ok(programs)
+}
+
+/// Whether a word is `-n`, by any of its names; with the number if that is in it.
+fn number_word(word: &OsStr) -> Option<Option<String>> {
+    let text = word.to_str()?;
+    if ["-n", "-np", "--np", "--ranks"].contains(&text) {
+        return Some(None);
+    }
+    let inside = text
+        .strip_prefix("--ranks=")
+        .or_else(|| text.strip_prefix("-n").filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit())));
+    inside.map(|number| Some(number.to_owned()))
 }
 
 /// Carries out `-x VAR[=VALUE]`; gives VAR.
