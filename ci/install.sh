@@ -13,6 +13,7 @@ needs=(
     "cmd:ip iproute2"
     "cmd:slurmctld slurm-wlm"
     "cmd:munged munge"
+    "lib:libpmix.so.2 libpmix2"
     "py:venv python3-venv"
     "cmd:objcopy binutils"
     "lib:librdmacm.so.1 librdmacm1"

@@ -108,6 +108,21 @@ srun --quiet --mpi=pmi2 -K -N2 -n4 timeout 60 wordcount --tsv "${files[@]}" >$ou
 check "srun --mpi=pmi2: same counts as coreutils" cmp $out/expected $out/stdout
 srun --quiet --mpi=pmi2 -K -N2 -n4 timeout 60 wordcount "${files[@]}" >$out/stdout 2>$out/stderr </dev/null
 check "its ranks talk over tcp" grep -q 'tcp: ' $out/stdout
+if srun --mpi=list 2>&1 | grep -qw pmix && [ -n "$(ls /usr/lib/*/pmix2/lib/libpmix.so 2>/dev/null)" ]; then
+    for ranks in 4 32; do
+        srun --quiet --mpi=pmix -K -N2 -n$ranks -O timeout 60 wordcount --tsv "${files[@]}" >$out/stdout 2>$out/stderr </dev/null
+        check "srun --mpi=pmix, $ranks ranks: same counts as coreutils" cmp $out/expected $out/stdout
+    done
+    srun --quiet --mpi=pmix -K -N2 -n4 timeout 60 wordcount "${files[@]}" >$out/stdout 2>$out/stderr </dev/null
+    check "its ranks talk over tcp" grep -q '^4 ranks .*tcp: ' $out/stdout
+    TRANSOM_TRANSPORT=shm srun --quiet --mpi=pmix -K -N2 -n4 timeout 60 wordcount --tsv "${files[@]}" >$out/stdout 2>$out/stderr </dev/null
+    check "without a network they say why they cannot" grep -q 'TRANSOM_TRANSPORT names no network' $out/stderr
+    check "it leaves nothing" nothing_left
+else
+    echo "skipped: srun --mpi=pmix (needs Slurm's plugin and libpmix2)"
+fi
+srun --quiet --mpi=none -K -N2 -n4 timeout 60 wordcount --tsv "${files[@]}" >$out/stdout 2>$out/stderr </dev/null
+check "srun --mpi=none: told what to type" grep -q 'number [0-3] of 4, .* Type `srun --mpi=pmi2 PROGRAM`' $out/stderr
 TRANSOM_TRANSPORT=shm srun --quiet --mpi=pmi2 -K -N2 -n4 timeout 60 wordcount --tsv "${files[@]}" >$out/stdout 2>$out/stderr </dev/null
 check "without a network they say why they cannot" grep -q 'TRANSOM_TRANSPORT names no network' $out/stderr
 srun --quiet --mpi=pmi2 -K -N2 -n4 --job-name=endless sh -c 'wordcount --tsv "$@" >/dev/null; exec sleep 98765' sh "${files[@]}" >$out/stdout 2>$out/stderr </dev/null &

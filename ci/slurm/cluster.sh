@@ -6,7 +6,7 @@
 # further namespaces of this script's own: whatever happens to it, the kernel takes down the whole cluster, no port or
 # name of this machine is used, and the files, in /run there, are gone as well. COMMAND runs beside the controller.
 #
-# Needs root (CAP_SYS_ADMIN, CAP_NET_ADMIN) and Debian's slurm-wlm, munge, iproute2.
+# Needs root (CAP_SYS_ADMIN, CAP_NET_ADMIN) and Debian's slurm-wlm, munge, iproute2; for srun --mpi=pmix libpmix2.
 set -euo pipefail
 PATH=$PATH:/usr/sbin:/sbin
 
@@ -43,6 +43,14 @@ wait_for() { # seconds what command…
         sleep 0.02
     done
 }
+
+# Debian's plugin for --mpi=pmix opens libpmix.so, a name that is only in libpmix-dev.
+for folder in /usr/lib/*/pmix2/lib; do
+    [ -e "$folder/libpmix.so.2" ] && [ ! -e "$folder/libpmix.so" ] || continue
+    mkdir -p pmix
+    ln -s libpmix.so.2 pmix/libpmix.so
+    mount -t overlay -o "lowerdir=$run/pmix:$folder" overlay "$folder" || echo "cluster.sh: no --mpi=pmix: apt install libpmix-dev" >&2
+done
 
 hostname ctl
 printf '127.0.0.1 localhost\n%s.1 ctl\n' $net >hosts
@@ -93,6 +101,12 @@ NodeName=n[1-$nodes] NodeAddr=$net.[11-$((10 + nodes))] CPUs=4
 PartitionName=all Nodes=n[1-$nodes] Default=YES MaxTime=INFINITE State=UP OverSubscribe=EXCLUSIVE
 CONF
 echo 'CgroupPlugin=cgroup/v1' >cgroup.conf
+# A folder for each node, since they share files.
+for ((node = 1; node <= nodes; node++)); do
+    mkdir pmix-n$node
+    echo "PMIxCliTmpDirBase=$run/pmix-n$node" >mpi.conf.n$node
+done
+touch mpi.conf
 export SLURM_CONF=$run/slurm.conf
 
 head -c 1024 /dev/urandom >munge/key
@@ -110,6 +124,7 @@ for ((node = 1; node <= nodes; node++)); do
         hostname "$1"
         mount -t sysfs sysfs /sys
         mount -t tmpfs -o mode=1777 tmpfs /dev/shm
+        mount --bind mpi.conf.$1 mpi.conf
         slurmd -D -N "$1" &
         while kill -0 $! 2>/dev/null; do wait; done' bash n$node </dev/null >log/n$node.out 2>&1 &
 done

@@ -13,6 +13,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::timeout;
 
 use crate::cli::{Bind, Cli, Reach, RunArgs, USAGE};
+use crate::frames::Input;
 use crate::process::is_ignored;
 use crate::program;
 
@@ -154,6 +155,11 @@ impl From<BenchArgs> for RunArgs {
         let has_hosts = hosts.is_some() || reach.hostfile.is_some();
         Self {
             ranks: ranks.or((!has_hosts).then_some(2)),
+            per_node: None,
+            export: Vec::new(),
+            wdir: None,
+            stdin: Input::Rank(0),
+            output_dir: None,
             hosts,
             reach,
             timeout: None,

@@ -9,6 +9,7 @@ use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
 use crate::bench::{self, BenchArgs};
+use crate::frames::Input;
 
 /// Exit code when the job cannot be started as asked.
 pub const USAGE: u8 = 2;
@@ -117,12 +118,28 @@ pub struct RunArgs {
     /// Number of ranks [default: the slots of the hosts, Slurm's number of tasks, or 1]
     #[arg(short = 'n', long = "ranks", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub ranks: Option<u32>,
+    /// Number of ranks on each host; without -n as many as the hosts then take
+    #[arg(short = 'N', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub per_node: Option<u32>,
     /// Hosts to run on, separated by commas; HOST:N gives a host N ranks
     #[arg(long, value_name = "HOST[:N],…", conflicts_with = "hostfile")]
     pub hosts: Option<String>,
     /// How they are reached.
     #[command(flatten)]
     pub reach: Reach,
+    /// Set a variable for the ranks, or pass on this command's, also one that belongs to a host (HOSTNAME, SSH_…) and that ranks on
+    /// other hosts would have from there; may be given several times
+    #[arg(short = 'x', value_name = "VAR[=VALUE]")]
+    pub export: Vec<OsString>,
+    /// Working directory of the ranks, on every host; a PROGRAM with a slash is looked for from there [default: this command's]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub wdir: Option<PathBuf>,
+    /// Who reads this command's standard input: a rank, all (each gets all of it, as fast as the slowest reads), or none
+    #[arg(long, value_name = "RANK|all|none", default_value = "0")]
+    pub stdin: Input,
+    /// Write what ranks print to files in this folder of this host, DIR/rank-N.out and DIR/rank-N.err, instead of passing it on
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "tag")]
+    pub output_dir: Option<PathBuf>,
     /// Seconds after which the job is ended with exit code 124 [default: no limit]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<Duration>,
@@ -142,7 +159,8 @@ pub struct RunArgs {
 
 const AFTER_HELP: &str = "\
 Inside a Slurm allocation the hosts are those of the allocation; srun starts the agents, on hosts of it that --hosts names, too.
-Ranks get this command's environment (PATH too), working directory and signals; rank 0 its standard input.
+Several programs are one job: transom run -n 2 A ARGS : -n 1 B ARGS. Ranks 0 and 1 are A, rank 2 is B.
+Ranks get this command's environment (PATH too), working directory and signals; rank 0 its standard input (--stdin).
 In front of their LD_LIBRARY_PATH are Transom's libraries of MPI: programs run that were built for MPI-5's ABI
 (libmpi_abi.so.1) or MPICH's (libmpi.so.12, libmpich.so.12). MPI4PY_LIBMPI names the latter to mpi4py unless it is set.
 

@@ -18,7 +18,7 @@ use crate::nonblocking::Nonblocking;
 pub const MAGIC: &[u8] = b"\0transom-agent 1\n";
 /// Bytes of output that an agent may send before the launcher has written them.
 pub const OUTPUT_WINDOW: u32 = 1 << 20;
-/// Bytes of input that the launcher may send before rank 0 has taken them.
+/// Bytes of input that the launcher may send before ranks have taken them.
 pub const INPUT_WINDOW: u32 = 256 << 10;
 
 const MAX_FRAME: usize = 64 << 20;
@@ -54,8 +54,51 @@ pub enum Frame<M> {
     },
 }
 
+/// Which ranks read the launcher's standard input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Input {
+    /// This one.
+    Rank(u32),
+    /// Each, all of it.
+    All,
+    /// None: theirs are empty.
+    None,
+}
+
+impl Input {
+    /// Whether a rank reads it.
+    pub fn is_for(self, rank: u32) -> bool {
+        match self {
+            Self::Rank(reader) => reader == rank,
+            Self::All => true,
+            Self::None => false,
+        }
+    }
+}
+
+impl std::str::FromStr for Input {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "all" => Ok(Self::All),
+            "none" => Ok(Self::None),
+            rank => rank.parse().map(Self::Rank).map_err(|_| "is neither a rank, all, nor none"),
+        }
+    }
+}
+
 /// Keys and values of PMI.
 pub type Pairs = Vec<(String, String)>;
+
+/// What some ranks are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Program {
+    /// How many: those behind the ranks of the program before it.
+    pub count: u32,
+    /// Program and arguments.
+    pub argv: Vec<OsString>,
+}
 
 /// What one agent is to do.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -74,16 +117,32 @@ pub struct JobSpec {
     pub mapping: String,
     /// Working directory.
     pub cwd: OsString,
-    /// Program and arguments.
-    pub argv: Vec<OsString>,
+    /// The programs of the job's ranks, in their order.
+    pub programs: Vec<Program>,
     /// Environment of the ranks.
     pub env: Vec<(OsString, OsString)>,
+    /// Variables of it that hold on every host, whatever they are.
+    pub exported: Vec<OsString>,
+    /// Which ranks read standard input.
+    pub stdin: Input,
     /// Whether the environment is that of another host.
     pub remote: bool,
     /// Whether each rank is pinned to a core.
     pub bind_core: bool,
     /// Milliseconds that launcher and agent may be silent; 0: for ever.
     pub silence_ms: u64,
+}
+
+impl JobSpec {
+    /// Which of the programs a rank is.
+    pub fn program_of(&self, rank: u32) -> usize {
+        let mut end = 0_u32;
+        let behind = |program: &Program| {
+            end = end.saturating_add(program.count);
+            rank < end
+        };
+        self.programs.iter().position(behind).unwrap_or(0)
+    }
 }
 
 /// From the launcher to an agent.
@@ -95,7 +154,7 @@ pub enum ToAgent {
     Prepare(Box<JobSpec>),
     /// Start it.
     Go,
-    /// Rank 0's input has ended.
+    /// The ranks' input has ended.
     StdinEof,
     /// That many more bytes of output may be sent.
     OutputCredit(u32),
@@ -143,7 +202,7 @@ pub enum ToLauncher {
         /// What the launcher should exit with.
         code: i32,
     },
-    /// That many bytes of input were taken by rank 0.
+    /// That many bytes of input were taken by each rank of this host that reads it.
     InputCredit(u32),
     /// All ranks of this host are in the fence; what they put.
     FenceEnter(Pairs),

@@ -43,6 +43,16 @@ pub enum HostError {
         /// What is wrong.
         reason: &'static str,
     },
+    /// Fewer slots than ranks on each host.
+    #[error("host {host} has {slots} slots, and {ranks} ranks are asked for on each (-N)")]
+    PerNode {
+        /// The host.
+        host: String,
+        /// Its slots.
+        slots: u32,
+        /// Ranks asked for.
+        ranks: u32,
+    },
     /// More ranks than slots.
     #[error(
         "{ranks} ranks do not fit into the {slots} slots of the hosts; give more slots (HOST:N) or fewer ranks (-n)"
@@ -154,6 +164,17 @@ pub fn total_slots(hosts: &[Host]) -> Option<u64> {
     any.then(|| hosts.iter().map(|host| u64::from(host.slots.unwrap_or(1))).sum())
 }
 
+/// Gives each host so many slots, which it must have if its own number is known.
+pub fn per_node(hosts: &mut [Host], ranks: u32) -> Result<(), HostError> {
+    for host in hosts {
+        if let Some(slots) = host.slots.filter(|slots| *slots < ranks) {
+            return Err(HostError::PerNode { host: host.name.clone(), slots, ranks });
+        }
+        host.slots = Some(ranks);
+    }
+    Ok(())
+}
+
 /// Gives each host a block of consecutive ranks; hosts that get none are left out.
 pub fn place(hosts: &[Host], ranks: u32) -> Result<Vec<Block>, HostError> {
     let by_slots = total_slots(hosts);
@@ -216,6 +237,15 @@ mod tests {
         assert_eq!(counts("a,b,a", 3), [2, 1]);
         let full = place(&parse_list("a:1,b:1").unwrap(), 3);
         assert_eq!(full, Err(HostError::Full { ranks: 3, slots: 2 }));
+    }
+
+    #[test]
+    fn as_many_on_each() {
+        let mut hosts = parse_list("a,b:3").unwrap();
+        assert!(per_node(&mut hosts, 4).unwrap_err().to_string().contains("host b has 3 slots"));
+        per_node(&mut hosts, 3).unwrap();
+        assert_eq!(total_slots(&hosts), Some(6));
+        assert_eq!(place(&hosts, 4).unwrap().iter().map(|b| b.count).collect::<Vec<_>>(), [3, 1]);
     }
 
     #[test]

@@ -37,6 +37,16 @@ fn bad_command_lines() {
         (&["--timeout", "soon"], "not a number of seconds"),
         (&["--connect-timeout", "1e99"], "must be more than 0 and at most"),
         (&["--bind", "moon"], "'moon'"),
+        (&["-N", "0"], "'0'"),
+        (&["-N", "3", "--hosts", "localhost:2"], "host localhost has 2 slots, and 3 ranks are asked for"),
+        (&["-x", "=1"], "-x =1: no name"),
+        (&["-x", "NO_SUCH_VARIABLE"], "-x NO_SUCH_VARIABLE=VALUE sets it"),
+        (&["-x", "PMI_RANK=3"], "the launcher's own"),
+        (&["--wdir", "/dev/null"], "working directory /dev/null"),
+        (&["--stdin", "some"], "neither a rank, all, nor none"),
+        (&["--stdin", "4", "-n", "4"], "--stdin 4: the job's ranks are 0 to 3"),
+        (&["--output-dir", "/dev/null/x"], "--output-dir: /dev/null/x"),
+        (&["--output-dir", "/tmp", "--tag"], "cannot be used with"),
         (&["--no-such-flag"], "--no-such-flag"),
         (&["--rsh", " ", "--hosts", "a"], "--rsh: no command"),
         (&["--rsh", "/no/such/command", "--hosts", "a"], "/no/such/command"),
@@ -46,6 +56,19 @@ fn bad_command_lines() {
         assert_eq!(ended.code, 2, "{flags:?}: {}", ended.stderr);
         assert!(ended.stderr.contains(words), "{flags:?}: {}", ended.stderr);
         assert!(ended.stdout.is_empty() && !mark.exists(), "{flags:?}");
+    }
+    let several: &[(&[&str], &str)] = &[
+        (&["touch", touch, ":", "-n", "2", "true"], "give the first its number of ranks"),
+        (&["-n", "1", "touch", touch, ":", "-n", "0", "true"], "no number of ranks"),
+        (&["-n", "1", "touch", touch, ":", "-n"], "no number of ranks"),
+        (&["-n", "1", "touch", touch, ":", "-n", "1"], "no program behind it"),
+        (&["-n", "1", "touch", touch, ":", "-n", "1", "-x", "A=1", "true"], "before the first program"),
+        (&["-n", "1000000", "touch", touch, ":", "-n1", "true"], "1000001 ranks"),
+    ];
+    for (args, words) in several {
+        let ended = run(args);
+        assert!(ended.code == 2 && ended.stderr.contains(words), "{args:?}: {}", ended.stderr);
+        assert!(!mark.exists(), "{args:?}");
     }
     let missing = run(&["-n", "2"]);
     assert!(missing.code == 2 && missing.stderr.contains("PROGRAM"), "{}", missing.stderr);

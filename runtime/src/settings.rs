@@ -134,6 +134,12 @@ pub const SETTINGS: &[Setting] = &[
         meaning: "the librdmacm to open, where queue pairs are connected by it",
     },
     Setting {
+        name: "TRANSOM_PMIX",
+        kind: "path",
+        default: "the launcher's own (PMIX_PREFIX), else libpmix.so.2",
+        meaning: "the libpmix to open, where a launcher with PMIx started the ranks",
+    },
+    Setting {
         name: "TRANSOM_SPIN",
         kind: "microseconds",
         default: "5000, or 50 where ranks outnumber cores",

@@ -45,16 +45,26 @@ pub async fn forward_output(
     let _ = events.send(Event::OutputEnd).await;
 }
 
-/// Writes the launcher's input to rank 0; ends (and closes the pipe) when the sender is dropped.
+/// Writes the launcher's input to the ranks that read it, no faster than the slowest takes it; ends (and closes the pipes) when the
+/// sender is dropped. `of_all`: ranks of other hosts read it, too.
 pub async fn forward_input(
-    pipe: Nonblocking,
+    mut readers: Vec<Nonblocking>,
+    of_all: bool,
     mut input: UnboundedReceiver<Bytes>,
     up: UnboundedSender<Frame<ToLauncher>>,
 ) {
     while let Some(bytes) = input.recv().await {
-        if pipe.write_all(&bytes).await.is_err() {
-            return; // rank 0 does not read any more: no credit, no more input
+        let mut left = Vec::with_capacity(readers.len());
+        for reader in readers {
+            if reader.write_all(&bytes).await.is_ok() {
+                left.push(reader);
+            }
         }
+        readers = left;
+        if readers.is_empty() && !of_all {
+            return; // the rank does not read any more: no credit, no more input
+        }
+        // Ranks of other hosts may still read when none here does: for them it counts as taken.
         let taken = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let _ = up.send(Frame::Message(ToLauncher::InputCredit(taken)));
     }

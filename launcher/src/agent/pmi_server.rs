@@ -24,6 +24,8 @@ pub enum Effect {
 
 #[derive(Debug, Default, Clone)]
 struct Peer {
+    /// Number of its program among those of the job.
+    program: usize,
     begun: bool,
     finalized: bool,
     in_fence: bool,
@@ -48,6 +50,11 @@ impl Server {
         let pairs = HashMap::from([("PMI_process_mapping".to_owned(), mapping.to_owned())]);
         let peers = (0..count).map(|_| Peer::default()).collect();
         Self { size, kvs: kvs.to_owned(), pairs, fresh: Pairs::new(), fresh_bytes: 0, peers }
+    }
+
+    /// Which of the job's programs each rank of this host is.
+    pub fn of_programs(&mut self, programs: impl Iterator<Item = usize>) {
+        self.peers.iter_mut().zip(programs).for_each(|(peer, program)| peer.program = program);
     }
 
     /// Handles a line of the host's rank number `local`; gives the answer and what else is to be done.
@@ -84,7 +91,7 @@ impl Server {
                 .with("keylen_max", MAX_KEY)
                 .with("vallen_max", MAX_VALUE),
             "get_my_kvsname" => Message::new("my_kvsname").with("kvsname", &self.kvs),
-            "get_appnum" => Message::new("appnum").with("appnum", 0),
+            "get_appnum" => Message::new("appnum").with("appnum", self.peers[local].program),
             "get_universe_size" => Message::new("universe_size").with("size", self.size),
             "put" => return (Some(self.put(message)), Effect::None),
             "get" => return (Some(self.get(message)), Effect::None),

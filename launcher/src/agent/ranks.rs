@@ -15,7 +15,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::exec_rank::Orders;
-use crate::frames::{JobSpec, Status};
+use crate::frames::{Input, JobSpec, Status};
 use crate::mpi;
 use crate::program::{self, ProgramError};
 use crate::room;
@@ -76,7 +76,8 @@ impl Rank {
 pub struct Starter {
     spec: JobSpec,
     exe: PathBuf,
-    file: PathBuf,
+    /// Of each program; empty if no rank of this host is that.
+    files: Vec<PathBuf>,
     cpus: Vec<usize>,
     open_files: u64,
 }
@@ -88,7 +89,7 @@ pub struct Started {
     pub rank: Rank,
     /// Its PMI socket.
     pub pmi: OwnedFd,
-    /// Its standard input, if it is rank 0.
+    /// Its standard input, if it reads the launcher's.
     pub stdin: Option<OwnedFd>,
     /// Its standard output.
     pub stdout: Option<OwnedFd>,
@@ -105,19 +106,30 @@ impl Starter {
         }
         let exe = std::env::current_exe().map_err(|e| (format!("/proc/self/exe: {e}"), 2))?;
         let path = spec.env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
-        let name = spec.argv.first().ok_or(("no program".to_owned(), 2))?;
-        let file = program::find(name, cwd, exe.parent(), path)
-            .map_err(|e: ProgramError| (e.to_string(), e.code()))?;
-        mpi::check(&file).map_err(|message| (message, 2))?;
+        let mut files = vec![PathBuf::new(); spec.programs.len()];
+        for rank in spec.first_rank..spec.first_rank + spec.count {
+            let index = spec.program_of(rank);
+            let file = files.get_mut(index).filter(|file| file.as_os_str().is_empty());
+            let (Some(file), Some(program)) = (file, spec.programs.get(index)) else { continue };
+            let name = program.argv.first().ok_or(("no program".to_owned(), 2))?;
+            *file = program::find(name, cwd, exe.parent(), path)
+                .map_err(|e: ProgramError| (e.to_string(), e.code()))?;
+            mpi::check(file).map_err(|message| (message, 2))?;
+        }
         let cpus = if spec.bind_core { allowed_cpus(spec.count) } else { Vec::new() };
         let open_files = raise_open_files();
         room::for_ranks(spec.count).map_err(|message| (message, 2))?;
-        Ok(Self { spec, exe, file, cpus, open_files })
+        Ok(Self { spec, exe, files, cpus, open_files })
     }
 
     /// Number of ranks to start.
     pub fn count(&self) -> u32 {
         self.spec.count
+    }
+
+    /// Whether ranks of all hosts read standard input.
+    pub fn input_is_for_all(&self) -> bool {
+        self.spec.stdin == Input::All
     }
 
     /// Starts the host's rank number `local`.
@@ -129,7 +141,7 @@ impl Starter {
         fcntl(&theirs, FcntlArg::F_SETFD(FdFlag::empty()))?;
         let rank = self.spec.first_rank + local;
         let mut command = self.command(local, theirs.as_raw_fd());
-        command.stdin(if rank == 0 { Stdio::piped() } else { Stdio::null() });
+        command.stdin(if self.spec.stdin.is_for(rank) { Stdio::piped() } else { Stdio::null() });
         let spawned = command.spawn();
         drop(theirs);
         let mut child = spawned?;
@@ -148,7 +160,9 @@ impl Starter {
         let parent = nix::unistd::getpid().as_raw();
         let orders = Orders { parent, cpu, open_files: self.open_files, pmi };
         let mut command = Command::new(&self.exe);
-        command.arg("exec-rank").args(orders.to_args()).arg(&self.file).args(&self.spec.argv);
+        let program = self.spec.program_of(self.spec.first_rank + local);
+        let (file, argv) = (&self.files[program], &self.spec.programs[program].argv);
+        command.arg("exec-rank").args(orders.to_args()).arg(file).args(argv);
         command.env_clear().envs(self.environment(local, pmi));
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         command
@@ -156,7 +170,8 @@ impl Starter {
 
     fn environment(&self, local: u32, pmi: i32) -> Vec<(OsString, OsString)> {
         let spec = &self.spec;
-        let of_host = |name: &OsString| OF_HOST.iter().any(|of_host| name == of_host);
+        let of_host =
+            |name: &OsString| OF_HOST.iter().any(|of_host| name == of_host) && !spec.exported.contains(name);
         let mut env: Vec<_> =
             spec.env.iter().filter(|(name, _)| !(spec.remote && of_host(name))).cloned().collect();
         if spec.remote {

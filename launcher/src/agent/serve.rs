@@ -42,6 +42,8 @@ pub(super) struct Agent {
     first_rank: u32,
     ranks: Vec<Rank>,
     inboxes: Vec<UnboundedSender<ToRank>>,
+    /// Standard inputs of the ranks that read the launcher's, until all are started.
+    readers: Vec<Nonblocking>,
     input: Option<UnboundedSender<Bytes>>,
     pipes: JoinSet<()>,
     open_pipes: usize,
@@ -75,6 +77,7 @@ impl Agent {
             first_rank: 0,
             ranks: Vec::new(),
             inboxes: Vec::new(),
+            readers: Vec::new(),
             input: None,
             pipes: JoinSet::new(),
             open_pipes: 0,
@@ -171,6 +174,8 @@ impl Agent {
 
     fn prepare(&mut self, spec: JobSpec) {
         self.server = Server::new(spec.size, spec.count, &spec.kvs, &spec.mapping);
+        let ranks = spec.first_rank..spec.first_rank.saturating_add(spec.count);
+        self.server.of_programs(ranks.map(|rank| spec.program_of(rank)));
         self.first_rank = spec.first_rank;
         if spec.remote {
             let limit = Duration::from_millis(spec.silence_ms);
@@ -201,6 +206,12 @@ impl Agent {
                 break;
             }
         }
+        if !self.readers.is_empty() {
+            let (sender, input) = unbounded_channel();
+            self.input = Some(sender);
+            let readers = std::mem::take(&mut self.readers);
+            self.pipes.spawn(forward_input(readers, starter.input_is_for_all(), input, self.up.clone()));
+        }
         // A rank that ended before the signal handler was there left no signal.
         self.reap();
         Launcher::There
@@ -217,9 +228,7 @@ impl Agent {
         self.read_output(started.stdout, rank, Stream::Out)?;
         self.read_output(started.stderr, rank, Stream::Err)?;
         if let Some(stdin) = started.stdin {
-            let (sender, input) = unbounded_channel();
-            self.input = Some(sender);
-            self.pipes.spawn(forward_input(Nonblocking::new(stdin)?, input, self.up.clone()));
+            self.readers.push(Nonblocking::new(stdin)?);
         }
         Ok(())
     }

@@ -40,6 +40,8 @@ pub struct Agent {
     pub status: Option<Status>,
     /// When it is given up, after the first sign of its end.
     pub lost_at: Option<Instant>,
+    /// Bytes of input that each of its ranks that reads it has taken.
+    pub input_taken: u64,
     /// Whether its host is alive.
     pub liveness: Liveness,
     /// What its ranks put, while they wait in the fence.
@@ -82,6 +84,7 @@ impl Agent {
             eof: false,
             status: None,
             lost_at: None,
+            input_taken: 0,
             liveness: Liveness::new(Duration::ZERO, Instant::now()),
             fence: None,
             to: Some(to),

@@ -27,16 +27,36 @@ impl Job {
         match event {
             Event::Agent(index, Frame::Message(message)) => self.message(index, message),
             Event::Agent(index, Frame::Data { rank, stream, bytes }) => {
+                let credit = u32::try_from(bytes.len()).unwrap_or(0);
+                if self.args.output_dir.is_some() {
+                    let bytes = bytes.to_vec();
+                    return self.send_to_writer(Chunk {
+                        stream,
+                        rank: Some(rank),
+                        bytes,
+                        agent: index,
+                        credit,
+                    });
+                }
                 let out = self.lines.push(rank, stream, &bytes, std::time::Instant::now());
-                self.write(stream, out, index, u32::try_from(bytes.len()).unwrap_or(0));
+                self.write(stream, out, index, credit);
             }
             Event::AgentEof(index, error) => {
                 self.agents[index].eof = true;
                 self.check_lost(index, error);
             }
             Event::Signal(number) => self.signal(number),
-            Event::Stdin(bytes) => self.agents[0].send(Frame::Data { rank: 0, stream: Stream::In, bytes }),
-            Event::StdinEof => self.agents[0].send(Frame::Message(ToAgent::StdinEof)),
+            Event::Stdin(bytes) => {
+                for index in self.plan.readers() {
+                    let bytes = bytes.clone();
+                    self.agents[index].send(Frame::Data { rank: 0, stream: Stream::In, bytes });
+                }
+            }
+            Event::StdinEof => {
+                for index in self.plan.readers() {
+                    self.agents[index].send(Frame::Message(ToAgent::StdinEof));
+                }
+            }
             Event::Written(index, credit) => {
                 self.unwritten = self.unwritten.saturating_sub(1);
                 self.give_credit(index, credit);
@@ -65,9 +85,8 @@ impl Job {
                 self.fail(Failure::CannotStart { host, message, code }, 0);
             }
             ToLauncher::InputCredit(bytes) => {
-                if let Some(credit) = &self.stdin_credit {
-                    let _ = credit.send(bytes);
-                }
+                self.agents[index].input_taken += u64::from(bytes);
+                self.give_input_credit();
             }
             ToLauncher::FenceEnter(pairs) => self.fence(index, pairs),
             ToLauncher::FenceBroken { rank } => self.fail(Failure::Fence(rank), 0),
@@ -105,7 +124,19 @@ impl Job {
             agent.liveness = Liveness::new(self.args.host_timeout, Instant::now());
         }
         self.broadcast(|| ToAgent::Go);
-        self.stdin_credit = super::stdin::start_reader(self.events.clone()).ok();
+        if self.plan.readers().next().is_some() {
+            self.stdin_credit = super::stdin::start_reader(self.events.clone()).ok();
+        }
+    }
+
+    /// More of the input may be read when the slowest host has taken what there was.
+    fn give_input_credit(&mut self) {
+        let taken = self.plan.readers().map(|index| self.agents[index].input_taken).min().unwrap_or(0);
+        let more = u32::try_from(taken - self.stdin_credited).unwrap_or(0);
+        if let Some(credit) = self.stdin_credit.as_ref().filter(|_| more > 0) {
+            let _ = credit.send(more);
+            self.stdin_credited = taken;
+        }
     }
 
     pub(super) fn broadcast(&self, message: impl Fn() -> ToAgent) {
@@ -190,7 +221,11 @@ impl Job {
         if bytes.is_empty() {
             return self.give_credit(agent, credit);
         }
-        let chunk = Chunk { stream, bytes, agent, credit };
+        self.send_to_writer(Chunk { stream, rank: None, bytes, agent, credit });
+    }
+
+    fn send_to_writer(&mut self, chunk: Chunk) {
+        let (agent, credit) = (chunk.agent, chunk.credit);
         let sent = self.writer.as_ref().is_some_and(|writer| writer.send(chunk).is_ok());
         if sent {
             self.unwritten += 1;

@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::Event;
 use super::agents::Agent;
+use super::files::Files;
 use super::output::{Chunk, Lines, start_writer};
 use super::plan::{Plan, Route};
 use super::report::Failure;
@@ -45,6 +46,8 @@ pub struct Job {
     pub(super) writer: Option<mpsc::Sender<Chunk>>,
     pub(super) unwritten: usize,
     pub(super) stdin_credit: Option<mpsc::Sender<u32>>,
+    /// Bytes of input beyond the first window that its reader may have read.
+    pub(super) stdin_credited: u64,
     pub(super) connect_by: Instant,
     pub(super) time_out_at: Option<Instant>,
     pub(super) kill_at: Option<Instant>,
@@ -57,7 +60,7 @@ pub struct Job {
 
 impl Job {
     /// Runs a job and gives this command's exit code. An error means that nothing was started.
-    pub async fn run(args: RunArgs, plan: Plan) -> io::Result<u8> {
+    pub async fn run(args: RunArgs, plan: Plan, files: Option<Files>) -> io::Result<u8> {
         let (sender, mut events) = unbounded_channel();
         signals::listen(&sender)?;
         let spared = children();
@@ -65,7 +68,7 @@ impl Job {
             // If an agent of this host is killed, what its ranks left behind comes here to be killed.
             let _ = nix::sys::prctl::set_child_subreaper(true);
         }
-        let mut job = Self::new(args, plan, sender)?;
+        let mut job = Self::new(args, plan, sender, files)?;
         job.spared = spared;
         job.start_agents()?;
         job.until_ended(&mut events).await?;
@@ -78,7 +81,12 @@ impl Job {
         Ok(failure.code())
     }
 
-    fn new(args: RunArgs, plan: Plan, events: UnboundedSender<Event>) -> io::Result<Self> {
+    fn new(
+        args: RunArgs,
+        plan: Plan,
+        events: UnboundedSender<Event>,
+        files: Option<Files>,
+    ) -> io::Result<Self> {
         // People wait for a prompt; a file or a pipe is better served with whole lines on a busy machine.
         let at_terminal = io::stdout().is_terminal();
         let time_limit = Duration::from_millis(if at_terminal { 50 } else { 250 });
@@ -91,9 +99,10 @@ impl Job {
             phase: Phase::Connecting,
             failure: None,
             others: 0,
-            writer: Some(start_writer(events.clone())?),
+            writer: Some(start_writer(events.clone(), files)?),
             unwritten: 0,
             stdin_credit: None,
+            stdin_credited: 0,
             time_out_at: args.timeout.map(|limit| Instant::now() + limit),
             connect_by,
             kill_at: None,

@@ -3,6 +3,7 @@
 mod agents;
 mod ending;
 mod events;
+mod files;
 mod job;
 mod output;
 pub(crate) mod plan;
@@ -50,11 +51,16 @@ pub fn main(args: RunArgs) -> ExitCode {
     if let Err(message) = room::for_files("this command", plan.hosts.len() as u64) {
         return refuse(&message);
     }
+    let files = args.output_dir.as_deref().map(|folder| files::Files::create(folder, plan.size));
+    let files = match files.transpose() {
+        Ok(files) => files,
+        Err(message) => return refuse(&message),
+    };
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return refuse(&limits::no_process(&error, 1)),
     };
-    let code = runtime.block_on(job::Job::run(args, plan));
+    let code = runtime.block_on(job::Job::run(args, plan, files));
     match code {
         Ok(code) => ExitCode::from(code),
         Err(error) => refuse(&limits::no_process(&error, 2)),

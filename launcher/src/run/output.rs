@@ -9,6 +9,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::Event;
+use super::files::Files;
 use crate::frames::Stream;
 
 /// A line longer than this is passed on in pieces.
@@ -101,11 +102,13 @@ impl Lines {
     }
 }
 
-/// Bytes for this process's own output; the agent gets `credit` bytes back once they are written.
+/// Bytes for this process's own output, or a rank's file; the agent gets `credit` bytes back once they are written.
 #[derive(Debug)]
 pub struct Chunk {
     /// Where to.
     pub stream: Stream,
+    /// Whose they are, if they go to a file of its own.
+    pub rank: Option<u32>,
     /// What.
     pub bytes: Vec<u8>,
     /// Whose credit.
@@ -115,12 +118,13 @@ pub struct Chunk {
 }
 
 /// Starts the thread that writes: a terminal that is stopped, or a slow pipe, blocks only that thread.
-pub fn start_writer(events: UnboundedSender<Event>) -> io::Result<mpsc::Sender<Chunk>> {
+pub fn start_writer(events: UnboundedSender<Event>, files: Option<Files>) -> io::Result<mpsc::Sender<Chunk>> {
     let (sender, chunks) = mpsc::channel::<Chunk>();
     std::thread::Builder::new().name("output".to_owned()).spawn(move || {
         for chunk in chunks {
-            let result = match chunk.stream {
-                Stream::Err => write_all(&mut io::stderr().lock(), &chunk.bytes).or(Ok(())),
+            let result = match (chunk.stream, files.as_ref().zip(chunk.rank)) {
+                (stream, Some((files, rank))) => files.append(rank, stream, &chunk.bytes),
+                (Stream::Err, None) => write_all(&mut io::stderr().lock(), &chunk.bytes).or(Ok(())),
                 _ => write_all(&mut io::stdout().lock(), &chunk.bytes),
             };
             if let Err(error) = result {

@@ -1,12 +1,13 @@
 //! What is to run where, decided before anything is started.
 
 use std::collections::HashSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use crate::cli::{Bind, RunArgs};
-use crate::frames::JobSpec;
+use crate::frames::{Input, JobSpec, Program};
 use crate::hosts::{self, Block, Host};
 use crate::slurm;
 
@@ -41,12 +42,32 @@ pub struct Plan {
 impl Plan {
     /// Plans a job; says why it cannot be.
     pub fn new(args: &RunArgs) -> Result<Self, String> {
-        let (hosts, routes, tasks) = find_hosts(args)?;
+        let (mut hosts, routes, mut tasks) = find_hosts(args)?;
+        if let Some(ranks) = args.per_node {
+            hosts::per_node(&mut hosts, ranks).map_err(|e| e.to_string())?;
+            tasks = None;
+        }
         let slots = hosts::total_slots(&hosts).and_then(|slots| u32::try_from(slots).ok());
-        let size = args.ranks.or(tasks).or(slots).unwrap_or(1);
+        let mut programs = programs(args)?;
+        let of_programs = programs.iter().map(|program| program.count).sum();
+        let size = if programs.len() > 1 { of_programs } else { args.ranks.or(tasks).or(slots).unwrap_or(1) };
+        if let [only] = &mut programs[..] {
+            only.count = size;
+        }
         let blocks = hosts::place(&hosts, size).map_err(|e| e.to_string())?;
+        if let Input::Rank(rank) = args.stdin
+            && rank >= size
+        {
+            return Err(format!("--stdin {rank}: the job's ranks are 0 to {}", size - 1));
+        }
         let exe = std::env::current_exe().map_err(|e| format!("/proc/self/exe: {e}"))?;
-        let cwd = std::env::current_dir().map_err(|e| format!("working directory: {e}"))?;
+        let mut cwd = std::env::current_dir().map_err(|e| format!("working directory: {e}"))?;
+        let mut env = environment();
+        if let Some(folder) = &args.wdir {
+            cwd.push(folder);
+            set(&mut env, "PWD".into(), cwd.clone().into());
+        }
+        let exported = args.export.iter().map(|text| export(text, &mut env)).collect::<Result<_, _>>()?;
         let template = JobSpec {
             size,
             first_rank: 0,
@@ -55,8 +76,10 @@ impl Plan {
             kvs: format!("transom_{}", std::process::id()),
             mapping: hosts::process_mapping(&blocks),
             cwd: cwd.into(),
-            argv: args.program.clone(),
-            env: environment(),
+            programs,
+            env,
+            exported,
+            stdin: args.stdin,
             remote: false,
             bind_core: args.bind == Bind::Core,
             silence_ms: u64::try_from(args.host_timeout.as_millis()).unwrap_or(u64::MAX),
@@ -66,6 +89,16 @@ impl Plan {
         Ok(Self { hosts, size, exe, template })
     }
 
+    /// The hosts, by number, whose ranks read standard input.
+    pub fn readers(&self) -> impl Iterator<Item = usize> + '_ {
+        let reads = |block: &Block| match self.template.stdin {
+            Input::Rank(rank) => (block.first..block.first + block.count).contains(&rank),
+            Input::All => true,
+            Input::None => false,
+        };
+        (0..self.hosts.len()).filter(move |index| reads(&self.hosts[*index].0))
+    }
+
     /// The orders for one host.
     pub fn spec(&self, index: usize) -> Option<JobSpec> {
         let (block, route) = self.hosts.get(index)?;
@@ -73,6 +106,84 @@ impl Plan {
         (spec.first_rank, spec.count, spec.remote) = (block.first, block.count, *route != Route::Local);
         Some(spec)
     }
+}
+
+/// The most ranks of a job.
+const MOST: u32 = 1_000_000;
+
+/// `A ARGS : -n N B ARGS`: the programs of a job. A colon without a number of ranks behind it is an argument like any other.
+fn programs(args: &RunArgs) -> Result<Vec<Program>, String> {
+    let words = &args.program;
+    let is_start =
+        |at: &usize| words[*at] == ":" && words.get(at + 1).is_some_and(|word| number_word(word).is_some());
+    let starts: Vec<usize> = (1..words.len()).filter(is_start).collect();
+    let first_end = starts.first().copied().unwrap_or(words.len());
+    let mut programs = vec![Program { count: args.ranks.unwrap_or(0), argv: words[..first_end].to_vec() }];
+    if !starts.is_empty() && args.ranks.is_none() {
+        return Err("several programs (A : -n N B): give the first its number of ranks, too (-n)".into());
+    }
+    for (index, start) in starts.iter().enumerate() {
+        let end = starts.get(index + 1).copied().unwrap_or(words.len());
+        let mut words = words[start + 1..end].iter();
+        let inline = words.next().and_then(|word| number_word(word)).flatten();
+        let number = inline.or_else(|| words.next().map(|word| word.to_string_lossy().into_owned()));
+        let number = number.unwrap_or_default();
+        let count = number.parse().ok().filter(|count| (1..=MOST).contains(count));
+        let count =
+            count.ok_or_else(|| format!(": -n {number:?}: is no number of ranks from 1 to {MOST}"))?;
+        let argv: Vec<OsString> = words.cloned().collect();
+        match argv.first() {
+            None => return Err(format!(": -n {number}: no program behind it")),
+            Some(word) if word.as_bytes().starts_with(b"-") => {
+                return Err(format!(
+                    ": -n {number} {word:?}: options other than -n stand before the first program"
+                ));
+            }
+            Some(_) => programs.push(Program { count, argv }),
+        }
+    }
+    let total: u64 = programs.iter().map(|program| u64::from(program.count)).sum();
+    if total > u64::from(MOST) {
+        return Err(format!("{total} ranks: the most are {MOST}"));
+    }
+    Ok(programs)
+}
+
+/// Whether a word is `-n`, by any of its names; with the number if that is in it.
+fn number_word(word: &OsStr) -> Option<Option<String>> {
+    let text = word.to_str()?;
+    if ["-n", "-np", "--np", "--ranks"].contains(&text) {
+        return Some(None);
+    }
+    let inside = text
+        .strip_prefix("--ranks=")
+        .or_else(|| text.strip_prefix("-n").filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit())));
+    inside.map(|number| Some(number.to_owned()))
+}
+
+/// Carries out `-x VAR[=VALUE]`; gives VAR.
+fn export(text: &OsStr, env: &mut Vec<(OsString, OsString)>) -> Result<OsString, String> {
+    let bytes = text.as_bytes();
+    let (name, value) = match bytes.iter().position(|byte| *byte == b'=') {
+        Some(at) => (OsStr::from_bytes(&bytes[..at]), Some(OsStr::from_bytes(&bytes[at + 1..]).to_owned())),
+        None => (text, None),
+    };
+    let shown = text.to_string_lossy();
+    if name.is_empty() {
+        return Err(format!("-x {shown}: no name of a variable"));
+    }
+    if is_launchers(name) {
+        return Err(format!("-x {shown}: this variable is the launcher's own to set"));
+    }
+    let missing = || format!("-x {shown}: this command has no such variable; -x {shown}=VALUE sets it");
+    let value = value.or_else(|| std::env::var_os(name)).ok_or_else(missing)?;
+    set(env, name.to_owned(), value);
+    Ok(name.to_owned())
+}
+
+fn set(env: &mut Vec<(OsString, OsString)>, name: OsString, value: OsString) {
+    env.retain(|(known, _)| *known != name);
+    env.push((name, value));
 }
 
 type Routes = Box<dyn Fn(&str) -> Route>;
@@ -147,15 +258,16 @@ pub(crate) fn words(command: &str) -> Result<Vec<String>, String> {
     if words.is_empty() { Err("--rsh: no command in it".to_owned()) } else { Ok(words) }
 }
 
+/// Whether launchers set a variable to tell ranks of themselves.
+fn is_launchers(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    let own = ["TRANSOM_HOST_COUNT", "TRANSOM_LOCAL_RANK", "TRANSOM_LOCAL_SIZE", "TRANSOM_TERMINAL_WIDTH"];
+    name.starts_with("PMI_") || name.starts_with("PMIX_") || own.contains(&&*name)
+}
+
 /// This process's environment without what an outer launcher put into it.
 fn environment() -> Vec<(OsString, OsString)> {
-    let of_launcher = |name: &OsString| {
-        let name = name.to_string_lossy();
-        let own =
-            ["TRANSOM_HOST_COUNT", "TRANSOM_LOCAL_RANK", "TRANSOM_LOCAL_SIZE", "TRANSOM_TERMINAL_WIDTH"];
-        name.starts_with("PMI_") || name.starts_with("PMIX_") || own.contains(&&*name)
-    };
-    let mut env: Vec<_> = std::env::vars_os().filter(|(name, _)| !of_launcher(name)).collect();
+    let mut env: Vec<_> = std::env::vars_os().filter(|(name, _)| !is_launchers(name)).collect();
     let size = std::io::stderr().is_terminal().then(|| terminal_size::terminal_size_of(std::io::stderr()));
     if let Some(Some((width, _))) = size {
         env.push(("TRANSOM_TERMINAL_WIDTH".into(), width.0.to_string().into()));

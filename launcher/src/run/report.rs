@@ -116,6 +116,10 @@ impl Failure {
                 ranges(running)
             ),
             Self::Output(error) if error.kind() == std::io::ErrorKind::BrokenPipe => return None,
+            // A file's error names the file.
+            Self::Output(error) if error.kind() == std::io::ErrorKind::Other => {
+                format!("{error}{}", others_ended(others))
+            }
             Self::Output(error) => format!("standard output: {error}{}", others_ended(others)),
             Self::Signal(number) => format!("ended by signal {}", signal_name(*number)),
         };

@@ -1,4 +1,4 @@
-//! This command's standard input, on its way to rank 0.
+//! This command's standard input, on its way to the ranks that read it.
 
 use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
@@ -16,7 +16,7 @@ use crate::frames::INPUT_WINDOW;
 
 const CHUNK: usize = 16 << 10;
 
-/// Starts the thread that reads; it gets credit for bytes that rank 0 has taken.
+/// Starts the thread that reads; it gets credit for bytes that ranks have taken.
 ///
 /// It is never waited for: at the end of the job it may still sit in a read.
 pub fn start_reader(events: UnboundedSender<Event>) -> io::Result<mpsc::Sender<u32>> {

@@ -1,12 +1,15 @@
-//! Bootstrap: ranks exchange business cards (addresses and keys) through PMI-1 or, in one process, a key-value space in
-//! memory; a job of one rank needs none.
+//! Bootstrap: ranks exchange business cards (addresses and keys) through PMI-1, through PMIx or, in one process, a key-value
+//! space in memory; a job of one rank needs none.
 
 mod in_process;
 mod pmi;
+mod pmix;
+mod stranded;
 
 use crate::Result;
 pub(crate) use in_process::{InProcess, KeyValueSpace};
 pub(crate) use pmi::Pmi;
+pub(crate) use pmix::Pmix;
 
 /// The exchange of business cards at start-up.
 pub(crate) trait Bootstrap: Send + std::fmt::Debug {
@@ -54,10 +57,14 @@ impl Bootstrap for Alone {
     }
 }
 
-/// The bootstrap that the environment asks for.
+/// The bootstrap that the environment asks for. PMI-1 comes first: it needs no library, and a launcher that offers it means it.
 pub(crate) fn from_env() -> Result<Box<dyn Bootstrap>> {
-    Ok(match Pmi::from_env()? {
-        Some(pmi) => Box::new(pmi),
-        None => Box::new(Alone),
-    })
+    if let Some(pmi) = Pmi::from_env()? {
+        return Ok(Box::new(pmi));
+    }
+    if let Some(pmix) = Pmix::from_env()? {
+        return Ok(Box::new(pmix));
+    }
+    stranded::check(|name| std::env::var_os(name))?;
+    Ok(Box::new(Alone))
 }

@@ -9,11 +9,12 @@ use crate::bootstrap::{self, InProcess, KeyValueSpace};
 use crate::engine::JobStatus;
 use crate::{Class, Error, Result};
 
-/// Joins the job that this process was started for, by `transom run` or another PMI-1 launcher. Without a launcher it is
-/// a job of one rank. Collective; once per process.
+/// Joins the job that this process was started for, by `transom run` or another launcher with PMI-1 or PMIx. Without a launcher
+/// it is a job of one rank. Collective; once per process.
 ///
 /// # Errors
-/// The environment is broken, a transport is missing, or a peer could not start.
+/// The environment is broken, a launcher started several processes and offers neither, libpmix is missing where PMIx is all
+/// that it offers, a transport is missing, or a peer could not start.
 pub fn init() -> Result<Job> {
     connect::join(bootstrap::from_env()?, JobStatus::default())
 }

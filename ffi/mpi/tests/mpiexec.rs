@@ -1,0 +1,72 @@
+//! What the wrapper `mpiexec` makes of MPICH's and Open MPI's options, told by a `transom` that prints its arguments.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn mpiexec(folder: &Path, args: &[&str]) -> Output {
+    let (wrapper, transom) = (folder.join("mpiexec"), folder.join("transom"));
+    if !transom.exists() {
+        std::fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("../mpi/wrappers/mpiexec"), &wrapper)
+            .unwrap();
+        std::fs::write(&transom, "#!/bin/sh\nfor word; do printf '%s|' \"$word\"; done\n").unwrap();
+        std::fs::set_permissions(&transom, PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    Command::new("sh").arg(wrapper).args(args).output().unwrap()
+}
+
+#[test]
+fn names_of_other_launchers() {
+    let folder = tempfile::tempdir().unwrap();
+    let table: &[(&[&str], &[&str])] = &[
+        (&["-n", "4", "p", "-n", "x"], &["-n", "4", "p", "-n", "x"]),
+        (&["--np", "4", "p"], &["-n", "4", "p"]),
+        (&["-ppn", "2", "p"], &["-N", "2", "p"]),
+        (&["-N", "2", "--hosts", "a,b", "p"], &["-N", "2", "--hosts", "a,b", "p"]),
+        (&["--map-by", "ppr:3:node", "p"], &["-N", "3", "p"]),
+        (&["--map-by=slot", "--oversubscribe", "p"], &["p"]),
+        (&["-genv", "A", "it's 1 \"$B\"", "p"], &["-x", "A=it's 1 \"$B\"", "p"]),
+        (&["-genvlist", "A,B", "p"], &["-x", "A", "-x", "B", "p"]),
+        (&["-x", "A=1", "-x", "B", "p"], &["-x", "A=1", "-x", "B", "p"]),
+        (&["--wd", "/a b", "p"], &["--wdir", "/a b", "p"]),
+        (&["-wdir", "/a", "--stdin", "all", "p"], &["--wdir", "/a", "--stdin", "all", "p"]),
+        (&["--output", "dir=/a,tag", "p"], &["--output-dir", "/a", "--tag", "p"]),
+        (&["--output-filename", "o", "p"], &["--output-dir", "o", "p"]),
+        (&["-l", "p"], &["--tag", "p"]),
+        (&["--bind-to", "core", "p"], &["--bind", "core", "p"]),
+        (&["-bind-to=none", "p"], &["--bind", "none", "p"]),
+        (&["--timeout", "5", "-np", "2", "--", "-p"], &["--timeout", "5", "-n", "2", "-p"]),
+        (&["-np", "2", "a", ":", "-np", "1", "b"], &["-n", "2", "a", ":", "-np", "1", "b"]),
+        (&["p", "--mca", ""], &["p", "--mca", ""]),
+    ];
+    for (given, expected) in table {
+        let output = mpiexec(folder.path(), given);
+        let text = String::from_utf8(output.stdout).unwrap();
+        let words: Vec<_> = text.strip_suffix('|').unwrap().split('|').collect();
+        assert_eq!(words, [&["run"][..], expected].concat(), "{given:?}");
+    }
+}
+
+#[test]
+fn others_are_refused_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let table: &[(&[&str], &str)] = &[
+        (&["--mca", "btl", "tcp", "p"], "--mca: for Open MPI only"),
+        (&["--bind-to", "socket", "p"], "--bind-to socket"),
+        (&["--map-by", "numa", "p"], "--map-by numa"),
+        (&["--rank-by", "core", "p"], "--rank-by"),
+        (&["--report-bindings", "p"], "--report-bindings"),
+        (&["-genvnone", "p"], "-genvnone"),
+        (&["--output", "xml", "p"], "--output xml"),
+        (&["-launcher", "fork", "p"], "--rsh CMD"),
+        (&["-n"], "-n: its value is missing"),
+        (&["-genv", "A"], "-genv: a variable and its value"),
+    ];
+    for (given, words) in table {
+        let output = mpiexec(folder.path(), given);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{given:?}: {said}");
+        assert!(said.contains(words) && output.stdout.is_empty(), "{given:?}: {said}");
+    }
+}
