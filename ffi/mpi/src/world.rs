@@ -259,6 +259,13 @@ pub fn who() -> String {
     WORLD.get().map_or("before MPI_Init".into(), |world| format!("rank {}", world.world.comm.rank()))
 }
 
+/// Which of the programs that were started together this is; 0 where nobody says.
+pub fn program() -> c_int {
+    let job = WORLD.get().and_then(|world| world.job.lock().clone());
+    let program = job.and_then(|job| job.program().ok()).unwrap_or(0);
+    c_int::try_from(program).unwrap_or(0)
+}
+
 /// Ends this process, and has the launcher end the job with that exit code, 0 included.
 pub fn end_job(code: c_int) -> ! {
     // The launcher may end this process, too, as soon as it is told.

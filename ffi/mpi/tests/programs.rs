@@ -178,6 +178,17 @@ fn aborts() {
     }
 }
 
+/// Several programs are one job, and each process is told which it is.
+#[test]
+fn programs_of_one_job() {
+    let Some(prefix) = prefix() else { return };
+    let program = compile(prefix, "appnum", mpicc);
+    let mut job = Command::new(prefix.join("bin/mpiexec"));
+    job.args(["-n", "2", "--timeout", LIMIT]).arg(&program).arg("0");
+    job.args([":", "-n", "1"]).arg(&program).arg("1").env_remove("SLURM_JOB_ID");
+    succeed(&mut job);
+}
+
 /// Memory that the program unmaps under a window: an access ends, on every transport.
 #[test]
 fn unmapped_memory() {

@@ -136,6 +136,16 @@ impl Client {
         self.ask("the fence", &Message::new("barrier_in"), "barrier_out").map(drop)
     }
 
+    /// Which of the programs that were started together this process is, from 0 on; `None` if the server does not say.
+    pub fn program(&mut self) -> Result<Option<u32>> {
+        let answer = self.ask("get_appnum", &Message::new("get_appnum"), "appnum");
+        match answer {
+            Ok(answer) => Ok(answer.get("appnum").and_then(|number| number.parse().ok())),
+            Err(Error::Refused { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Says goodbye. A rank that ends without is taken for one that failed.
     pub fn finalize(mut self) -> Result<()> {
         self.ask("finalize", &Message::new("finalize"), "finalize_ack").map(drop)

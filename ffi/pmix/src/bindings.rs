@@ -29,6 +29,8 @@ pub(crate) const GLOBAL: u8 = 3;
 
 /// `PMIX_JOB_SIZE`: number of ranks of a job, `PMIX_UINT32`.
 pub(crate) const JOB_SIZE: &str = "pmix.job.size";
+/// `PMIX_APPNUM`: number of a rank's program in its job, `PMIX_UINT32`.
+pub(crate) const APPNUM: &str = "pmix.appnum";
 /// `PMIX_COLLECT_DATA`: a fence brings what all ranks put.
 pub(crate) const COLLECT_DATA: &str = "pmix.collect";
 /// `PMIX_IMMEDIATE`: ask the server, and do not wait for what it has not.
@@ -155,8 +157,12 @@ mod tests {
             ("PMIX_SUCCESS", SUCCESS as usize),
             ("(size_t)(uint32_t)(PMIX_RANK_WILDCARD)", RANK_WILDCARD as usize),
         ];
-        let keys =
-            [("PMIX_JOB_SIZE", JOB_SIZE), ("PMIX_COLLECT_DATA", COLLECT_DATA), ("PMIX_IMMEDIATE", IMMEDIATE)];
+        let keys = [
+            ("PMIX_JOB_SIZE", JOB_SIZE),
+            ("PMIX_APPNUM", APPNUM),
+            ("PMIX_COLLECT_DATA", COLLECT_DATA),
+            ("PMIX_IMMEDIATE", IMMEDIATE),
+        ];
         let mut source = String::from("#include <pmix_common.h>\n#include <stddef.h>\n");
         for (text, number) in ours {
             source += &format!("_Static_assert({text} == {number}, \"{}\");\n", text.replace('"', ""));

@@ -6,8 +6,8 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use crate::bindings::{
-    BYTE_OBJECT, ByteObject, COLLECT_DATA, Data, ERR_NOT_FOUND, GLOBAL, IMMEDIATE, Info, JOB_SIZE, KEY_BYTES,
-    NSPACE_BYTES, Proc, RANK_WILDCARD, SUCCESS, Status, UINT32, Value,
+    APPNUM, BYTE_OBJECT, ByteObject, COLLECT_DATA, Data, ERR_NOT_FOUND, GLOBAL, IMMEDIATE, Info, JOB_SIZE,
+    KEY_BYTES, NSPACE_BYTES, Proc, RANK_WILDCARD, SUCCESS, Status, UINT32, Value,
 };
 use crate::environment::Environment;
 use crate::error::{Error, Result};
@@ -118,12 +118,25 @@ impl Client {
     }
 
     fn job_size(&self) -> Result<u32> {
-        let size = self.with_value(RANK_WILDCARD, JOB_SIZE, |value| match value.kind {
+        let what = "number of ranks";
+        let size = self.number(RANK_WILDCARD, JOB_SIZE, what)?;
+        size.ok_or_else(|| Error::Unexpected { what: what.into(), got: "nothing".into() })
+    }
+
+    /// Which of the programs that were started together this process is, from 0 on; `None` if the launcher does not say.
+    ///
+    /// # Errors
+    /// libpmix refuses, or gives something else.
+    pub fn program(&self) -> Result<Option<u32>> {
+        self.number(self.own.rank, APPNUM, "number of the program")
+    }
+
+    fn number(&self, rank: u32, key: &str, what: &str) -> Result<Option<u32>> {
+        self.with_value(rank, key, |value| match value.kind {
             // SAFETY: `kind` says which member of the union is set (PMIx Standard 4.1 §3.2.17).
             UINT32 => Ok(unsafe { value.data.uint32 }),
-            other => Err(Error::Unexpected { what: "number of ranks".into(), got: format!("type {other}") }),
-        })?;
-        size.ok_or_else(|| Error::Unexpected { what: "number of ranks".into(), got: "nothing".into() })
+            other => Err(Error::Unexpected { what: what.into(), got: format!("type {other}") }),
+        })
     }
 
     /// Gets a value, shows it to `read`, and releases it.

@@ -29,6 +29,10 @@ pub(crate) trait Bootstrap: Send + std::fmt::Debug {
     fn abort(&mut self, _code: i32) -> Result<()> {
         Ok(())
     }
+    /// Which of the programs that were started together this is, from 0 on.
+    fn program(&mut self) -> Result<u32> {
+        Ok(0)
+    }
     /// Whether all ranks are in this process.
     fn in_one_process(&self) -> bool {
         false

@@ -86,6 +86,10 @@ impl Bootstrap for Pmi {
         self.client.take().map_or(Ok(()), |client| client.finalize().map_err(failed))
     }
 
+    fn program(&mut self) -> Result<u32> {
+        Ok(self.client()?.program().map_err(failed)?.unwrap_or(0))
+    }
+
     fn abort(&mut self, code: i32) -> Result<()> {
         self.client
             .as_mut()

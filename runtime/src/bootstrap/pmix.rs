@@ -67,6 +67,10 @@ impl Bootstrap for Pmix {
         self.client.take().map_or(Ok(()), |client| client.finalize().map_err(failed("finalize")))
     }
 
+    fn program(&mut self) -> Result<u32> {
+        Ok(self.client()?.program().map_err(failed("init"))?.unwrap_or(0))
+    }
+
     fn abort(&mut self, code: i32) -> Result<()> {
         self.client.as_mut().map_or(Ok(()), |client| client.abort(code).map_err(failed("abort")))
     }

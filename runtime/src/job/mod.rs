@@ -89,6 +89,15 @@ impl Job {
         }
     }
 
+    /// Which of the programs that the launcher started together this process is, from 0 on (`MPI_APPNUM`, MPI-4.1 §11.10.3). Not
+    /// collective.
+    ///
+    /// # Errors
+    /// The launcher cannot be reached.
+    pub fn program(&self) -> Result<u32> {
+        self.member().bootstrap.lock().program()
+    }
+
     /// Leaves the job in good order. Collective. Windows must have been freed before; the same happens when the last
     /// clone is dropped, but here errors are reported.
     ///

@@ -73,7 +73,7 @@ fn predefined(keyval: c_int) -> Option<usize> {
         IO => (1, ANY_SOURCE),
         HOST => (2, PROC_NULL),
         WTIME_IS_GLOBAL => (3, 0),
-        APPNUM => (4, 0),
+        APPNUM => (4, world::program()),
         UNIVERSE_SIZE => {
             let size =
                 world::comm(abi::COMM_WORLD).ok().and_then(|comm| c_int::try_from(comm.comm.size()).ok());
