@@ -64,7 +64,7 @@ try_wheel() {
     "$venv/bin/pip" uninstall --quiet --yes transom
     # Pip leaves empty folders.
     local left
-    left=$(find "$venv" -not -type d \( -path '*transom*' -o -path '*/bin/mpi[cefr]*' -o -name 'libmpi.so.12' \))
+    left=$(find "$venv" -not -type d \( -path '*transom*' -o -path '*/bin/mpi[cefr]*' -o -path '*/bin/osh*' -o -name 'libmpi.so.12' \))
     [ -z "$left" ] || failed "left was $left"
 }
 

@@ -2,7 +2,7 @@
 # deb.sh STAGE DIR: packs what stage.sh laid out into a Debian package in DIR, and prints its name. DEBFULLNAME and DEBEMAIL say who
 # builds it.
 #
-# The wrappers stay in /usr/lib/transom/bin: mpicc and mpiexec in /usr/bin belong to Debian's own MPI, and to its alternatives.
+# The wrappers stay in /usr/lib/transom/bin: mpicc, mpiexec, oshcc and their like in /usr/bin belong to Debian's own MPI, and to its alternatives.
 set -euo pipefail
 stage=$(cd "$1" && pwd)
 mkdir -p "$2"
@@ -33,7 +33,7 @@ done < <(ci/packages/elf.py "$stage")
 mkdir -p "$root/DEBIAN" "$root/usr"
 cp -a "$stage/." "$root/usr/"
 mkdir "$root/usr/lib/transom/bin"
-mv "$root"/usr/bin/mpi* "$root/usr/lib/transom/bin/"
+mv "$root"/usr/bin/mpi* "$root"/usr/bin/osh* "$root/usr/lib/transom/bin/"
 chmod 644 "$root"/usr/lib/transom/lib/*.so.* "$root"/usr/lib/transom/lib/mpich-abi/*.so.*
 mv "$root/usr/share/zsh/site-functions" "$root/usr/share/zsh/vendor-completions"
 
@@ -77,10 +77,11 @@ Description: one-sided communication: the windows of MPI over shared memory and 
  The command transom starts the ranks of a job on one or several hosts. Programs
  that were built for MPI-5's ABI (libmpi_abi.so.1), or for that of MPICH and
  Intel MPI (libmpi.so.12, libmpich.so.12), run by it on Transom's libraries,
- which are in /usr/lib/transom and in nobody else's way.
+ which are in /usr/lib/transom and in nobody else's way. So is libsma.so, with
+ OpenSHMEM 1.5.
  .
- Compilers' wrappers (mpicc, mpicxx, mpifort) and mpiexec are in
- /usr/lib/transom/bin, to be put on the PATH.
+ Compilers' wrappers (mpicc, mpicxx, mpifort, oshcc, oshcxx), mpiexec and
+ oshrun are in /usr/lib/transom/bin, to be put on the PATH.
 END
 (cd "$root" && find usr -type f -print0 | sort -z | xargs -0 md5sum) >"$root/DEBIAN/md5sums"
 package=$out/transom_${version}_$architecture.deb

@@ -9,6 +9,7 @@ rm -rf "$stage"
 mkdir -p "$stage/lib/transom"
 stage=$(cd "$stage" && pwd)
 ffi/mpi/install.sh "$profile" "$stage/lib/transom" >/dev/null
+ffi/shmem/install.sh "$profile" "$stage/lib/transom" >/dev/null
 mv "$stage/lib/transom/bin" "$stage/bin"
 mkdir "$stage/lib/transom/libexec"
 cp "${CARGO_TARGET_DIR:-target}/$profile/bench" "$stage/lib/transom/libexec/"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# try.sh README FORTRAN: the README's lines of C, Fortran and Python, and a program with mpif.h, with the `transom`, `mpicc`, `mpifort` and
-# `python3` that are on the PATH, in an empty folder.
+# try.sh README FORTRAN: the README's lines of C, Fortran, OpenSHMEM and Python, and a program with mpif.h, with the `transom`, `mpicc`, `mpifort`,
+# `oshcc` and `python3` that are on the PATH, in an empty folder.
 set -euo pipefail
 readme=$(readlink -f "$1") fortran=$(readlink -f "$2")
 folder=$(mktemp -d)
@@ -13,8 +13,8 @@ failed() { echo "FAILED: $*" >&2; exit 1; }
 tickets() { # language begin end
     sed -n "/^cat > $2/,/^$3/p" "$readme" >lines.sh
     timeout 100 bash -euo pipefail lines.sh >out
-    diff <(seq 0 3) <(sed -n 's/^rank [0-3] drew ticket //p' out | sort) || failed "the README's lines of $1"
-    diff <(seq 0 3) <(sed -n 's/^rank \([0-3]\) drew ticket .*/\1/p' out | sort) || failed "the README's lines of $1: ranks"
+    diff <(seq 0 3) <(sed -n 's/^[a-zA-Z]* [0-3] drew ticket //p' out | sort) || failed "the README's lines of $1"
+    diff <(seq 0 3) <(sed -n 's/^[a-zA-Z]* \([0-3]\) drew ticket .*/\1/p' out | sort) || failed "the README's lines of $1: ranks"
 }
 tickets C 'ticket\.c' mpicc
 ./ticket | grep -qx "rank 0 drew ticket 0" || failed "a program of C, alone"
@@ -26,6 +26,50 @@ if command -v pkg-config >/dev/null; then
     ./by-pkg-config | grep -qx "rank 0 drew ticket 0" || failed "a program of C, by pkg-config"
     echo "ok: pkg-config"
 fi
+
+tickets OpenSHMEM 'counter\.c' oshcc
+./counter | grep -qx "PE 0 drew ticket 0" || failed "a program of OpenSHMEM, alone"
+# By each name of the library and of pkg-config's file, and in C++.
+oshmem=$(oshcc -showme:libdirs)
+for name in sma shmem oshmem; do
+    cc -o named counter.c "$(oshcc -showme:compile)" -L"$oshmem" -l$name -Wl,-rpath,"$oshmem"
+    timeout 100 oshrun -np 2 ./named >out || failed "a program linked by -l$name"
+done
+cat >both.cpp <<'END'
+#include <mpi.h>
+#include <shmem.h>
+#include <shmemx.h>
+#include <cstdio>
+
+static long sum;
+
+int main(int argc, char **argv) {
+    int rank;
+    MPI_Init(&argc, &argv);
+    shmem_init();
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    shmem_atomic_add(&sum, rank + 1L, 0);
+    shmem_quiet();
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) std::printf("%ld\n", sum);
+    shmem_finalize();
+    return MPI_Finalize();
+}
+END
+if command -v c++ >/dev/null; then
+    oshcxx -o both both.cpp -lmpi_abi
+    timeout 100 oshrun -np 3 ./both >out
+    [ "$(cat out)" = 6 ] || failed "OpenSHMEM and MPI in one program of C++"
+fi
+if command -v pkg-config >/dev/null; then
+    for name in shmem sma openshmem; do
+        options=$(PKG_CONFIG_PATH=$oshmem/pkgconfig pkg-config --cflags --libs $name)
+        # shellcheck disable=SC2086
+        cc -o by-pkg-config counter.c $options
+        ./by-pkg-config | grep -qx "PE 0 drew ticket 0" || failed "a program of OpenSHMEM, by pkg-config's $name"
+    done
+fi
+echo "ok: OpenSHMEM"
 
 timeout 100 transom bench --quick put-latency >out || failed "the microbenchmarks"
 grep -q put-latency out || failed "the microbenchmarks' table"

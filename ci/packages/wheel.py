@@ -24,7 +24,7 @@ METADATA = """\
 Metadata-Version: 2.4
 Name: transom
 Version: {version}
-Summary: One-sided communication as a production runtime: the launcher, and libraries with MPI-5's ABI and MPICH's
+Summary: One-sided communication as a production runtime: the launcher, and libraries with MPI-5's ABI, MPICH's, and OpenSHMEM
 License-Expression: MIT OR Apache-2.0
 License-File: LICENSE-MIT
 License-File: LICENSE-APACHE

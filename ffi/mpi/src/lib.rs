@@ -38,6 +38,7 @@ mod op;
 mod pointer;
 mod request;
 mod session;
+mod shmem;
 mod table;
 mod tools;
 mod topology;

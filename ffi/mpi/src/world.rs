@@ -13,6 +13,7 @@ use crate::abi::{self, COMM_SELF, COMM_WORLD, Comm, ERR_OTHER, Win};
 use crate::comm::{self, CommObject};
 use crate::failure::{Failure, Result, fail};
 use crate::handlers::Handler;
+use crate::shmem;
 
 /// Whether the job is up.
 static UP: AtomicBool = AtomicBool::new(false);
@@ -22,7 +23,7 @@ static INITIALIZED: AtomicBool = AtomicBool::new(false);
 static FINALIZED: AtomicBool = AtomicBool::new(false);
 static MULTIPLE: AtomicBool = AtomicBool::new(false);
 static WORLD: OnceLock<World> = OnceLock::new();
-/// The users of the job: `MPI_Init`, and sessions. Locked while it starts and ends.
+/// The users of the job: `MPI_Init`, sessions, and OpenSHMEM. Locked while it starts and ends.
 static USERS: Mutex<usize> = Mutex::new(0);
 
 struct World {
@@ -79,6 +80,9 @@ fn start(level: c_int) -> Result<()> {
             None => fail(ERR_OTHER, "the job has ended by MPI_Finalize, and a process joins one job only"),
         };
     }
+    if let Some(why) = shmem::LIBRARY.joined_elsewhere() {
+        return fail(ERR_OTHER, why);
+    }
     let job = transom::init()?;
     let own = job.group().incl(&[job.rank()])?;
     let own = job.create_from_group(&own, "MPI_COMM_SELF")?;
@@ -107,10 +111,31 @@ pub fn leave() -> Result<()> {
         AT_EXIT.call_once(|| _ = unsafe { libc::atexit(end_with_process) });
         return Ok(());
     }
+    end()
+}
+
+fn end() -> Result<()> {
     let job = world()?.job.lock().take();
     let ended = job.map_or(Ok(()), Job::finalize);
     UP.store(false, Ordering::Release);
     ended.map_err(Failure::from)
+}
+
+/// Ends the job at the end of the process, whoever uses it still: OpenSHMEM lets programs end so (OpenSHMEM 1.5 §9.1.4).
+pub fn end_at_exit() -> Result<()> {
+    *USERS.lock() = 0;
+    end()
+}
+
+/// Whether this library has joined the job.
+pub fn has_job() -> bool {
+    WORLD.get().is_some()
+}
+
+/// The job, for who has joined it.
+pub fn job() -> Result<Job> {
+    let job = world()?.job.lock().clone();
+    job.ok_or_else(|| Failure::new(ERR_OTHER, "the job has ended"))
 }
 
 /// Ends a job that only sessions have used. Not in a child of the process, which is no rank, nor while a session is open: who exits

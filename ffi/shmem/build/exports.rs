@@ -1,4 +1,5 @@
-//! What the library exports: each function of the table for each of its types, which calls the function of its name in `calls`.
+//! The functions of the table, each for each of its types: `functions.rs` has them, each of which calls the function of its name in `calls`, and their
+//! addresses in order; `exports.rs` the names that libsma.so exports, with their places in that order.
 
 use std::fmt::Write;
 
@@ -44,28 +45,81 @@ fn own(function: &Function) -> String {
     if is_active { format!("{name}_active") } else { name.into() }
 }
 
-pub fn text(functions: &[Function]) -> String {
+/// The functions, and their table.
+pub fn functions(functions: &[Function]) -> String {
     let mut text = String::new();
-    for function in functions {
-        for ty in function.each() {
-            for context in [false, true] {
-                if context && !function.has_context() {
-                    continue;
-                }
-                match ty {
-                    Some(ty) if ty.rust == "LongDouble" && passes_value(function) => {
-                        text.push_str(&long_double(function, ty, context));
-                    }
-                    ty => export(&mut text, function, ty, context),
-                }
-                let name = function.name(ty, context);
-                if name.starts_with("shmem_") {
-                    let _ = writeln!(text, "forward!(\"p{name}\", export_p{name}, export_{name});");
-                }
+    let mut table = String::new();
+    let mut identity = Identity::default();
+    for (function, ty, context) in all(functions) {
+        match ty {
+            Some(ty) if ty.rust == "LongDouble" && passes_value(function) => {
+                text.push_str(&long_double(function, ty, context));
             }
+            ty => export(&mut text, function, ty, context),
         }
+        let name = function.name(ty, context);
+        let _ = writeln!(table, "    Function(export_{name} as *const ()),");
+        identity.add(&name);
+    }
+    let count = all(functions).count();
+    let _ = writeln!(
+        text,
+        "/// Number of functions.\npub const COUNT: usize = {count};\n\
+         /// A number made of their names and order: another one for another table.\npub const IDENTITY: u64 = {:#x};\n\
+         /// The functions.\npub static FUNCTIONS: [Function; COUNT] = ADDRESSES;\n\
+         /// What [`FUNCTIONS`] has, for statics of other libraries.\npub const ADDRESSES: [Function; COUNT] = [\n{table}];",
+        identity.0
+    );
+    text
+}
+
+/// The names that libsma.so exports, each with that of its profiling interface.
+pub fn names(functions: &[Function]) -> String {
+    let mut text = String::new();
+    for (index, (function, ty, context)) in all(functions).enumerate() {
+        let name = function.name(ty, context);
+        let profiled =
+            if name.starts_with("shmem_") { format!(", export_p{name} \"p{name}\"") } else { String::new() };
+        let types = match &*name {
+            "shmem_init" => Some("() -> ()"),
+            "shmem_init_thread" => Some("(requested: c_int, provided: *mut c_int) -> c_int"),
+            "start_pes" => Some("(pes: c_int) -> ()"),
+            _ => None,
+        };
+        let _ = match types {
+            None => writeln!(text, "export!(export_{name} \"{name}\"{profiled}, {index});"),
+            Some(types) => {
+                writeln!(text, "export_start!(export_{name} \"{name}\"{profiled}, {index}, {types});")
+            }
+        };
     }
     text
+}
+
+/// Each function for each type, with and without a context.
+fn all(functions: &[Function]) -> impl Iterator<Item = (&Function, Option<&Type>, bool)> {
+    functions.iter().flat_map(|function| {
+        let forms = if function.has_context() { &[false, true][..] } else { &[false] };
+        let each = function.each().into_iter();
+        each.flat_map(move |ty| forms.iter().map(move |context| (function, ty, *context)))
+    })
+}
+
+/// The FNV-1a hash of names.
+struct Identity(u64);
+
+impl Default for Identity {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Identity {
+    fn add(&mut self, name: &str) {
+        for byte in name.bytes().chain([0]) {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
 }
 
 fn export(text: &mut String, function: &Function, ty: Option<&Type>, context: bool) {
@@ -91,7 +145,7 @@ fn export(text: &mut String, function: &Function, ty: Option<&Type>, context: bo
     let turbofish = ty.map_or(String::new(), |ty| format!("::<{}>", ty.rust));
     let _ = writeln!(
         text,
-        "#[unsafe(export_name = \"{name}\")]\nunsafe extern \"C\" fn export_{name}({}){returns} {{ unsafe {{ calls::{}{turbofish}({}) }} }}",
+        "unsafe extern \"C\" fn export_{name}({}){returns} {{ unsafe {{ calls::{}{turbofish}({}) }} }}",
         arguments.join(", "),
         own(function),
         given.join(", ")
@@ -146,7 +200,7 @@ fn long_double(function: &Function, ty: &Type, context: bool) -> String {
     };
     let lines: Vec<String> = lines.iter().map(|line| format!("\"{line}\"")).collect();
     format!(
-        "#[cfg(target_arch = \"x86_64\")]\n#[unsafe(naked)]\n#[unsafe(export_name = \"{name}\")]\n\
+        "#[cfg(target_arch = \"x86_64\")]\n#[unsafe(naked)]\n\
          unsafe extern \"C\" fn export_{name}() {{ core::arch::naked_asm!({}, to = sym export_shmem_{form}longdouble_{to}) }}\n",
         lines.join(", ")
     )

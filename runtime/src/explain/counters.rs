@@ -1,5 +1,6 @@
 //! The counters of a window at one rank. A window that counts has no short cut, so that every operation comes by here.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Count, Explanation, Kind, Path, Reason};
@@ -29,10 +30,10 @@ pub(crate) struct Counters {
 
 impl Counters {
     /// Counters for a window, if it is to be explained.
-    pub fn new(wanted: bool) -> Option<Box<Self>> {
+    pub fn new(wanted: bool) -> Option<Arc<Self>> {
         let len = Kind::ALL.len() * Path::ALL.len() * Reason::ALL.len();
         let rows = || std::iter::repeat_with(Counter::default).take(len).collect();
-        wanted.then(|| Box::new(Self { rows: rows() }))
+        wanted.then(|| Arc::new(Self { rows: rows() }))
     }
 
     /// One more operation.

@@ -85,7 +85,7 @@ impl Shmem {
     /// [`Class::Base`]: no block begins at the address. [`Class::Size`]: PEs free different blocks. A peer is gone.
     pub fn free_block(&self, call: &'static str, address: usize) -> Result<()> {
         let (offset, _) = self.block(call, address)?;
-        self.complete_all()?;
+        self.quiet(self.default_context())?;
         self.agree(call, Request::Free { offset })?;
         self.blocks.lock().release(offset);
         Ok(())
@@ -98,7 +98,7 @@ impl Shmem {
     /// As [`Shmem::allocate_bytes`] and [`Shmem::free_block`].
     pub fn reallocate(&self, call: &'static str, address: usize, bytes: usize) -> Result<Option<usize>> {
         let (offset, old) = self.block(call, address)?;
-        self.complete_all()?;
+        self.quiet(self.default_context())?;
         self.agree(call, Request::Reallocate { offset, bytes })?;
         let Some(new) = self.place(bytes, 1) else { return Ok(None) };
         let window = self.heap.window().local();

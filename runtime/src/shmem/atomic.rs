@@ -2,6 +2,7 @@
 
 use transom_transport::{Basic, ReduceOp, Swappable};
 
+use super::context::Way;
 use super::{Context, Shmem};
 use crate::Result;
 use crate::operation::{Accumulate, Completion, Description};
@@ -32,6 +33,7 @@ impl Shmem {
     #[inline(always)]
     pub fn fetch_update<T: Basic>(
         &self,
+        context: &Context,
         call: &'static str,
         (address, pe): (usize, usize),
         op: ReduceOp,
@@ -39,7 +41,7 @@ impl Shmem {
     ) -> Result<T> {
         match self.update_now(address, op, operand, pe) {
             Some(old) => Ok(old),
-            None => self.fetch_update_otherwise(call, (address, pe), op, operand),
+            None => self.fetch_update_otherwise(context, call, (address, pe), op, operand),
         }
     }
 
@@ -47,14 +49,17 @@ impl Shmem {
     #[inline(never)]
     fn fetch_update_otherwise<T: Basic>(
         &self,
+        context: &Context,
         call: &'static str,
         (address, pe): (usize, usize),
         op: ReduceOp,
         operand: T,
     ) -> Result<T> {
         let (segment, at) = self.check_element::<T>(call, address, pe)?;
-        let old = segment.access().fetch_op(pe, at, op, operand)?;
-        segment.remember(pe);
+        self.settle(context, pe, Way::Update)?;
+        let access = context.access(segment, call, pe)?;
+        let old = access.fetch_op(pe, at, op, operand)?;
+        segment.remember(access.core, pe);
         Ok(old)
     }
 
@@ -88,10 +93,12 @@ impl Shmem {
         operand: T,
     ) -> Result<()> {
         let (segment, at) = self.check_element::<T>(call, address, pe)?;
+        self.settle(context, pe, Way::Update)?;
         context.touch();
         let what = Accumulate { op, ty: T::TYPE, operands: zerocopy::IntoBytes::as_bytes(&operand) };
-        segment.access().perform(Description::accumulate(pe, at, what, None), Completion::Flush)?;
-        segment.remember(pe);
+        let access = context.access(segment, call, pe)?;
+        access.perform(Description::accumulate(pe, at, what, None), Completion::Flush)?;
+        segment.remember(access.core, pe);
         Ok(())
     }
 
@@ -102,13 +109,14 @@ impl Shmem {
     #[inline(always)]
     pub fn compare_swap<T: Swappable>(
         &self,
+        context: &Context,
         call: &'static str,
         (address, pe): (usize, usize),
         (compare, value): (T, T),
     ) -> Result<T> {
         match self.swap_now(address, (compare, value), pe) {
             Some(old) => Ok(old),
-            None => self.compare_swap_otherwise(call, (address, pe), (compare, value)),
+            None => self.compare_swap_otherwise(context, call, (address, pe), (compare, value)),
         }
     }
 
@@ -116,13 +124,16 @@ impl Shmem {
     #[inline(never)]
     fn compare_swap_otherwise<T: Swappable>(
         &self,
+        context: &Context,
         call: &'static str,
         (address, pe): (usize, usize),
         (compare, value): (T, T),
     ) -> Result<T> {
         let (segment, at) = self.check_element::<T>(call, address, pe)?;
-        let old = segment.access().compare_swap(pe, at, compare, value)?;
-        segment.remember(pe);
+        self.settle(context, pe, Way::Update)?;
+        let access = context.access(segment, call, pe)?;
+        let old = access.compare_swap(pe, at, compare, value)?;
+        segment.remember(access.core, pe);
         Ok(old)
     }
 }

@@ -26,15 +26,26 @@ impl Queue<'_> {
     }
 
     fn swap_tail(&self, new: u32) -> Result<u32> {
-        self.shmem.fetch_update(self.call, (self.address, self.home), ReduceOp::Replace, new)
+        self.shmem.fetch_update(
+            self.shmem.default_context(),
+            self.call,
+            (self.address, self.home),
+            ReduceOp::Replace,
+            new,
+        )
     }
 
     fn exchange_tail(&self, compare: u32, new: u32) -> Result<u32> {
-        self.shmem.compare_swap(self.call, (self.address, self.home), (compare, new))
+        self.shmem.compare_swap(
+            self.shmem.default_context(),
+            self.call,
+            (self.address, self.home),
+            (compare, new),
+        )
     }
 
     fn place(&self, pe: usize, op: ReduceOp, operand: u32) -> Result<u32> {
-        self.shmem.fetch_update(self.call, (self.address + 4, pe), op, operand)
+        self.shmem.fetch_update(self.shmem.default_context(), self.call, (self.address + 4, pe), op, operand)
     }
 
     fn own_place(&self) -> Result<u32> {
@@ -91,7 +102,7 @@ impl Shmem {
     /// # Errors
     /// As [`Shmem::set_lock`]; nobody holds the lock.
     pub fn clear_lock(&self, call: &'static str, address: usize) -> Result<()> {
-        self.complete_all()?;
+        self.quiet(self.default_context())?;
         let queue = self.queue(call, address)?;
         let mut next = queue.own_place()? & !WAITS;
         if next == 0 {

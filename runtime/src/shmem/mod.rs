@@ -46,7 +46,6 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::engine::Engine;
-use crate::epoch::Access;
 use crate::memory::RawBuffer;
 use crate::{Class, Communicator, Error, Job, Result};
 use blocks::Blocks;
@@ -106,10 +105,9 @@ impl Shmem {
     /// As [`Shmem::start`]; static data of different lengths.
     pub fn start_with(job: &Job, options: &Options) -> Result<Self> {
         let &Options { heap: bytes, statics, multiple, checks } = options;
-        let heap = Segment::heap(job, bytes, checks)?;
-        let statics = statics.map(|memory| Segment::statics(job, memory)).transpose()?;
+        let heap = Segment::heap(job, bytes, multiple, checks)?;
+        let statics = statics.map(|memory| Segment::statics(job, memory, multiple)).transpose()?;
         for segment in [Some(&heap), statics.as_ref()].into_iter().flatten() {
-            segment.promise_threads(multiple);
             let longest = job.allreduce(crate::Max, &[segment.len() as u64])?;
             if longest != [segment.len() as u64] {
                 let message =
@@ -128,7 +126,7 @@ impl Shmem {
             blocks: Mutex::new(Blocks::new(heap.len())),
             alignment,
             shared: Arc::new(team::shared(job)?),
-            default: Context::new(world.clone(), multiple),
+            default: Context::new(world.clone(), multiple, false),
             world,
             heap,
             statics,
@@ -175,10 +173,10 @@ impl Shmem {
 
     /// A context of a team's (`shmem_team_create_ctx`). Its operations are completed by a [`Shmem::quiet`] of it.
     pub fn context(&self, team: &Arc<Team>) -> Context {
-        Context::new(team.clone(), self.multiple)
+        Context::new(team.clone(), self.multiple, true)
     }
 
-    /// Completes what this PE has issued, in every context, and waits for all PEs (`shmem_barrier_all`). Collective.
+    /// Completes what this PE has issued in the default context, and waits for all PEs (`shmem_barrier_all`). Collective.
     ///
     /// # Errors
     /// A peer is gone or calls something else; the deadline passes.
@@ -191,7 +189,7 @@ impl Shmem {
     /// # Errors
     /// As [`Shmem::barrier_all`].
     pub fn barrier(&self, comm: &Communicator) -> Result<()> {
-        self.complete_all()?;
+        self.quiet(&self.default)?;
         comm.barrier()
     }
 
@@ -276,17 +274,5 @@ impl Shmem {
             "{bytes} bytes at {address:#x}, for PE {pe}, are not symmetric: they must be in the symmetric heap ({heap}){statics}"
         );
         self.error(Class::RmaRange, call, message).with_target(pe)
-    }
-}
-
-impl Segment {
-    /// Access in the epoch that is open from beginning to end.
-    fn access(&self) -> Access<'_> {
-        Access { core: self.core(), only: None }
-    }
-
-    /// Completes everything at a PE.
-    fn flush(&self, pe: usize) -> Result<()> {
-        self.core().flush(pe)
     }
 }

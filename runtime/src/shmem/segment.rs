@@ -7,6 +7,9 @@ use crate::memory::RawBuffer;
 use crate::window::{Core, Domain};
 use crate::{Assert, Communicator, Result, Window, WindowOptions};
 
+/// As many as there can be.
+pub(super) const SEGMENTS: usize = 2;
+
 /// Memory that every PE has one of: the symmetric heap, or static data of the program.
 ///
 /// An object's address at this PE, less where the memory begins here, is its displacement at every PE, wherever it lies there.
@@ -18,6 +21,10 @@ pub(super) struct Segment {
     /// The parts that this process maps, as far as they have been accessed: in an epoch that never ends, so that all may be accessed
     /// again.
     parts: Parts,
+    /// Its place among the segments.
+    slot: usize,
+    /// Several threads make calls at once.
+    multiple: bool,
     /// Whether each access is to be checked.
     checks: bool,
     /// Whether elements may be updated by the CPU at once: nobody updates them by locks, since nobody makes accumulates of several.
@@ -26,27 +33,33 @@ pub(super) struct Segment {
 
 impl Segment {
     /// Memory of `bytes` zeroed bytes. Collective.
-    pub fn heap(comm: &Communicator, bytes: usize, checks: bool) -> Result<Self> {
-        Self::new(comm.allocate_with(bytes, &WindowOptions::unit(1))?, checks)
+    pub fn heap(comm: &Communicator, bytes: usize, multiple: bool, checks: bool) -> Result<Self> {
+        Self::new(comm.allocate_with(bytes, &WindowOptions::unit(1))?, 0, multiple, checks)
     }
 
     /// Memory of the program's. Collective.
-    pub fn statics(comm: &Communicator, memory: RawBuffer) -> Result<Self> {
-        Self::new(comm.create_raw(memory, &WindowOptions::unit(1))?, false)
+    pub fn statics(comm: &Communicator, memory: RawBuffer, multiple: bool) -> Result<Self> {
+        Self::new(comm.create_raw(memory, &WindowOptions::unit(1))?, 1, multiple, false)
     }
 
-    fn new(window: Window<u8>, checks: bool) -> Result<Self> {
+    fn new(window: Window<u8>, slot: usize, multiple: bool, checks: bool) -> Result<Self> {
+        window.promise_threads(!multiple);
         // Nobody ever asks for an exclusive lock: there is nothing that a shared one would wait for.
         window.core.lock_all(Assert::NOCHECK, crate::epoch::By::Calls)?;
         let (base, len) = (window.local().address(), window.bytes());
         let atomics = window.core.domain == Domain::Cpu && !window.core.private;
         let parts = Parts::new(window.communicator().size(), len);
-        Ok(Self { window, base, len, parts, checks, atomics })
+        Ok(Self { window, base, len, parts, slot, multiple, checks, atomics })
     }
 
-    /// Says how many threads use it, before the first does.
-    pub fn promise_threads(&self, multiple: bool) {
-        self.window.promise_threads(!multiple);
+    /// Its place among the segments.
+    pub fn slot(&self) -> usize {
+        self.slot
+    }
+
+    /// Whether several threads make calls at once.
+    pub fn is_multiple(&self) -> bool {
+        self.multiple
     }
 
     pub fn base(&self) -> usize {
@@ -96,11 +109,11 @@ impl Segment {
     }
 
     /// A PE has been accessed: if its part is mapped, it is found from now on.
-    pub fn remember(&self, pe: usize) {
+    pub fn remember(&self, core: &Core, pe: usize) {
         if self.checks || !self.parts.lacks(pe) {
             return;
         }
-        let peer = self.core().peers.made(pe);
+        let peer = core.peers.made(pe);
         if let Some(memory) = peer.and_then(|peer| peer.remote.get()?.direct.clone()) {
             self.parts.fill(pe, memory);
         }

@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use transom_transport::{Basic, Integer, ReduceOp, Swappable};
 use zerocopy::IntoBytes;
 
+use super::context::Way;
 use super::{Segment, Shmem};
 use crate::operation::Completion;
 use crate::{Class, Element, Result};
@@ -85,8 +86,9 @@ impl Shmem {
         if data.is_empty() {
             return Ok(());
         }
+        self.settle(&self.default, pe, Way::Put)?;
         self.default.touch();
-        segment.access().put(pe, place, data.as_bytes(), true)
+        self.default.access(segment, "put", pe)?.put(pe, place, data.as_bytes(), true)
     }
 
     /// Gets elements from `at` on of a PE (`shmem_get`).
@@ -99,7 +101,7 @@ impl Shmem {
         if data.is_empty() {
             return Ok(());
         }
-        segment.access().get(pe, place, data.as_mut_bytes(), Completion::Call)
+        self.default.access(segment, "get", pe)?.get(pe, place, data.as_mut_bytes(), Completion::Call)
     }
 
     /// Adds to an element of a PE; returns what was there (`shmem_atomic_fetch_add`).
@@ -135,7 +137,7 @@ impl Shmem {
         pe: usize,
     ) -> Result<T> {
         self.range("fetch", block, at, 1)?;
-        self.fetch_update("fetch", (block.address + at * size_of::<T>(), pe), op, value)
+        self.fetch_update(&self.default, "fetch", (block.address + at * size_of::<T>(), pe), op, value)
     }
 
     /// Stores `value` in an element of a PE if that is `compare`; returns what was there (`shmem_atomic_compare_swap`).
@@ -150,7 +152,12 @@ impl Shmem {
         pe: usize,
     ) -> Result<T> {
         self.range("compare_exchange", block, at, 1)?;
-        self.compare_swap("compare_exchange", (block.address + at * size_of::<T>(), pe), (compare, value))
+        self.compare_swap(
+            &self.default,
+            "compare_exchange",
+            (block.address + at * size_of::<T>(), pe),
+            (compare, value),
+        )
     }
 
     /// This PE's element at `at`.

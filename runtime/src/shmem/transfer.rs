@@ -1,9 +1,10 @@
 //! Puts and gets (OpenSHMEM 1.5 §9.6, §9.7): by the short cut where it does all there is to do, else with checks and the pipeline.
 
+use super::context::Way;
 use super::{Context, Segment, Shmem};
 use crate::datatype::Datatype;
 use crate::memory::{OriginBuffer, RawBuffer, ResultBuffer};
-use crate::operation::{Completion, Description};
+use crate::operation::{self, Completion, Description};
 use crate::{Class, DataType, Layout, ReduceOp, Result};
 
 /// Up to so many bytes a blocking put copies the source, where a network takes it; more it sends from its place, and waits until
@@ -79,11 +80,13 @@ impl Shmem {
             return self.check_pe(call, pe);
         }
         let (segment, at) = self.check(call, address, bytes.len(), pe)?;
+        self.settle(context, pe, Way::Put)?;
         context.touch();
         let copies = blocking && bytes.len() <= COPIED;
-        segment.access().put(pe, at, bytes, copies)?;
-        segment.remember(pe);
-        if blocking && !copies { segment.flush(pe) } else { Ok(()) }
+        let access = context.access(segment, call, pe)?;
+        access.put(pe, at, bytes, copies)?;
+        segment.remember(access.core, pe);
+        if blocking && !copies { access.core.flush(pe) } else { Ok(()) }
     }
 
     /// Gets from `address` of a PE of the world to `data`: there when the call returns, or without `blocking` after the context's
@@ -108,8 +111,9 @@ impl Shmem {
         if !blocking {
             context.touch();
         }
-        segment.access().get(pe, at, bytes, completion)?;
-        segment.remember(pe);
+        let access = context.access(segment, call, pe)?;
+        access.get(pe, at, bytes, completion)?;
+        segment.remember(access.core, pe);
         Ok(())
     }
 
@@ -132,13 +136,15 @@ impl Shmem {
             }) {
                 return Ok(());
             }
+            self.settle(context, pe, Way::Put)?;
             context.touch();
             let data = raw(start, here);
             let types = (strides.layout(strides.here)?, strides.layout(strides.there)?);
             let description = Description::put(pe, at, OriginBuffer::borrowed(data.bytes()))
                 .with_layouts(Layout::new(1, &types.0), Layout::new(1, &types.1));
-            segment.access().perform(description, Completion::Flush)?;
-            segment.flush(pe)
+            let access = context.access(segment, call, pe)?;
+            access.perform(description, Completion::Flush)?;
+            access.core.flush(pe)
         })
     }
 
@@ -148,6 +154,7 @@ impl Shmem {
     /// As [`Shmem::iput_raw`].
     pub fn iget_raw(
         &self,
+        context: &Context,
         call: &'static str,
         (address, pe): (usize, usize),
         (start, strides): (*mut u8, Strides),
@@ -163,7 +170,7 @@ impl Shmem {
             let types = (strides.layout(strides.here)?, strides.layout(strides.there)?);
             let description = Description::get(pe, at, ResultBuffer::borrowed(data.bytes_mut()))
                 .with_layouts(Layout::new(1, &types.0), Layout::new(1, &types.1));
-            segment.access().perform(description, Completion::Call)
+            context.access(segment, call, pe)?.perform(description, Completion::Call)
         })
     }
 
@@ -211,9 +218,12 @@ impl Shmem {
     ) -> Result<()> {
         if !self.put_now(address, data, pe) {
             self.put_raw(context, call, (address, pe), data, true)?;
-            // On a network the signal could overtake the data.
+            // On most networks the signal could overtake the data.
             if let Ok((segment, _)) = self.check(call, address, 0, pe) {
-                segment.flush(pe)?;
+                let core = context.access(segment, call, pe)?.core;
+                if !core.peers.get(pe).is_some_and(|peer| operation::is_behind_puts(core, peer)) {
+                    core.flush(pe)?;
+                }
             }
         }
         let op = if op == SignalOp::Add { ReduceOp::Sum } else { ReduceOp::Replace };

@@ -47,6 +47,11 @@ impl ShortCut {
         Self { lines, targets: targets.min(LINES), sections, pending: AtomicU32::new(NOTHING), plain_locks }
     }
 
+    /// For how many targets there are lines.
+    pub(crate) fn targets(&self) -> usize {
+        self.targets
+    }
+
     /// Several threads will share epochs: then no line is written by operations.
     pub(crate) fn share(&self) {
         self.pending.store(STORES_OF_THREADS, Ordering::Relaxed);

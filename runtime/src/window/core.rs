@@ -50,7 +50,7 @@ pub(crate) struct Core {
     /// Those that can change.
     pub live: LiveHints,
     /// Operations by path, if they are counted.
-    pub counters: Option<Box<Counters>>,
+    pub counters: Option<Arc<Counters>>,
     pub name: Mutex<String>,
     /// What the owner loads from and stores to.
     pub local: Span,
@@ -72,6 +72,8 @@ pub(crate) struct Core {
     pub block: Option<Arc<Block>>,
     /// All ranks have agreed to access it no more.
     pub freed: AtomicBool,
+    /// Whether it is a view ([`Core::view`]) of the window, which is another's.
+    pub is_view: bool,
 }
 
 impl Core {
@@ -79,6 +81,15 @@ impl Core {
     #[inline]
     pub fn rank(&self) -> usize {
         self.rank
+    }
+
+    /// [`super::Window::promise_threads`].
+    pub fn promise_threads(&self, one_at_a_time: bool) {
+        if one_at_a_time {
+            self.access.open.promise_one_thread();
+        } else {
+            self.shortcut.share();
+        }
     }
 
     /// An error with this rank and window.
@@ -202,6 +213,9 @@ impl Core {
 
 impl Drop for Core {
     fn drop(&mut self) {
+        if self.is_view {
+            return;
+        }
         let engine = &self.member.engine;
         if let Some(counters) = &self.counters {
             let memory = self.created.as_ref().map(Created::text);

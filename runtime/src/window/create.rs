@@ -94,7 +94,7 @@ impl Core {
             member: comm.member().clone(),
             rank: comm.rank(),
             title: comm.channel().title(),
-            peers: Peers::new(own.channel().clone(), parts),
+            peers: Peers::new(own.channel().clone(), Arc::new(parts)),
             comm: own,
             number: made.number,
             private: made.exposure.private,
@@ -115,6 +115,7 @@ impl Core {
             created: made.created,
             block: made.block,
             freed: AtomicBool::new(false),
+            is_view: false,
         }
     }
 }

@@ -18,6 +18,7 @@ mod plan;
 mod shared;
 mod signals;
 mod table;
+mod view;
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -71,11 +72,7 @@ impl<T: Element> Window<T> {
     /// share. To be said before the first epoch.
     #[doc(hidden)]
     pub fn promise_threads(&self, one_at_a_time: bool) {
-        if one_at_a_time {
-            self.core.access.open.promise_one_thread();
-        } else {
-            self.core.shortcut.share();
-        }
+        self.core.promise_threads(one_at_a_time);
     }
 
     /// Orders this rank's loads and stores of window memory before and after it, and reconciles the copies of the separate

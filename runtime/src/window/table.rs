@@ -72,7 +72,8 @@ type Leaf = OnceLock<Box<[OnceLock<Arc<Peer>>]>>;
 #[derive(Debug)]
 pub(crate) struct Peers {
     channel: Arc<Channel>,
-    parts: Parts,
+    /// Views of the window have them, too.
+    parts: Arc<Parts>,
     /// Ranks below [`LEAF`]: all there are, most often.
     first: Leaf,
     rest: Box<[Leaf]>,
@@ -80,10 +81,15 @@ pub(crate) struct Peers {
 
 impl Peers {
     /// The ranks of `channel`, with a part each.
-    pub(super) fn new(channel: Arc<Channel>, parts: Parts) -> Self {
+    pub(super) fn new(channel: Arc<Channel>, parts: Arc<Parts>) -> Self {
         let rest = channel.size.div_ceil(LEAF).saturating_sub(1);
         let rest = (0..rest).map(|_| Leaf::new()).collect();
         Self { channel, parts, first: Leaf::new(), rest }
+    }
+
+    /// What the ranks said.
+    pub(super) fn parts(&self) -> &Arc<Parts> {
+        &self.parts
     }
 
     /// Number of ranks.

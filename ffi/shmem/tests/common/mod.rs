@@ -43,35 +43,33 @@ pub fn prefix() -> Option<&'static Path> {
             if !has("cc") {
                 return None;
             }
-            // target/PROFILE/deps/programs-…
-            let test = std::env::current_exe().unwrap();
-            let built = test.ancestors().nth(2).unwrap();
-            let profile = built.file_name().unwrap().to_str().unwrap();
-            let cargo_profile = if profile == "debug" { "dev" } else { profile };
-            succeed(
-                Command::new(env!("CARGO"))
-                    .args([
-                        "build",
-                        "-q",
-                        "--profile",
-                        cargo_profile,
-                        "-p",
-                        "transom-shmem",
-                        "-p",
-                        "transom-launcher",
-                    ])
-                    .current_dir(source()),
-            );
             let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join(env!("CARGO_PKG_NAME"));
-            succeed(
-                Command::new(source().join("install.sh"))
-                    .arg(profile)
-                    .arg(&prefix)
-                    .env("CARGO_TARGET_DIR", built.parent().unwrap()),
-            );
+            install(&prefix, &["transom-shmem"], "install.sh");
             Some(prefix)
         })
         .as_deref()
+}
+
+/// Builds packages, and `transom`, and lays them out by a script of this package's folder.
+pub fn install(prefix: &Path, packages: &[&str], script: &str) {
+    // target/PROFILE/deps/programs-…
+    let test = std::env::current_exe().unwrap();
+    let built = test.ancestors().nth(2).unwrap();
+    let profile = built.file_name().unwrap().to_str().unwrap();
+    let cargo_profile = if profile == "debug" { "dev" } else { profile };
+    let packages = packages.iter().chain(&["transom-launcher"]).flat_map(|package| ["-p", package]);
+    succeed(
+        Command::new(env!("CARGO"))
+            .args(["build", "-q", "--profile", cargo_profile])
+            .args(packages)
+            .current_dir(source()),
+    );
+    succeed(
+        Command::new(source().join(script))
+            .arg(profile)
+            .arg(prefix)
+            .env("CARGO_TARGET_DIR", built.parent().unwrap()),
+    );
 }
 
 /// Compiles a program unless that was done: a linker that writes it anew takes it from a test that runs it.

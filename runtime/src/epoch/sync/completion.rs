@@ -22,6 +22,11 @@ impl Core {
         }
     }
 
+    /// Targets reached by a transport or messages since their epoch began.
+    pub(crate) fn touched(&self) -> Vec<usize> {
+        self.access.touched.lock().iter().copied().collect()
+    }
+
     /// Whether `target` was touched.
     #[inline]
     fn is_touched(&self, target: usize) -> bool {
@@ -88,8 +93,7 @@ impl Core {
         if self.access.last_touched.load(Ordering::Relaxed) == NOBODY {
             return gathered;
         }
-        let touched: Vec<usize> = self.access.touched.lock().iter().copied().collect();
-        gathered.and(self.complete(operation, &touched))
+        gathered.and(self.complete(operation, &self.touched()))
     }
 
     /// Completes what epochs have left under way at a target, before puts and gets that might overtake it.
@@ -181,8 +185,7 @@ impl Core {
         if self.access.last_touched.load(Ordering::Relaxed) == NOBODY {
             return Ok(());
         }
-        let touched: Vec<usize> = self.access.touched.lock().iter().copied().collect();
-        self.end_last(operation, &touched, told)
+        self.end_last(operation, &self.touched(), told)
     }
 
     /// Ends whatever calls have opened.

@@ -7,7 +7,7 @@ use transom::shmem::{Context, Options, Shmem, Team};
 
 use crate::failure::{end_because, end_by};
 use crate::handles::{Ctx, Table, TeamHandle};
-use crate::{end, statics, variables};
+use crate::{end, host, statics, variables};
 
 /// Between `shmem_init` and `shmem_finalize`.
 static WORLD: AtomicPtr<World> = AtomicPtr::new(std::ptr::null_mut());
@@ -27,6 +27,11 @@ pub struct World {
 pub struct TeamObject {
     pub team: std::sync::Arc<Team>,
     pub contexts: c_int,
+}
+
+/// Whether these functions have joined the job of the process.
+pub extern "C" fn has_job() -> bool {
+    STARTED.load(Ordering::Acquire)
 }
 
 /// Whether shmem_finalize has been called.
@@ -104,14 +109,11 @@ pub fn start(call: &'static str, level: c_int) {
         end_because(call, "called twice: a process joins one job, once");
     }
     let settings = variables::read().unwrap_or_else(|why| end_because(call, &why));
-    let job = transom::init().unwrap_or_else(|error| end_by(call, &error));
+    let multiple = level == crate::calls::THREAD_MULTIPLE;
+    let job = (host::get().join)(multiple).unwrap_or_else(|why| end_because(call, &why));
     settings.tell(job.rank());
-    let options = Options {
-        heap: settings.symmetric_size,
-        statics: statics::find(),
-        multiple: level == crate::calls::THREAD_MULTIPLE,
-        checks: settings.debug,
-    };
+    let options =
+        Options { heap: settings.symmetric_size, statics: statics::find(), multiple, checks: settings.debug };
     let shmem = Shmem::start_with(&job, &options).unwrap_or_else(|error| end_by(call, &error));
     let world = World {
         shmem,

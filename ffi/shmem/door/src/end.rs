@@ -2,7 +2,10 @@
 
 use std::ffi::{c_int, c_void};
 
-use crate::failure::end_by;
+use transom::Job;
+
+use crate::failure::{end_because, end_by};
+use crate::host;
 use crate::world::{self, World};
 
 unsafe extern "C" {
@@ -12,17 +15,20 @@ unsafe extern "C" {
 
 /// Completes everything, waits for all PEs, and leaves the job (`shmem_finalize`).
 pub fn finalize(call: &'static str) {
-    if let Some(world) = world::take() {
-        leave(call, *world);
-    }
+    end(call, host::get().leave);
 }
 
-fn leave(call: &'static str, world: World) {
-    let World { shmem, contexts, teams, .. } = world;
+/// Ends symmetric memory, and then the job by `leave`.
+fn end(call: &'static str, leave: fn(Job) -> Result<(), String>) {
+    let Some(world) = world::take() else { return };
+    let World { shmem, contexts, teams, .. } = *world;
     drop((contexts, teams));
     let job = shmem.job().clone();
-    if let Err(error) = shmem.finalize().and_then(|()| job.finalize()) {
+    if let Err(error) = shmem.finalize() {
         end_by(call, &error);
+    }
+    if let Err(why) = leave(job) {
+        end_because(call, &why);
     }
 }
 
@@ -39,7 +45,7 @@ extern "C" fn end_with_process(code: c_int, _argument: *mut c_void) {
     }
     // This thread's variables are gone by now.
     let ended = std::thread::Builder::new()
-        .spawn(|| finalize("the end of the program"))
+        .spawn(|| end("the end of the program", host::get().exit))
         .map(std::thread::JoinHandle::join);
     if !matches!(ended, Ok(Ok(()))) {
         exit(1);

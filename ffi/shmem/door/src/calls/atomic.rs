@@ -34,10 +34,10 @@ fn fetch_update<T: Basic>(
     pe: c_int,
 ) -> T {
     let world = world(call);
-    let (_, pe) = target(world, call, ctx, pe);
+    let (context, pe) = target(world, call, ctx, pe);
     match world.shmem.update_now(dest as usize, op, value, pe) {
         Some(old) => old,
-        None => fetch_update_long(call, world, dest, (op, value), pe),
+        None => fetch_update_long(call, (world, context), dest, (op, value), pe),
     }
 }
 
@@ -45,12 +45,12 @@ fn fetch_update<T: Basic>(
 #[inline(never)]
 fn fetch_update_long<T: Basic>(
     call: &'static str,
-    world: &World,
+    (world, context): (&World, &Context),
     dest: *const T,
     (op, value): (ReduceOp, T),
     pe: usize,
 ) -> T {
-    or_end(call, world.shmem.fetch_update(call, (dest as usize, pe), op, value))
+    or_end(call, world.shmem.fetch_update(context, call, (dest as usize, pe), op, value))
 }
 
 #[inline(always)]
@@ -97,10 +97,10 @@ pub unsafe fn atomic_compare_swap<T: Count>(
     pe: c_int,
 ) -> T {
     let world = world(call);
-    let (_, pe) = target(world, call, ctx, pe);
+    let (context, pe) = target(world, call, ctx, pe);
     match world.shmem.swap_now(dest as usize, (cond, value), pe) {
         Some(old) => old,
-        None => compare_swap_long(call, world, dest, (cond, value), pe),
+        None => compare_swap_long(call, (world, context), dest, (cond, value), pe),
     }
 }
 
@@ -108,12 +108,12 @@ pub unsafe fn atomic_compare_swap<T: Count>(
 #[inline(never)]
 fn compare_swap_long<T: Swappable>(
     call: &'static str,
-    world: &World,
+    (world, context): (&World, &Context),
     dest: *mut T,
     values: (T, T),
     pe: usize,
 ) -> T {
-    or_end(call, world.shmem.compare_swap(call, (dest as usize, pe), values))
+    or_end(call, world.shmem.compare_swap(context, call, (dest as usize, pe), values))
 }
 
 /// `shmem_atomic_add`.

@@ -188,9 +188,9 @@ pub unsafe fn iget<T>(
     pe: c_int,
 ) {
     let world = world(call);
-    let (_, pe) = target(world, call, ctx, pe);
+    let (context, pe) = target(world, call, ctx, pe);
     let here = (dest.cast(), strides::<T>(dst, sst, nelems));
-    or_end(call, world.shmem.iget_raw(call, (source as usize, pe), here, part));
+    or_end(call, world.shmem.iget_raw(context, call, (source as usize, pe), here, part));
 }
 
 fn signal_op(call: &'static str, op: c_int) -> SignalOp {
