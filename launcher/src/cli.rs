@@ -29,6 +29,11 @@ pub enum Command {
     Run(RunArgs),
     /// Measure what the network gives one-sided programs: latency, bandwidth, synchronisation and more, beside their limits
     Bench(BenchArgs),
+    /// List your jobs that run on this host
+    Ps(PsArgs),
+    /// Say what each rank of a running job waits for, since when, and who holds it up
+    #[command(after_help = WHERE_HELP)]
+    Where(WhereArgs),
     /// Say what this host (or others) has for jobs: limits, shared memory, network, atomics, settings
     Info(InfoArgs),
     /// Try what jobs rely on: when data is visible, what atomics exclude, limits; and say what to do
@@ -60,6 +65,24 @@ pub struct Reach {
     /// Seconds to wait for a host to answer
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     pub connect_timeout: Duration,
+}
+
+/// The flags of `transom ps`.
+#[derive(Debug, clap::Args)]
+pub struct PsArgs {
+    /// Print one JSON object a line instead of a table
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The flags of `transom where`.
+#[derive(Debug, clap::Args)]
+pub struct WhereArgs {
+    /// The job, as `transom ps` numbers it [default: the only one]
+    pub job: Option<u32>,
+    /// Print what the ranks say, as JSON, instead of what follows of it
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// The flags of `transom info`.
@@ -150,6 +173,11 @@ Exit code: 0 when every rank ended with 0; else that of the first rank that fail
 124 after --timeout, 127 when there is no such program, 126 when it cannot be executed, 2 when the job could not
 be started as asked.";
 
+const WHERE_HELP: &str = "\
+It is asked on the host where `transom run` was started, by the same user, and tells of the ranks of all hosts. A rank that is stopped
+is told of, too: what blocks for longer than 0.05 s is noted in memory that the launcher's agent reads. A rank that waits for
+nothing computes, or sleeps, outside of Transom.";
+
 const COMPLETIONS_HELP: &str = "\
 To have them in every shell that starts (of zsh, where the folder is one of its fpath):
     transom completions bash > ~/.local/share/bash-completion/completions/transom
@@ -173,6 +201,8 @@ pub fn main(args: Vec<OsString>) -> ExitCode {
     match Cli::try_parse_from(bench::own_options_first(args)) {
         Ok(Cli { command: Command::Run(args) }) => crate::run::main(args),
         Ok(Cli { command: Command::Bench(args) }) => bench::main(args),
+        Ok(Cli { command: Command::Ps(args) }) => crate::hang::ask::ps(&args),
+        Ok(Cli { command: Command::Where(args) }) => crate::hang::ask::whereabouts(&args),
         Ok(Cli { command: Command::Info(args) }) => crate::info::main(&args),
         Ok(Cli { command: Command::Doctor(args) }) => crate::doctor::main(&args),
         Ok(Cli { command: Command::Completions { shell } }) => crate::manual::completions(shell),

@@ -34,6 +34,7 @@ impl Job {
                 self.agents[index].eof = true;
                 self.check_lost(index, error);
             }
+            Event::Asked(question, answer) => self.asked(question, answer),
             Event::Signal(number) => self.signal(number),
             Event::Stdin(bytes) => self.agents[0].send(Frame::Data { rank: 0, stream: Stream::In, bytes }),
             Event::StdinEof => self.agents[0].send(Frame::Message(ToAgent::StdinEof)),
@@ -77,6 +78,7 @@ impl Job {
             ToLauncher::RankExit { rank, pid, status, cause, unfinished } => {
                 self.rank_exit(self.name(index, rank, pid), status, cause, unfinished);
             }
+            ToLauncher::Looked { number, ranks } => self.looked(index, number, ranks),
             ToLauncher::Done => {
                 let agent = &mut self.agents[index];
                 agent.done = true;

@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::Event;
 use super::agents::Agent;
+use super::asked::Looks;
 use super::output::{Chunk, Lines, start_writer};
 use super::plan::{Plan, Route};
 use super::report::Failure;
@@ -41,6 +42,10 @@ pub struct Job {
     /// Ranks that ran when it failed, besides the one to blame.
     pub(super) others: usize,
     pub(super) events: UnboundedSender<Event>,
+    /// When this command began.
+    pub(super) began: Instant,
+    /// Questions that agents have yet to answer.
+    pub(super) looks: Looks,
     pub(super) lines: Lines,
     pub(super) writer: Option<mpsc::Sender<Chunk>>,
     pub(super) unwritten: usize,
@@ -68,6 +73,8 @@ impl Job {
         let mut job = Self::new(args, plan, sender)?;
         job.spared = spared;
         job.start_agents()?;
+        // A job that cannot be asked runs all the same.
+        let _ = crate::hang::door::listen(job.events.clone());
         job.until_ended(&mut events).await?;
         job.flush(&mut events).await;
         job.reap_agents().await?;
@@ -87,6 +94,8 @@ impl Job {
             lines: Lines::new(args.tag, plan.size, time_limit),
             running: vec![false; plan.size as usize],
             agents: Vec::new(),
+            began: Instant::now(),
+            looks: Looks::default(),
             spared: Vec::new(),
             phase: Phase::Connecting,
             failure: None,
@@ -137,13 +146,14 @@ impl Job {
         Ok(())
     }
 
-    fn deadlines(&self) -> [Option<Instant>; 8] {
+    fn deadlines(&self) -> [Option<Instant>; 9] {
         [
             (self.phase == Phase::Connecting).then_some(self.connect_by),
             self.time_out_at,
             self.kill_at,
             self.give_up_at,
             self.end_others_at,
+            self.looks.deadline(),
             self.lines.deadline().map(Instant::from_std),
             self.agents.iter().filter_map(|agent| agent.lost_at).min(),
             self.agents.iter().filter(|agent| !agent.is_over()).filter_map(|a| a.liveness.next()).min(),
@@ -169,6 +179,7 @@ impl Job {
             self.time_out_at = None;
             self.fail(Failure::Timeout { limit, running: self.ranks_running() }, 0);
         }
+        self.answer_late(now);
         if passed(self.kill_at) {
             self.kill_at = None;
             self.end(0);

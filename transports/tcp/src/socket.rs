@@ -120,9 +120,11 @@ impl Socket {
             io::ErrorKind::TimedOut => {
                 "its host does not answer, or the network between has failed (TRANSOM_TCP_SILENCE)".to_owned()
             }
-            _ if is_unmapped => "memory of a window, a put or a get is no longer mapped in this process; it must stay so \
+            _ if is_unmapped => {
+                "memory of a window, a put or a get is no longer mapped in this process; it must stay so \
                                  until the window is freed, or the operation complete"
-                .to_owned(),
+                    .to_owned()
+            }
             _ => error.to_string(),
         };
         if is_unmapped {
