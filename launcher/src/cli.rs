@@ -146,7 +146,7 @@ pub struct RunArgs {
     /// How they are reached.
     #[command(flatten)]
     pub reach: Reach,
-    /// Seconds after which the job is ended with exit code 124 [default: no limit]
+    /// Seconds after which the job is ended with exit code 124, and what its ranks wait for is printed [default: no limit]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<Duration>,
     /// Seconds without a sign of life from another host after which the job is ended; 0: never

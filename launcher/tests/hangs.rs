@@ -138,17 +138,19 @@ fn receive(job: &transom::Job) -> Result<()> {
     job.irecv::<u8>(left, 3, 8).wait().map(drop)
 }
 
-/// The target of a flush, or of a fence on shared memory, which needs no target for a put.
+/// The target of a flush; of a barrier on shared memory, where a put needs no target.
 fn stopped(job: &transom::Job) -> Result<()> {
     let window = job.allocate::<u64>(8)?;
-    job.barrier()?;
-    if job.rank() == 1 {
-        raise(Signal::SIGSTOP).unwrap();
-    }
-    // The signal may take a moment.
-    std::thread::sleep(Duration::from_millis(300));
     window.lock_all(|epoch| {
         epoch.put(1, 0, &[1])?;
+        epoch.flush(1)?;
+        job.barrier()?;
+        if job.rank() == 1 {
+            raise(Signal::SIGSTOP).unwrap();
+        }
+        // The signal may take a moment.
+        std::thread::sleep(Duration::from_millis(300));
+        epoch.accumulate(1, 0, transom::Sum, &[1])?;
         epoch.flush(1)
     })?;
     job.barrier()
@@ -200,7 +202,7 @@ fn rank_program() {
 fn hang(program: &str, ranks: &str, transport: &str, flags: &[&str]) -> Job {
     let exe = std::env::current_exe().unwrap();
     let own = [exe.to_str().unwrap(), "--exact", "rank_program", "--nocapture", "--test-threads=1"];
-    let mut command = transom(&[&["-n", ranks, "--timeout", "60"], flags, &own].concat());
+    let mut command = transom(&[&["-n", ranks], flags, &own].concat());
     start(command.env(ROLE, program).env("TRANSOM_TRANSPORT", transport))
 }
 
@@ -214,14 +216,15 @@ fn find(job: &Job, words: &[&str]) -> String {
     let (end, number) = (Instant::now() + WATCHDOG, job.child.id().to_string());
     loop {
         let text = ask(&["where", &number]);
-        if words.iter().all(|word| text.contains(word)) {
+        let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        if words.iter().all(|word| line.contains(word)) {
             println!("{text}");
             return text;
         }
         assert!(
             Instant::now() < end,
             "not in it: {:?}\n{text}",
-            words.iter().find(|word| !text.contains(*word))
+            words.iter().find(|word| !line.contains(*word))
         );
         std::thread::sleep(Duration::from_millis(100));
     }
@@ -241,13 +244,18 @@ const BOTH: &[&str] = &["shm", "tcp"];
 fn a_cycle_of_locks() {
     let words = [
         "ranks 0 and 1 each hold a lock that the next wants",
-        "rank 0 wants the exclusive lock of rank 1 of window",
-        "and rank 1 holds it",
-        "rank 1 wants the exclusive lock of rank 0 of window",
+        "(0 -> 1 -> 0)",
+        "the exclusive lock of rank 1 of window 0, held by rank 1",
+        "the exclusive lock of rank 0 of window 0, held by rank 0",
         "take locks in the same order",
     ];
     plant("locks", "2", BOTH, &words);
-    plant("locks", "4", &["shm"], &["ranks 0-3 each hold a lock that the next wants"]);
+    plant(
+        "locks",
+        "4",
+        &["shm"],
+        &["ranks 0-3 each hold a lock that the next wants (0 -> 1 -> 2 -> 3 -> 0)"],
+    );
 }
 
 #[test]
@@ -280,7 +288,7 @@ fn a_missing_complete() {
 #[test]
 fn a_rank_missing_from_a_fence() {
     let words = [
-        "rank 2 is missing from fence, where rank",
+        "rank 2 is missing from fence, where ranks 0-1,3 wait",
         "0-1,3",
         "fence: rank 2 to come",
         "it has to call fence, too",
@@ -300,13 +308,18 @@ fn sends_without_a_receive() {
 
 #[test]
 fn receives_without_a_send() {
-    plant("receive", "3", BOTH, &["ranks 0-2 each wait for a message of the next, and none sends"]);
+    plant(
+        "receive",
+        "3",
+        BOTH,
+        &["ranks 0-2 each wait for a message of the next, and none sends (0 -> 2 -> 1 -> 0)"],
+    );
 }
 
 #[test]
 fn a_stopped_target() {
     plant("stopped", "3", BOTH, &["STOPPED", "rank 1 is stopped (process ", "kill -CONT "]);
-    plant("stopped", "3", &["tcp"], &["flush: rank 1 to apply"]);
+    plant("stopped", "3", &["tcp"], &["flush: "]);
 }
 
 #[test]
@@ -317,7 +330,7 @@ fn a_stopped_holder_of_a_lock() {
 #[test]
 fn collectives_in_different_order() {
     let words = [
-        "ranks 0 and 1 are in different collectives: rank 0 is in barrier of the job's communicator; rank 1 is in barrier of communicator ",
+        "ranks 0 and 1 are in different collectives (0 -> 1 -> 0): rank 0 in barrier of the job's communicator, rank 1 in barrier of communicator ",
     ];
     plant("order", "2", BOTH, &words);
 }
@@ -332,6 +345,29 @@ fn ranks_of_several_hosts() {
 }
 
 #[test]
+fn a_job_that_takes_too_long_says_why() {
+    let ended = hang("fence", "4", "shm", &["--timeout", "2"]).wait();
+    assert_eq!(ended.code, 124, "{}", ended.stderr);
+    let lines = ["fence: rank 2 to come", "rank 2 is missing from fence", "after 2 s (--timeout)"];
+    let places: Vec<_> = lines.iter().map(|line| ended.stderr.find(line)).collect();
+    assert!(places.is_sorted() && places[0].is_some(), "{places:?} {}", ended.stderr);
+}
+
+/// A call that gives up says what `transom where` says of it.
+#[test]
+fn a_deadline_says_the_same() {
+    let exe = std::env::current_exe().unwrap();
+    let own = [exe.to_str().unwrap(), "--exact", "rank_program", "--nocapture", "--test-threads=1"];
+    let mut command = transom(&[&["-n", "3"][..], &own].concat());
+    let ended = start(command.env(ROLE, "post").env("TRANSOM_DEADLINE", "1")).wait();
+    assert!(
+        ended.stderr.contains("(TRANSOM_DEADLINE) for rank 2 to post window 0 to this rank"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
 fn jobs_are_listed_while_they_run() {
     let mut job = hang("busy", "2", "shm", &[]);
     let number = job.child.id().to_string();
@@ -339,7 +375,7 @@ fn jobs_are_listed_while_they_run() {
     assert!(text.starts_with(&format!("job {number}: 2 ranks of ")), "{text}");
     let line = |text: &str| text.lines().find(|line| line.trim().starts_with(&number)).map(str::to_owned);
     let listed = line(&ask(&["ps"])).unwrap();
-    assert!(listed.contains("rank_program") && listed.split_whitespace().nth(1) == Some("2"), "{listed}");
+    assert!(listed.contains("hangs-") && listed.split_whitespace().nth(1) == Some("2"), "{listed}");
     let json = ask(&["ps", "--json"]);
     assert!(json.lines().any(|line| line.contains(&format!("\"job\":{number},"))), "{json}");
     job.child.kill().unwrap();

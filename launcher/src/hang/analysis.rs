@@ -16,15 +16,30 @@ pub struct Edge<'a> {
     pub to: u32,
     /// In which call; none while it joins the job.
     pub wait: Option<&'a Wait>,
-    /// Whether that is only what is left when all others are ruled out.
-    pub guessed: bool,
+    /// What makes it so.
+    pub why: Why,
+}
+
+/// Why a rank is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// The waiting rank says so.
+    Named,
+    /// It holds the lock that is wanted.
+    Holds,
+    /// It comes first in the queue of that lock.
+    Ahead,
+    /// It grants that lock, and does not answer.
+    Grants,
+    /// It may hold that lock, since no other rank does, and it does not answer.
+    Maybe,
 }
 
 /// What was found.
 #[derive(Debug, Default)]
 pub struct Finding {
-    /// For each rank that waits, the ranks that it waits for.
-    pub on: BTreeMap<u32, BTreeSet<u32>>,
+    /// For each rank that waits, the ranks that it waits for, and why.
+    pub on: BTreeMap<u32, BTreeMap<u32, Why>>,
     /// Ranks that are missing from a collective, by its context and number.
     pub absent: BTreeMap<(u64, u64), BTreeSet<u32>>,
     /// Who is to blame, the surest first.
@@ -40,10 +55,10 @@ pub fn find(ranks: &[RankView]) -> Finding {
     let edges = edges(&ranks);
     let mut finding = Finding { absent: absent(&ranks), ..Finding::default() };
     for edge in &edges {
-        finding.on.entry(edge.from).or_default().insert(edge.to);
+        finding.on.entry(edge.from).or_default().insert(edge.to, edge.why);
     }
     let cycles = cycles(&edges);
-    finding.verdicts.extend(cycles.iter().map(|cycle| of_cycle(&ranks, cycle)));
+    finding.verdicts.extend(cycles.iter().map(|cycle| of_cycle(cycle)));
     let waiting: BTreeSet<u32> = edges.iter().map(|edge| edge.from).collect();
     let ends: BTreeSet<u32> = edges.iter().map(|edge| edge.to).filter(|to| !waiting.contains(to)).collect();
     // Whoever waits for something that names nobody ends a path, too.
@@ -65,24 +80,31 @@ fn edges<'a>(ranks: &Ranks<'a>) -> Vec<Edge<'a>> {
     let mut edges = Vec::new();
     for rank in ranks.values().filter(|rank| can_wait(rank)) {
         for (wait, _) in &rank.waits {
-            let (on, guessed) = match wait.subject {
+            let (on, why) = match wait.subject {
                 Subject::Lock { .. } => before_in_queue(ranks, rank, wait),
-                _ => (wait.on.clone(), false),
+                _ => (wait.on.clone(), Why::Named),
             };
-            let edge = |to| Edge { from: rank.rank, to, wait: Some(wait), guessed };
+            let edge = |to| Edge { from: rank.rank, to, wait: Some(wait), why };
             edges.extend(on.into_iter().filter(|to| *to != rank.rank).map(edge));
         }
         if rank.joining {
             let missing = ranks.values().filter(|other| !other.joining);
-            edges.extend(missing.map(|to| Edge { from: rank.rank, to: to.rank, wait: None, guessed: false }));
+            edges.extend(missing.map(|to| Edge {
+                from: rank.rank,
+                to: to.rank,
+                wait: None,
+                why: Why::Named,
+            }));
         }
     }
     edges
 }
 
 /// Who holds a lock that a rank waits for; or who may, since it cannot say what it holds.
-fn before_in_queue(ranks: &Ranks<'_>, own: &RankView, wait: &Wait) -> (Vec<u32>, bool) {
-    let Subject::Lock { owner, window, exclusive, .. } = wait.subject else { return (Vec::new(), false) };
+fn before_in_queue(ranks: &Ranks<'_>, own: &RankView, wait: &Wait) -> (Vec<u32>, Why) {
+    let Subject::Lock { owner, window, exclusive, ticket } = wait.subject else {
+        return (Vec::new(), Why::Named);
+    };
     let holds = |rank: &RankView| {
         let excludes = |by: bool| exclusive || by;
         rank.held.iter().any(|h| (h.owner, h.window) == (owner, window) && excludes(h.exclusive))
@@ -90,13 +112,18 @@ fn before_in_queue(ranks: &Ranks<'_>, own: &RankView, wait: &Wait) -> (Vec<u32>,
     let others = || ranks.values().filter(|rank| rank.rank != own.rank && rank.state != State::Ended);
     let holders: Vec<u32> = others().filter(|rank| holds(rank)).map(|rank| rank.rank).collect();
     if !holders.is_empty() {
-        return (holders, false);
+        return (holders, Why::Holds);
     }
     let earlier: Vec<u32> = others().filter(|rank| is_before(rank, wait)).map(|rank| rank.rank).collect();
     if !earlier.is_empty() {
-        return (earlier, false);
+        return (earlier, Why::Ahead);
     }
-    (others().filter(|rank| rank.joined && !rank.answered).map(|rank| rank.rank).collect(), true)
+    let silent = |rank: &&&RankView| rank.joined && !rank.answered;
+    // Without a ticket of its own the rank has asked the owner for the lock.
+    if ticket.is_none() && others().any(|rank| rank.rank == owner && silent(&rank)) {
+        return (vec![owner], Why::Grants);
+    }
+    (others().filter(silent).map(|rank| rank.rank).collect(), Why::Maybe)
 }
 
 /// Whether a rank is before another in the queue of a lock.

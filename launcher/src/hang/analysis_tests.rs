@@ -74,14 +74,22 @@ fn locks_are_held_by_those_who_exclude() {
         [reader.clone(), holding(rank(1), 5, false), holding(rank(2), 5, true), holding(rank(3), 4, true)];
     assert_eq!(blamed(&ranks), [[2]]);
     let writer = waits(0, lock(5, true, None), &[]);
-    assert_eq!(find(&[writer, ranks[1].clone(), ranks[2].clone()]).on[&0], BTreeSet::from([1, 2]));
+    assert_eq!(
+        find(&[writer, ranks[1].clone(), ranks[2].clone()]).on[&0],
+        BTreeMap::from([(1, Why::Holds), (2, Why::Holds)])
+    );
     // A reader behind a writer that waits for readers.
     let ahead = holding(waits(1, lock(5, true, Some(u32::MAX)), &[]), 9, true);
     let ranks = [waits(0, lock(5, false, Some(1)), &[]), ahead, holding(rank(2), 5, false)];
-    assert_eq!(find(&ranks).on, BTreeMap::from([(0, BTreeSet::from([1])), (1, BTreeSet::from([2]))]));
+    assert_eq!(
+        find(&ranks).on,
+        BTreeMap::from([(0, BTreeMap::from([(1, Why::Ahead)])), (1, BTreeMap::from([(2, Why::Holds)]))])
+    );
     assert_eq!(blamed(&ranks), [[2]]);
     // Who cannot answer may hold it.
     let silent = RankView { answered: false, state: State::Stopped, ..rank(3) };
+    let asked = find(&[waits(0, lock(3, true, None), &[]), rank(1), silent.clone()]);
+    assert_eq!(asked.on[&0], BTreeMap::from([(3, Why::Grants)]));
     let finding = find(&[reader, rank(1), silent]);
     assert!(
         finding.verdicts[0].ranks == [3] && finding.verdicts[0].text.ends_with("it seems"),
@@ -97,7 +105,7 @@ fn who_is_missing_from_a_collective() {
     let finding = find(&ranks);
     assert_eq!(finding.absent, BTreeMap::from([((3, 9), BTreeSet::from([3]))]));
     assert_eq!(finding.verdicts.len(), 1);
-    assert!(finding.verdicts[0].text.starts_with("rank 3 is missing from call, where ranks 1 and 2 wait"));
+    assert!(finding.verdicts[0].text.starts_with("rank 3 is missing from call, where ranks 0-2 wait"));
     let finding = find(&[waits(0, inside, &[1]), waits(1, other, &[0])]);
     assert!(
         finding.verdicts[0].text.starts_with("ranks 0 and 1 are in different collectives"),

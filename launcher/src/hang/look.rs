@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -115,14 +116,12 @@ fn view(pages: Option<&Pages>, local: usize, of: &Subject, asked: u64) -> RankVi
     }
     let now = now_ms();
     let since = |since_ms: u64| Duration::from_millis(now.saturating_sub(since_ms));
-    let pid = notes.as_ref().and_then(own_number).unwrap_or(of.pid);
+    let (pid, thread) = notes.as_ref().and_then(own_numbers).unwrap_or((of.pid, of.pid));
     let (state, sleeps_in) = match of.ended {
         true => (State::Ended, None),
         // A rank may be started by a script, which is stopped with it or without it.
-        false => match (state(of.pid), state(pid)) {
-            (State::Stopped, _) => (State::Stopped, None),
-            (_, state) => (state, sleeps_in(pid)),
-        },
+        false if state(of.pid) == State::Stopped => (State::Stopped, None),
+        false => (state(pid), sleeps_in(pid, thread)),
     };
     RankView {
         rank: of.rank,
@@ -138,15 +137,27 @@ fn view(pages: Option<&Pages>, local: usize, of: &Subject, asked: u64) -> RankVi
     }
 }
 
-/// The rank's own process number, if it is one of this namespace.
-fn own_number(notes: &Notes) -> Option<i32> {
+/// The numbers of the rank's process and of its first thread, if they are of this namespace.
+fn own_numbers(notes: &Notes) -> Option<(i32, i32)> {
     let here = std::fs::metadata("/proc/self/ns/pid").ok()?.ino();
-    (here == notes.pid_namespace).then_some(notes.pid)
+    (here == notes.pid_namespace).then_some((notes.pid, notes.thread))
+}
+
+/// What a process does: it runs if any of its threads does, but for those of Transom.
+fn state(pid: i32) -> State {
+    let main = state_of(format!("/proc/{pid}/stat"));
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let runs = |thread: std::fs::DirEntry| {
+        let name = std::fs::read_to_string(thread.path().join("comm")).unwrap_or_default();
+        !name.starts_with("transom-") && state_of(thread.path().join("stat")) == State::Runs
+    };
+    if main == State::Sleeps && threads.into_iter().any(runs) { State::Runs } else { main }
 }
 
 /// proc_pid_stat(5): the state stands behind the command's name, which may hold anything.
-fn state(pid: i32) -> State {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+fn state_of(stat: impl AsRef<Path>) -> State {
+    let stat = std::fs::read(stat).unwrap_or_default();
+    let stat = String::from_utf8_lossy(&stat);
     match stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next()) {
         Some('R') => State::Runs,
         Some('T' | 't') => State::Stopped,
@@ -155,8 +166,8 @@ fn state(pid: i32) -> State {
     }
 }
 
-fn sleeps_in(pid: i32) -> Option<String> {
-    let name = std::fs::read_to_string(format!("/proc/{pid}/wchan")).ok()?;
+fn sleeps_in(pid: i32, thread: i32) -> Option<String> {
+    let name = std::fs::read_to_string(format!("/proc/{pid}/task/{thread}/wchan")).ok()?;
     (name.len() > 1 && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')).then_some(name)
 }
 

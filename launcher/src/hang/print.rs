@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use transom::waits::{Subject, Wait};
 
-use super::analysis::Finding;
+use super::analysis::{Finding, Why};
 use super::verdict::{doing, names, ranges};
 use super::{RankView, Report, State, Summary};
 use crate::info::page::Page;
@@ -159,8 +159,14 @@ fn one(rank: &RankView, wait: &Wait, finding: &Finding) -> String {
     }
     let mut text = format!("{}: {}", wait.call, wait.what);
     if let (Subject::Lock { .. }, Some(on)) = (wait.subject, finding.on.get(&rank.rank)) {
-        let on: Vec<u32> = on.iter().copied().collect();
-        text += &format!(", held by {}", names(&on));
+        let ranks: Vec<u32> = on.keys().copied().collect();
+        text += match on.values().next() {
+            Some(Why::Holds) => ", held by ",
+            Some(Why::Ahead) => ", behind ",
+            Some(Why::Maybe) => ", maybe held by ",
+            _ => ", granted by ",
+        };
+        text += &names(&ranks);
     }
     text
 }

@@ -2,8 +2,11 @@
 
 use transom::waits::{Subject, Wait};
 
-use super::analysis::{Edge, Ranks};
+use super::analysis::{Edge, Ranks, Why};
 use super::{RankView, State};
+
+/// Ranks of a circle that are named.
+const LONGEST_CIRCLE: usize = 8;
 
 /// One cause of waiting.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,9 +61,8 @@ fn sorted(ranks: impl Iterator<Item = u32>) -> Vec<u32> {
 }
 
 /// Ranks that wait for each other in a circle.
-pub fn of_cycle(ranks: &Ranks<'_>, cycle: &[Edge<'_>]) -> Verdict {
+pub fn of_cycle(cycle: &[Edge<'_>]) -> Verdict {
     let culprits = sorted(cycle.iter().map(|edge| edge.from));
-    let steps: Vec<String> = cycle.iter().map(|edge| step(ranks, edge)).collect();
     let subjects: Vec<Subject> = cycle.iter().filter_map(|edge| Some(edge.wait?.subject)).collect();
     let all = |is: fn(&Subject) -> bool| subjects.len() == cycle.len() && subjects.iter().all(is);
     let (what, advice) = if all(|s| matches!(s, Subject::Lock { .. })) {
@@ -85,31 +87,31 @@ pub fn of_cycle(ranks: &Ranks<'_>, cycle: &[Edge<'_>]) -> Verdict {
     } else {
         ("wait for each other in a circle", "make one of these calls after the one that it waits for")
     };
-    Verdict {
-        text: format!("{} {what}: {}", names(&culprits), steps.join("; ")),
-        ranks: culprits,
-        advice: advice.into(),
-    }
+    let text = format!("{} {what} ({}){}", names(&culprits), circle(cycle), places(cycle));
+    Verdict { ranks: culprits, text, advice: advice.into() }
 }
 
-/// One edge in words.
-fn step(ranks: &Ranks<'_>, edge: &Edge<'_>) -> String {
-    let Edge { from, to, .. } = edge;
-    match edge.wait {
-        Some(Wait { subject: Subject::Lock { .. }, what, .. }) => {
-            let does = if holds_any(ranks, *to) { "holds it" } else { "comes first" };
-            format!("rank {from} wants {what}, and rank {to} {does}")
-        }
+/// `0 -> 1 -> 0`: who waits for whom, in the order of the table above it.
+fn circle(cycle: &[Edge<'_>]) -> String {
+    let mut ranks: Vec<String> = cycle.iter().map(|edge| edge.from.to_string()).collect();
+    if ranks.len() > LONGEST_CIRCLE {
+        ranks.truncate(LONGEST_CIRCLE);
+        ranks.push("...".into());
+    }
+    ranks.push(cycle[0].from.to_string());
+    ranks.join(" -> ")
+}
+
+/// In which collectives the ranks of a circle are, if that is what it is made of.
+fn places(cycle: &[Edge<'_>]) -> String {
+    let place = |edge: &Edge<'_>| match edge.wait {
         Some(Wait { subject: Subject::Collective { context, .. }, call, .. }) => {
-            format!("rank {from} is in {call} of {}", communicator(*context))
+            Some(format!("rank {} in {call} of {}", edge.from, communicator(*context)))
         }
-        Some(wait) => format!("rank {from} waits in {} for {}", wait.call, wait.what),
-        None => format!("rank {from} waits for rank {to} to join the job"),
-    }
-}
-
-fn holds_any(ranks: &Ranks<'_>, rank: u32) -> bool {
-    ranks.get(&rank).is_some_and(|rank| !rank.held.is_empty())
+        _ => None,
+    };
+    let places: Option<Vec<String>> = cycle.iter().take(LONGEST_CIRCLE).map(place).collect();
+    places.map_or_else(String::new, |places| format!(": {}", places.join(", ")))
 }
 
 /// What a rank does that does not wait for another.
@@ -134,13 +136,20 @@ pub fn of_end(ranks: &Ranks<'_>, end: u32, to_it: &[Edge<'_>]) -> Verdict {
         let text = format!("nothing is known of rank {end}, for which others wait");
         return Verdict { ranks: vec![end], text, advice: "see whether its host answers".into() };
     };
-    let waiting = sorted(to_it.iter().map(|edge| edge.from));
+    let waiting = match to_it.first().and_then(|edge| edge.wait) {
+        Some(wait) if matches!(wait.subject, Subject::Collective { .. }) => together(ranks, wait),
+        _ => sorted(to_it.iter().map(|edge| edge.from)),
+    };
     let pid = view.pid;
-    let place = if view.host.is_empty() { String::new() } else { format!(" on {}", view.host) };
+    let one_host = ranks.values().all(|rank| rank.host == view.host);
+    let place = if one_host { String::new() } else { format!(" on {}", view.host) };
     let (text, advice) = match view.state {
         State::Stopped => {
-            let guess =
-                if to_it.iter().all(|edge| edge.guessed) && !to_it.is_empty() { ", it seems" } else { "" };
+            let guess = if to_it.iter().all(|edge| edge.why == Why::Maybe) && !to_it.is_empty() {
+                ", it seems"
+            } else {
+                ""
+            };
             let wait = verb(&waiting);
             (
                 format!(
@@ -154,9 +163,15 @@ pub fn of_end(ranks: &Ranks<'_>, end: u32, to_it: &[Edge<'_>]) -> Verdict {
             format!("rank {end} has ended; {} {} for it", names(&waiting), verb(&waiting)),
             "see what it printed last".into(),
         ),
-        _ => of_running(view, &waiting, to_it),
+        _ => of_running(view, &place, &waiting, to_it),
     };
     Verdict { ranks: vec![end], text, advice }
+}
+
+/// The ranks that are in the same collective as one of them.
+fn together(ranks: &Ranks<'_>, wait: &Wait) -> Vec<u32> {
+    let inside = |rank: &&&RankView| rank.waits.iter().any(|(other, _)| other.subject == wait.subject);
+    sorted(ranks.values().filter(inside).map(|rank| rank.rank))
 }
 
 fn verb(ranks: &[u32]) -> &'static str {
@@ -164,9 +179,9 @@ fn verb(ranks: &[u32]) -> &'static str {
 }
 
 /// The same of one whose process runs: what it has not done.
-fn of_running(view: &RankView, waiting: &[u32], to_it: &[Edge<'_>]) -> (String, String) {
+fn of_running(view: &RankView, place: &str, waiting: &[u32], to_it: &[Edge<'_>]) -> (String, String) {
     let (end, who, doing) = (view.rank, names(waiting), doing(view));
-    let look = format!("look at its stack: gdb -p {} -batch -ex 'thread apply all bt'", view.pid);
+    let look = format!("look at its stack: gdb -p {} -batch -ex 'thread apply all bt'{place}", view.pid);
     let Some(edge) = to_it.first() else {
         return (format!("rank {end} {doing}, and no rank is known to be about to do that"), look);
     };
@@ -175,7 +190,9 @@ fn of_running(view: &RankView, waiting: &[u32], to_it: &[Edge<'_>]) -> (String, 
         return (text, look);
     };
     let missing = match wait.subject {
-        Subject::Lock { .. } if edge.guessed => format!("does not say whether it holds {}", wait.what),
+        Subject::Lock { .. } if edge.why == Why::Maybe => {
+            format!("does not say whether it holds {}", wait.what)
+        }
         Subject::Lock { .. } => format!("holds a lock, and {who} {} for {}", verb(waiting), wait.what),
         Subject::Post => format!("has not called post for {who}"),
         Subject::Complete => format!("has not called complete for {who}"),
@@ -193,8 +210,8 @@ fn of_running(view: &RankView, waiting: &[u32], to_it: &[Edge<'_>]) -> (String, 
         Subject::Post => format!("it has to call post with {who} in its group"),
         Subject::Complete => "it has to call complete".to_owned(),
         Subject::Collective { .. } => format!("it has to call {}, too", wait.call),
-        Subject::Send => format!("it has to receive: {}", wait.what),
-        Subject::Receive => format!("it has to send: {}", wait.what),
+        Subject::Send => "it has to receive (tags and communicator as above)".to_owned(),
+        Subject::Receive => "it has to send (tag and communicator as above)".to_owned(),
         _ => String::new(),
     };
     let advice = if advice.is_empty() { look } else { format!("{advice}; {look}") };

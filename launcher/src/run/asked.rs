@@ -5,9 +5,10 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::job::Job;
+use super::job::{Job, Phase};
+use super::report::Failure;
 use crate::frames::{Frame, ToAgent};
-use crate::hang::{Question, RankView, Report, Summary};
+use crate::hang::{Question, RankView, Report, Summary, analysis, print};
 
 /// How long agents may take to look at their ranks.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -21,10 +22,19 @@ pub(super) struct Looks {
     open: Vec<Open>,
 }
 
+/// Who wants to know.
+#[derive(Debug)]
+enum To {
+    /// A command.
+    Asker(oneshot::Sender<String>),
+    /// The user, before the job is ended for having taken too long.
+    TimedOut(Failure),
+}
+
 #[derive(Debug)]
 struct Open {
     number: u64,
-    answer: oneshot::Sender<String>,
+    answer: To,
     /// The agents that have not answered.
     awaited: Vec<usize>,
     ranks: Vec<RankView>,
@@ -53,12 +63,20 @@ impl Job {
     pub(super) fn asked(&mut self, question: Question, answer: oneshot::Sender<String>) {
         match question {
             Question::Job => reply(answer, &self.summary()),
-            Question::Where if self.looks.open.len() < AT_ONCE => self.look(answer),
+            Question::Where if self.looks.open.len() < AT_ONCE => self.look(To::Asker(answer)),
             Question::Where => {}
         }
     }
 
-    fn look(&mut self, answer: oneshot::Sender<String>) {
+    /// `--timeout` has passed: says what the ranks wait for, and ends the job.
+    pub(super) fn timed_out(&mut self, failure: Failure) {
+        match self.phase {
+            Phase::Running => self.look(To::TimedOut(failure)),
+            _ => self.fail(failure, 0),
+        }
+    }
+
+    fn look(&mut self, answer: To) {
         let number = self.looks.next;
         self.looks.next += 1;
         let there = |index: &usize| !self.agents[*index].is_over();
@@ -87,7 +105,18 @@ impl Job {
         for mut open in due {
             open.ranks.sort_by_key(|rank| rank.rank);
             let silent = open.awaited.iter().map(|index| self.agents[*index].block.host.clone()).collect();
-            reply(open.answer, &Report { summary: self.summary(), ranks: open.ranks, silent });
+            let report = Report { summary: self.summary(), ranks: open.ranks, silent };
+            match open.answer {
+                To::Asker(answer) => reply(answer, &report),
+                To::TimedOut(failure) => {
+                    // Of programs without Transom there is nothing to say.
+                    if report.ranks.iter().any(|rank| rank.joined || rank.joining) {
+                        let text = print::report(&report, &analysis::find(&report.ranks));
+                        let _ = std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes());
+                    }
+                    self.fail(failure, 0);
+                }
+            }
         }
     }
 }

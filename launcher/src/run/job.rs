@@ -177,7 +177,7 @@ impl Job {
         if passed(self.time_out_at) {
             let limit = self.args.timeout.unwrap_or_default();
             self.time_out_at = None;
-            self.fail(Failure::Timeout { limit, running: self.ranks_running() }, 0);
+            self.timed_out(Failure::Timeout { limit, running: self.ranks_running() });
         }
         self.answer_late(now);
         if passed(self.kill_at) {
