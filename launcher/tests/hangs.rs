@@ -28,6 +28,8 @@ const PROGRAMS: &[(&str, Program)] = &[
     ("stopped holder", stopped_holder),
     ("order", order),
     ("busy", busy),
+    ("init", busy),
+    ("left", left),
 ];
 
 /// Time for a job to come to its hang, on a busy machine.
@@ -183,6 +185,11 @@ fn order(job: &transom::Job) -> Result<()> {
     }
 }
 
+/// A rank leaves the job while another waits for it.
+fn left(job: &transom::Job) -> Result<()> {
+    if job.rank() == 0 { job.recv::<u8>(1, 0).map(drop) } else { Ok(()) }
+}
+
 fn busy(_: &transom::Job) -> Result<()> {
     compute()
 }
@@ -190,6 +197,9 @@ fn busy(_: &transom::Job) -> Result<()> {
 #[test]
 fn rank_program() {
     let Ok(role) = std::env::var(ROLE) else { return };
+    if role == "init" && std::env::var("PMI_RANK").is_ok_and(|rank| rank == "1") {
+        sleep();
+    }
     let (_, program) = PROGRAMS.iter().find(|(name, _)| *name == role).unwrap();
     let job = transom::init().unwrap();
     if let Err(error) = program(&job) {
@@ -333,6 +343,27 @@ fn collectives_in_different_order() {
         "ranks 0 and 1 are in different collectives (0 -> 1 -> 0): rank 0 in barrier of the job's communicator, rank 1 in barrier of communicator ",
     ];
     plant("order", "2", BOTH, &words);
+}
+
+#[test]
+fn a_rank_that_does_not_join() {
+    let words = [
+        "0,2 ",
+        "init: all ranks to join the job",
+        "rank 1 has not called init, for which ranks 0 and 2 wait",
+    ];
+    plant("init", "3", &["shm"], &words);
+}
+
+/// Its end waits for the other, too.
+#[test]
+fn a_rank_that_is_done() {
+    let words = [
+        "wait for each other in a circle (0 -> 1 -> 0)",
+        "recv: a message with tag 0 from rank 1",
+        "the end of the job: rank 0 to come",
+    ];
+    plant("left", "2", BOTH, &words);
 }
 
 #[test]

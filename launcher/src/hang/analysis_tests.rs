@@ -13,6 +13,7 @@ fn rank(rank: u32) -> RankView {
         sleeps_in: None,
         joined: true,
         answered: true,
+        left: false,
         joining: false,
         held: Vec::new(),
         waits: Vec::new(),
@@ -111,6 +112,9 @@ fn who_is_missing_from_a_collective() {
         finding.verdicts[0].text.starts_with("ranks 0 and 1 are in different collectives"),
         "{finding:?}"
     );
+    let finding = find(&[waits(0, inside, &[1]), waits(1, inside, &[0])]);
+    let text = &finding.verdicts[0].text;
+    assert!(text.starts_with("ranks 0 and 1 are in the same collective"), "{finding:?}");
 }
 
 #[test]

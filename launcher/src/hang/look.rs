@@ -11,7 +11,9 @@ use std::time::Duration;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::resource::Resource;
 use transom::waits::{ASK, FILE_NAME, Notes, PAGE_BYTES, Page, now_ms};
+use transom_transport::limits;
 
 use super::{RankView, State};
 
@@ -60,8 +62,13 @@ impl Pages {
     /// # Errors
     /// The host has no memory files, or no room for one.
     pub fn new(count: u32) -> io::Result<Self> {
+        let bytes = u64::from(count) * PAGE_BYTES;
+        // Who makes a file longer than that is ended (setrlimit(2)).
+        if limits::soft(Resource::RLIMIT_FSIZE).is_some_and(|limit| (limit as u64) < bytes) {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
         let file = File::from(memfd_create(FILE_NAME, MFdFlags::MFD_CLOEXEC)?);
-        file.set_len(u64::from(count) * PAGE_BYTES)?;
+        file.set_len(bytes)?;
         Ok(Self { file, events: Mutex::default() })
     }
 
@@ -130,7 +137,8 @@ fn view(pages: Option<&Pages>, local: usize, of: &Subject, asked: u64) -> RankVi
         state,
         sleeps_in,
         joined: notes.is_some(),
-        answered: notes.as_ref().is_some_and(|notes| notes.at_ms >= asked),
+        answered: notes.as_ref().is_some_and(|notes| notes.left || notes.at_ms >= asked),
+        left: notes.as_ref().is_some_and(|notes| notes.left),
         joining: of.joining,
         held: notes.map(|notes| notes.held).unwrap_or_default(),
         waits: waits.into_iter().map(|wait| (wait.clone(), since(wait.since_ms))).collect(),

@@ -62,6 +62,8 @@ pub struct RankView {
     pub joined: bool,
     /// Whether it has answered now, so that `held` is true now.
     pub answered: bool,
+    /// Whether it has left the job, as a rank does that is done.
+    pub left: bool,
     /// Whether it waits for the others to join.
     pub joining: bool,
     /// The locks that it holds.

@@ -70,6 +70,11 @@ pub fn of_cycle(cycle: &[Edge<'_>]) -> Verdict {
             "each hold a lock that the next wants",
             "take locks in the same order at all ranks, or unlock one before the next is taken",
         )
+    } else if all(|s| matches!(s, Subject::Collective { .. })) && subjects.iter().all(|s| *s == subjects[0]) {
+        (
+            "are in the same collective, which is under way",
+            "ask again: if the same ranks wait for each other then, `transom doctor` examines the network",
+        )
     } else if all(|s| matches!(s, Subject::Collective { .. })) {
         (
             "are in different collectives",
@@ -123,7 +128,8 @@ pub fn doing(rank: &RankView) -> String {
             let (wait, _) = &rank.waits[0];
             format!("waits in {} for {}", wait.call, wait.what)
         }
-        (_, _) if !rank.joined => "has not joined the job".into(),
+        _ if rank.left => "has left the job".into(),
+        _ if !rank.joined => "has not joined the job".into(),
         (State::Runs, _) => "computes outside of Transom".into(),
         (State::Sleeps, Some(place)) => format!("sleeps outside of Transom ({place})"),
         (State::Sleeps, None) => "sleeps outside of Transom".into(),

@@ -89,10 +89,14 @@ impl Board {
 
     /// Says what this rank holds.
     pub fn write_notes(&self) {
+        self.write(false);
+    }
+
+    fn write(&self, left: bool) {
         let holders: Vec<_> = self.holders.lock().iter().filter_map(Weak::upgrade).collect();
         let held = holders.iter().filter_map(|holder| holder.held()).take(LISTED).collect();
         let Self { pid, thread, pid_namespace, .. } = *self;
-        self.page().write_notes(&Notes { at_ms: now_ms(), pid, thread, pid_namespace, held });
+        self.page().write_notes(&Notes { at_ms: now_ms(), pid, thread, pid_namespace, held, left });
     }
 
     /// A call has waited for so long: notes for what. `None` where as many threads wait already as have room.
@@ -107,6 +111,12 @@ impl Board {
         self.page().write_wait(slot, &last);
         self.write_notes();
         Some(WaitSlot { board: self, slot, since_ms, last })
+    }
+}
+
+impl Drop for Board {
+    fn drop(&mut self) {
+        self.write(true);
     }
 }
 

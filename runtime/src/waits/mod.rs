@@ -106,6 +106,8 @@ pub struct Notes {
     pub thread: i32,
     /// The locks that it holds.
     pub held: Vec<Held>,
+    /// Whether it has left the job, and says nothing any more.
+    pub left: bool,
 }
 
 /// Milliseconds of the host's monotonic clock, which all its processes share.

@@ -4,8 +4,10 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
+use nix::sys::resource::Resource;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use transom_transport::limits;
 
 use super::{Notes, Wait};
 
@@ -51,7 +53,7 @@ impl<'a> Page<'a> {
     }
 
     pub(super) fn clear_wait(&self, slot: u64) {
-        let _ = self.file.write_all_at(&[0; LENGTH], self.start + (1 + slot) * AREA);
+        let _ = self.write_at(&[0; LENGTH], 1 + slot);
     }
 
     fn write(&self, area: u64, note: &impl Serialize) -> io::Result<()> {
@@ -61,7 +63,16 @@ impl<'a> Page<'a> {
         if bytes.len() as u64 > AREA {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
-        self.file.write_all_at(&bytes, self.start + area * AREA)
+        self.write_at(&bytes, area)
+    }
+
+    fn write_at(&self, bytes: &[u8], area: u64) -> io::Result<()> {
+        // Files in memory are files to that limit, and who writes behind it is ended (setrlimit(2)).
+        if limits::soft(Resource::RLIMIT_FSIZE).is_some_and(|limit| (limit as u64) < self.start + PAGE_BYTES)
+        {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.file.write_all_at(bytes, self.start + area * AREA)
     }
 
     /// A note, read twice alike: its writer does not wait for readers.
@@ -125,7 +136,14 @@ mod tests {
         page.clear_wait(0);
         assert_eq!(page.waits(), [wait]);
         let held = Held { owner: u32::MAX, window: u32::MAX, exclusive: false };
-        let notes = Notes { at_ms: 1, pid: 2, thread: 3, pid_namespace: u64::MAX, held: vec![held; LISTED] };
+        let notes = Notes {
+            at_ms: 1,
+            pid: 2,
+            thread: 3,
+            pid_namespace: u64::MAX,
+            held: vec![held; LISTED],
+            left: true,
+        };
         page.write_notes(&notes);
         assert_eq!(page.notes(), Some(notes));
         assert!(other.notes().is_none() && other.waits().is_empty());
