@@ -174,9 +174,11 @@ Exit code: 0 when every rank ended with 0; else that of the first rank that fail
 be started as asked.";
 
 const WHERE_HELP: &str = "\
-It is asked on the host where `transom run` was started, by the same user, and tells of the ranks of all hosts. A rank that is stopped
-is told of, too: what blocks for longer than 0.05 s is noted in memory that the launcher's agent reads. A rank that waits for
-nothing computes, or sleeps, outside of Transom.";
+Ask on the host where `transom run` was started, as the same user; ranks of all hosts are told of, and
+stopped ones, too. Calls are noted that block for longer than 0.05 s. A rank that waits for nothing
+computes, or sleeps, outside of Transom.
+
+Exit code: 0 when the job has answered, 2 when there is none or it does not.";
 
 const COMPLETIONS_HELP: &str = "\
 To have them in every shell that starts (of zsh, where the folder is one of its fpath):
