@@ -30,6 +30,11 @@ pub enum Command {
     Run(RunArgs),
     /// Measure what the network gives one-sided programs: latency, bandwidth, synchronisation and more, beside their limits
     Bench(BenchArgs),
+    /// List your jobs that run on this host
+    Ps(PsArgs),
+    /// Say what each rank of a running job waits for, since when, and who holds it up
+    #[command(after_help = WHERE_HELP)]
+    Where(WhereArgs),
     /// Say what this host (or others) has for jobs: limits, shared memory, network, atomics, settings
     Info(InfoArgs),
     /// Try what jobs rely on: when data is visible, what atomics exclude, limits; and say what to do
@@ -61,6 +66,24 @@ pub struct Reach {
     /// Seconds to wait for a host to answer
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     pub connect_timeout: Duration,
+}
+
+/// The flags of `transom ps`.
+#[derive(Debug, clap::Args)]
+pub struct PsArgs {
+    /// Print one JSON object a line instead of a table
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The flags of `transom where`.
+#[derive(Debug, clap::Args)]
+pub struct WhereArgs {
+    /// The job, as `transom ps` numbers it [default: the only one]
+    pub job: Option<u32>,
+    /// Print what the ranks say, as JSON, instead of what follows of it
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// The flags of `transom info`.
@@ -140,7 +163,7 @@ pub struct RunArgs {
     /// Write what ranks print to files in this folder of this host, DIR/rank-N.out and DIR/rank-N.err, instead of passing it on
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "tag")]
     pub output_dir: Option<PathBuf>,
-    /// Seconds after which the job is ended with exit code 124 [default: no limit]
+    /// Seconds after which the job is ended with exit code 124, and what its ranks wait for is printed [default: no limit]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<Duration>,
     /// Seconds without a sign of life from another host after which the job is ended; 0: never
@@ -168,6 +191,13 @@ Exit code: 0 when every rank ended with 0; else that of the first rank that fail
 124 after --timeout, 127 when there is no such program, 126 when it cannot be executed, 2 when the job could not
 be started as asked.";
 
+const WHERE_HELP: &str = "\
+Ask on the host where `transom run` was started, as the same user; ranks of all hosts are told of, and
+stopped ones, too. Calls are noted that block for longer than 0.05 s. A rank that waits for nothing
+computes, or sleeps, outside of Transom.
+
+Exit code: 0 when the job has answered, 2 when there is none or it does not.";
+
 const COMPLETIONS_HELP: &str = "\
 To have them in every shell that starts (of zsh, where the folder is one of its fpath):
     transom completions bash > ~/.local/share/bash-completion/completions/transom
@@ -191,6 +221,8 @@ pub fn main(args: Vec<OsString>) -> ExitCode {
     match Cli::try_parse_from(bench::own_options_first(args)) {
         Ok(Cli { command: Command::Run(args) }) => crate::run::main(args),
         Ok(Cli { command: Command::Bench(args) }) => bench::main(args),
+        Ok(Cli { command: Command::Ps(args) }) => crate::hang::ask::ps(&args),
+        Ok(Cli { command: Command::Where(args) }) => crate::hang::ask::whereabouts(&args),
         Ok(Cli { command: Command::Info(args) }) => crate::info::main(&args),
         Ok(Cli { command: Command::Doctor(args) }) => crate::doctor::main(&args),
         Ok(Cli { command: Command::Completions { shell } }) => crate::manual::completions(shell),

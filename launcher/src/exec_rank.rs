@@ -21,15 +21,16 @@ pub struct Orders {
     pub cpu: Option<usize>,
     /// Soft limit of open files.
     pub open_files: u64,
-    /// The PMI socket.
-    pub pmi: RawFd,
+    /// Descriptors that stay open: the PMI socket, and those of the pages.
+    pub kept: Vec<RawFd>,
 }
 
 impl Orders {
     /// As arguments.
     pub fn to_args(&self) -> [String; 4] {
+        let kept: Vec<String> = self.kept.iter().map(RawFd::to_string).collect();
         let cpu = self.cpu.map_or_else(|| "-".to_owned(), |cpu| cpu.to_string());
-        [self.parent.to_string(), cpu, self.open_files.to_string(), self.pmi.to_string()]
+        [self.parent.to_string(), cpu, self.open_files.to_string(), kept.join(",")]
     }
 
     fn from_args(args: &[OsString]) -> Option<Self> {
@@ -42,12 +43,12 @@ impl Orders {
             parent: text(0)?.parse().ok()?,
             cpu,
             open_files: text(2)?.parse().ok()?,
-            pmi: text(3)?.parse().ok()?,
+            kept: text(3)?.split(',').map(|fd| fd.parse().ok()).collect::<Option<_>>()?,
         })
     }
 }
 
-/// Takes `PARENT CPU OPEN_FILES PMI_FD FILE NAME ARGS…` and becomes FILE.
+/// Takes `PARENT CPU OPEN_FILES FD,… FILE NAME ARGS…` and becomes FILE.
 pub fn main(args: &[OsString]) -> ExitCode {
     let (Some(orders), Some(file), Some(name)) = (Orders::from_args(args), args.get(4), args.get(5)) else {
         crate::tell("exec-rank is started by `transom agent`, not by people");
@@ -71,7 +72,7 @@ fn prepare(orders: &Orders) {
     if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
         let _ = setrlimit(Resource::RLIMIT_NOFILE, orders.open_files.min(hard), hard);
     }
-    close_all_but(orders.pmi);
+    close_all_but(&orders.kept);
 }
 
 fn pin(cpu: usize) {
@@ -82,10 +83,10 @@ fn pin(cpu: usize) {
 }
 
 /// Whatever the agent's parents left open is none of the rank's business.
-fn close_all_but(pmi: RawFd) {
+fn close_all_but(kept: &[RawFd]) {
     let entries = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
     let open: Vec<RawFd> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
-    for fd in open.into_iter().filter(|fd| *fd > 2 && *fd != pmi) {
+    for fd in open.into_iter().filter(|fd| *fd > 2 && !kept.contains(fd)) {
         let _ = nix::unistd::close(fd);
     }
 }

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::codec::{Decoder, LengthDelimitedCodec};
 
+use crate::hang::RankView;
 use crate::nonblocking::Nonblocking;
 
 /// The first thing an agent writes. What a login shell prints before it is skipped.
@@ -162,6 +163,11 @@ pub enum ToAgent {
     Signal(i32),
     /// All ranks of the job are in the fence; what they put.
     Fence(Pairs),
+    /// Say what the ranks wait for.
+    Look {
+        /// Number of the question.
+        number: u64,
+    },
     /// End: ask the ranks that still run, kill them after so many milliseconds, drain, say `Done`.
     End {
         /// Time between SIGTERM and SIGKILL.
@@ -232,6 +238,13 @@ pub enum ToLauncher {
         pid: i32,
         /// With which exit code.
         code: i32,
+    },
+    /// What the ranks wait for.
+    Looked {
+        /// Number of the question.
+        number: u64,
+        /// The ranks of this host.
+        ranks: Vec<RankView>,
     },
     /// All ranks of this host have ended and all their output was sent.
     Done,

@@ -15,6 +15,7 @@ pub mod doctor;
 pub mod exec_rank;
 mod facts;
 pub mod frames;
+pub mod hang;
 pub mod hosts;
 pub mod info;
 pub mod liveness;

@@ -10,8 +10,8 @@ use crate::facts;
 /// Descriptors of a launcher or an agent: standard streams, the event loop, signals, what it looks up in /proc, and what the start of a
 /// process takes.
 const FILES: u64 = 24;
-/// Those of the launcher for each agent, and of an agent for each rank: pipes, and a socket.
-const FILES_EACH: u64 = 3;
+/// Those of the launcher for each agent, and of an agent for each rank: pipes, a socket, and an event descriptor.
+const FILES_EACH: u64 = 4;
 /// A stack that this command's code is content with, and its thread's where the main one may be smaller.
 const STACK: usize = 1 << 20;
 

@@ -80,7 +80,10 @@ fn a_thousand_connections_of_strangers(transport: &str) {
     let others: Vec<_> = job.processes().into_iter().filter(|(pid, _)| !of_ranks.contains(pid)).collect();
     assert!(others.len() >= 2, "launcher and agent: {others:?}");
     for (pid, line) in &others {
-        assert_eq!(listens(*pid), [], "{line}");
+        // But for the local name where the launcher's own user asks what the job does (`hangs.rs`).
+        let mut listens = listens(*pid);
+        listens.retain(|(kind, ..)| *kind != "unix" || *pid != job.child.id() as i32);
+        assert_eq!(listens, [], "{line}");
     }
 
     let ports: Vec<u16> = ports.into_values().collect();

@@ -62,6 +62,8 @@ mod protocol;
 pub mod settings;
 pub mod shmem;
 mod shortcut;
+#[doc(hidden)]
+pub mod waits;
 mod window;
 
 pub use collective::raw;

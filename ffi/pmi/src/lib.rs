@@ -20,10 +20,12 @@
 //! The same [`wire`] module is the launcher's half: what one side writes, the other side can read.
 
 mod client;
+mod descriptor;
 mod environment;
 mod error;
 pub mod wire;
 
 pub use client::{Client, MAX_VALUE};
+pub use descriptor::take_descriptor;
 pub use environment::Environment;
 pub use error::{Error, Result};

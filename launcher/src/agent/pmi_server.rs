@@ -157,6 +157,11 @@ impl Server {
         line_of(&Message::new("barrier_out").with("rc", 0))
     }
 
+    /// Whether a rank waits in the fence.
+    pub fn is_in_fence(&self, local: usize) -> bool {
+        self.peers.get(local).is_some_and(|peer| peer.in_fence)
+    }
+
     /// A rank has ended; says whether it had begun to use PMI and not said goodbye.
     pub fn gone(&mut self, local: usize) -> bool {
         self.peers.get_mut(local).is_some_and(|peer| {

@@ -2,20 +2,23 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use transom::waits::VARIABLE;
 
 use crate::exec_rank::Orders;
 use crate::frames::{Input, JobSpec, Status};
+use crate::hang::look::{Pages, Passed};
 use crate::mpi;
 use crate::program::{self, ProgramError};
 use crate::room;
@@ -80,6 +83,7 @@ pub struct Starter {
     files: Vec<PathBuf>,
     cpus: Vec<usize>,
     open_files: u64,
+    pages: Option<Arc<Pages>>,
 }
 
 /// The agent's ends of what connects it to a rank.
@@ -119,7 +123,14 @@ impl Starter {
         let cpus = if spec.bind_core { allowed_cpus(spec.count) } else { Vec::new() };
         let open_files = raise_open_files();
         room::for_ranks(spec.count).map_err(|message| (message, 2))?;
-        Ok(Self { spec, exe, files, cpus, open_files })
+        // A host that has no memory files can run the job all the same.
+        let pages = Pages::new(spec.count).ok().map(Arc::new);
+        Ok(Self { spec, exe, files, cpus, open_files, pages })
+    }
+
+    /// Where the ranks note what they wait for.
+    pub fn pages(&self) -> Option<Arc<Pages>> {
+        self.pages.clone()
     }
 
     /// Number of ranks to start.
@@ -137,13 +148,14 @@ impl Starter {
     /// Call it from the main thread only: the ranks die with the thread that started them.
     pub fn start(&self, local: u32) -> io::Result<Started> {
         let (ours, theirs) = UnixStream::pair()?;
-        // The child inherits its end; nothing else is started between here and the drop of `theirs`.
+        // The child inherits its end; nothing else is started between here and the drop of `theirs`; so it is with `passed`.
         fcntl(&theirs, FcntlArg::F_SETFD(FdFlag::empty()))?;
         let rank = self.spec.first_rank + local;
-        let mut command = self.command(local, theirs.as_raw_fd());
+        let passed = self.pages.as_ref().map(|pages| pages.pass()).transpose()?;
+        let mut command = self.command(local, theirs.as_raw_fd(), passed.as_ref().map(Passed::numbers));
         command.stdin(if self.spec.stdin.is_for(rank) { Stdio::piped() } else { Stdio::null() });
         let spawned = command.spawn();
-        drop(theirs);
+        drop((theirs, passed));
         let mut child = spawned?;
         let pid = Pid::from_raw(i32::try_from(child.id()).unwrap_or(i32::MAX));
         Ok(Started {
@@ -155,15 +167,21 @@ impl Starter {
         })
     }
 
-    fn command(&self, local: u32, pmi: i32) -> Command {
+    fn command(&self, local: u32, pmi: RawFd, pages: Option<[RawFd; 2]>) -> Command {
         let cpu = self.cpus.get(local as usize).copied();
+        let kept = [pmi].into_iter().chain(pages.into_iter().flatten()).collect();
         let parent = nix::unistd::getpid().as_raw();
-        let orders = Orders { parent, cpu, open_files: self.open_files, pmi };
+        let orders = Orders { parent, cpu, open_files: self.open_files, kept };
         let mut command = Command::new(&self.exe);
         let program = self.spec.program_of(self.spec.first_rank + local);
         let (file, argv) = (&self.files[program], &self.spec.programs[program].argv);
         command.arg("exec-rank").args(orders.to_args()).arg(file).args(argv);
         command.env_clear().envs(self.environment(local, pmi));
+        // What this process has inherited is of another job.
+        command.env_remove(VARIABLE);
+        if let Some([file, event]) = pages {
+            command.env(VARIABLE, format!("{file},{event}"));
+        }
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         command
     }

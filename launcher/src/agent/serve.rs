@@ -20,6 +20,7 @@ use super::io::{ToRank, carry_pmi, forward_input, forward_output};
 use super::pmi_server::{Effect, Server};
 use super::ranks::{Rank, Started, Starter};
 use crate::frames::{Frame, JobSpec, OUTPUT_WINDOW, Status, Stream, ToAgent, ToLauncher};
+use crate::hang::look::{Pages, Subject, look};
 use crate::liveness::{Liveness, Look};
 use crate::nonblocking::Nonblocking;
 use crate::process::{kill_descendants, reap_any};
@@ -38,6 +39,7 @@ pub(super) struct Agent {
     credit: Arc<Semaphore>,
     starter: Option<Starter>,
     causes: Option<Causes>,
+    pages: Option<Arc<Pages>>,
     server: Server,
     first_rank: u32,
     ranks: Vec<Rank>,
@@ -73,6 +75,7 @@ impl Agent {
             credit: Arc::new(Semaphore::new(OUTPUT_WINDOW as usize)),
             starter: None,
             causes: None,
+            pages: None,
             server: Server::new(0, 0, "", ""),
             first_rank: 0,
             ranks: Vec::new(),
@@ -163,9 +166,26 @@ impl Agent {
                     let _ = inbox.send(ToRank::Line(line.clone()));
                 }
             }
+            ToAgent::Look { number } => self.look(number),
             ToAgent::End { grace_ms } => self.end(Duration::from_millis(grace_ms)),
         }
         Launcher::There
+    }
+
+    /// Looks at the ranks, and says what they wait for when those that can have answered.
+    fn look(&self, number: u64) {
+        let of = |(local, rank): (usize, &Rank)| Subject {
+            rank: self.number(local),
+            pid: rank.pid.as_raw(),
+            ended: rank.status.is_some(),
+            joining: self.server.is_in_fence(local),
+        };
+        let subjects = self.ranks.iter().enumerate().map(of).collect();
+        let (pages, up) = (self.pages.clone(), self.up.clone());
+        tokio::spawn(async move {
+            let ranks = look(pages, subjects).await;
+            let _ = up.send(Frame::Message(ToLauncher::Looked { number, ranks }));
+        });
     }
 
     fn say(&self, message: ToLauncher) {
@@ -193,6 +213,7 @@ impl Agent {
     fn go(&mut self) -> Launcher {
         let Some(starter) = self.starter.take() else { return Launcher::There };
         self.causes = Some(Causes::now());
+        self.pages = starter.pages();
         for local in 0..starter.count() {
             if launcher_hung_up() {
                 return Launcher::Gone;

@@ -15,11 +15,12 @@ const RSH: Setting = Setting {
 };
 
 /// Variables that the launcher sets for ranks, and tests for themselves.
-const NO_SETTINGS: [&str; 6] = [
+const NO_SETTINGS: [&str; 7] = [
     "TRANSOM_HOST_COUNT",
     "TRANSOM_LOCAL_RANK",
     "TRANSOM_LOCAL_SIZE",
     "TRANSOM_TERMINAL_WIDTH",
+    "TRANSOM_WAITS_FD",
     "TRANSOM_NETNS",
     "TRANSOM_TEST_",
 ];

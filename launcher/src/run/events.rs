@@ -45,6 +45,7 @@ impl Job {
                 self.agents[index].eof = true;
                 self.check_lost(index, error);
             }
+            Event::Asked(question, answer) => self.asked(question, answer),
             Event::Signal(number) => self.signal(number),
             Event::Stdin(bytes) => {
                 for index in self.plan.readers() {
@@ -96,6 +97,7 @@ impl Job {
             ToLauncher::RankExit { rank, pid, status, cause, unfinished } => {
                 self.rank_exit(self.name(index, rank, pid), status, cause, unfinished);
             }
+            ToLauncher::Looked { number, ranks } => self.looked(index, number, ranks),
             ToLauncher::Done => {
                 let agent = &mut self.agents[index];
                 agent.done = true;

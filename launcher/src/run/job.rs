@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::Event;
 use super::agents::Agent;
+use super::asked::Looks;
 use super::files::Files;
 use super::output::{Chunk, Lines, start_writer};
 use super::plan::{Plan, Route};
@@ -42,6 +43,10 @@ pub struct Job {
     /// Ranks that ran when it failed, besides the one to blame.
     pub(super) others: usize,
     pub(super) events: UnboundedSender<Event>,
+    /// When this command began.
+    pub(super) began: Instant,
+    /// Questions that agents have yet to answer.
+    pub(super) looks: Looks,
     pub(super) lines: Lines,
     pub(super) writer: Option<mpsc::Sender<Chunk>>,
     pub(super) unwritten: usize,
@@ -71,6 +76,8 @@ impl Job {
         let mut job = Self::new(args, plan, sender, files)?;
         job.spared = spared;
         job.start_agents()?;
+        // A job that cannot be asked runs all the same.
+        let _ = crate::hang::door::listen(job.events.clone());
         job.until_ended(&mut events).await?;
         job.flush(&mut events).await;
         job.reap_agents().await?;
@@ -95,6 +102,8 @@ impl Job {
             lines: Lines::new(args.tag, plan.size, time_limit),
             running: vec![false; plan.size as usize],
             agents: Vec::new(),
+            began: Instant::now(),
+            looks: Looks::default(),
             spared: Vec::new(),
             phase: Phase::Connecting,
             failure: None,
@@ -146,13 +155,14 @@ impl Job {
         Ok(())
     }
 
-    fn deadlines(&self) -> [Option<Instant>; 8] {
+    fn deadlines(&self) -> [Option<Instant>; 9] {
         [
             (self.phase == Phase::Connecting).then_some(self.connect_by),
             self.time_out_at,
             self.kill_at,
             self.give_up_at,
             self.end_others_at,
+            self.looks.deadline(),
             self.lines.deadline().map(Instant::from_std),
             self.agents.iter().filter_map(|agent| agent.lost_at).min(),
             self.agents.iter().filter(|agent| !agent.is_over()).filter_map(|a| a.liveness.next()).min(),
@@ -176,8 +186,9 @@ impl Job {
         if passed(self.time_out_at) {
             let limit = self.args.timeout.unwrap_or_default();
             self.time_out_at = None;
-            self.fail(Failure::Timeout { limit, running: self.ranks_running() }, 0);
+            self.timed_out(Failure::Timeout { limit, running: self.ranks_running() });
         }
+        self.answer_late(now);
         if passed(self.kill_at) {
             self.kill_at = None;
             self.end(0);

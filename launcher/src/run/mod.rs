@@ -1,6 +1,7 @@
 //! `transom run`: starts an agent on each host, and sees the job through to one exit code.
 
 mod agents;
+mod asked;
 mod ending;
 mod events;
 mod files;
@@ -15,10 +16,12 @@ use std::io;
 use std::process::ExitCode;
 
 use bytes::Bytes;
+use tokio::sync::oneshot;
 use transom_transport::limits;
 
 use crate::cli::{RunArgs, USAGE};
 use crate::frames::{Frame, ToLauncher};
+use crate::hang::Question;
 use crate::room;
 
 /// What the launcher's one loop hears of.
@@ -28,6 +31,8 @@ pub enum Event {
     Agent(usize, Frame<ToLauncher>),
     /// The channel to an agent has ended, with the reason if it broke.
     AgentEof(usize, Option<io::Error>),
+    /// A question of a command of the same user, and where the answer goes.
+    Asked(Question, oneshot::Sender<String>),
     /// A signal for this process.
     Signal(i32),
     /// Some of this process's standard input.

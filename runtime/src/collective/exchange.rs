@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use crate::comm::Channel;
 use crate::protocol::matching::{Key, Matching, Mismatch, Refusal};
 use crate::protocol::wire::{CARRIES, HEADER_BYTES, Header, INLINE, Kind as Message};
+use crate::waits::{Awaits, Subject};
 use crate::{Class, Error, Result};
 
 /// Which collective: a rank in another one is told so instead of waiting for ever.
@@ -127,7 +128,7 @@ impl<'a> Exchange<'a> {
         if let Poll::Ready(result) = future.as_mut().poll(&mut context) {
             return result;
         }
-        let what = || self.awaited();
+        let what = || self.awaits_for();
         let takes = |header: &Header, kind, payload: &[u8]| self.takes(header, kind, payload);
         self.channel.engine.wait_taking(self.operation(), &what, takes, || {
             match future.as_mut().poll(&mut context) {
@@ -257,6 +258,14 @@ impl<'a> Exchange<'a> {
             }),
         };
         format!("rank {peer} to come to {}{instead}", self.operation())
+    }
+
+    /// The same, as a wait notes it.
+    pub fn awaits_for(&self) -> Awaits {
+        let subject = Subject::Collective { context: self.channel.context, sequence: self.sequence };
+        let peer = self.channel.job_rank(self.awaited.load(Ordering::Relaxed));
+        let on = (peer != self.channel.engine.rank).then_some(peer);
+        Awaits::new(self.awaited(), subject, on)
     }
 
     /// Another rank's bytes are of another length than this one's.

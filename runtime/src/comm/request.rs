@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 
 use crate::engine::{Engine, Promise};
 use crate::job::Member;
+use crate::waits::Awaits;
 use crate::{Class, Error, Result};
 
 /// Something with a result to come.
@@ -24,7 +25,7 @@ pub(crate) trait Awaited<T>: Send + Sync {
         false
     }
     /// For errors of deadlines.
-    fn what(&self) -> String;
+    fn what(&self) -> Awaits;
 }
 
 impl<T: Send> Awaited<T> for (Arc<Promise<T>>, &'static str) {
@@ -40,8 +41,8 @@ impl<T: Send> Awaited<T> for (Arc<Promise<T>>, &'static str) {
         self.0.register(waker)
     }
 
-    fn what(&self) -> String {
-        format!("the end of {}", self.1)
+    fn what(&self) -> Awaits {
+        format!("the end of {}", self.1).into()
     }
 }
 
@@ -74,7 +75,7 @@ impl<T, U> Awaited<U> for Mapped<T, U> {
         self.inner.cancel()
     }
 
-    fn what(&self) -> String {
+    fn what(&self) -> Awaits {
         self.inner.what()
     }
 }
@@ -318,8 +319,13 @@ fn await_one<T: 'static>(operation: &'static str, requests: &[Request<T>]) -> Re
 
 fn await_first<T: 'static>(operation: &'static str, requests: &[&Request<T>]) -> Result<()> {
     let Some(first) = requests.first() else { return Ok(()) };
-    let what =
-        || format!("one of {} requests, the first of which awaits {}", requests.len(), first.inner.what());
+    let what = || {
+        let awaits = first.inner.what();
+        match requests.len() {
+            1 => awaits,
+            several => format!("one of {several} requests, the first of which awaits {awaits}").into(),
+        }
+    };
     let done = || requests.iter().any(|request| request.is_done()).then_some(Ok(()));
     first.engine().wait_until(operation, &what, None, done)
 }

@@ -55,11 +55,12 @@ pub(crate) use signal_line::{PeerSleepers, SignalLine, Sleepers};
 pub(crate) use target_state::TargetState;
 pub(crate) use targets::Target;
 pub(crate) use tasks::Promise;
-pub(crate) use waiting::SHORT_SLEEP;
+pub(crate) use waiting::{Noted, SHORT_SLEEP};
 
 use crate::protocol::matching::Matching;
 use crate::protocol::wire::{self, Header, Kind, Token};
 use crate::settings::Settings;
+use crate::waits::{Awaits, Board, Subject};
 use crate::{Error, Result};
 use outbox::Outbox;
 use progress::Progress;
@@ -111,6 +112,8 @@ pub(crate) struct Engine {
     polling: TryLock<()>,
     /// Shared with the other ranks of this process.
     status: JobStatus,
+    /// Where this rank says what it waits for, if anybody reads that.
+    pub board: Option<Board>,
 }
 
 impl Engine {
@@ -123,11 +126,14 @@ impl Engine {
         (sleepers, crowd): (Sleepers, (usize, usize)),
         status: JobStatus,
     ) -> Result<Self> {
+        // Several ranks of one process would share a page.
+        let board = if status.left.is_empty() { Board::from_env() } else { None };
+        let (board, event) = board.unzip();
         Ok(Self {
             rank,
             size: routes.len(),
             token,
-            progress: Progress::new(&settings, crowd)?,
+            progress: Progress::new(&settings, crowd, event)?,
             signs: Signs::new(settings.ofi_silence),
             settings,
             routes,
@@ -145,6 +151,7 @@ impl Engine {
             two_sided: two_sided::TwoSided::default(),
             polling: TryLock::new(()),
             status,
+            board,
         })
     }
 
@@ -383,7 +390,10 @@ impl Engine {
             return result;
         }
         // The peer makes space, and does not signal it: try again every now and then.
-        let what = || format!("room in the message queue of rank {peer}");
+        let what = || {
+            let text = format!("room in the message queue of rank {peer} of the job");
+            Awaits::new(text, Subject::Room, [peer])
+        };
         self.wait_until(operation, &what, Some(waiting::SHORT_SLEEP), attempt)
     }
 
@@ -459,9 +469,15 @@ impl Engine {
         }
     }
 
-    /// Waits for a request's reply.
-    pub fn await_reply(&self, operation: &'static str, peer: usize, request: &Request) -> Result<()> {
-        self.await_reply_of(operation, peer, request, &|| format!("the reply of rank {peer}"))
+    /// Waits for the reply of rank `world` of the job to a request; `target` is what the caller knows it as.
+    pub fn await_reply(
+        &self,
+        operation: &'static str,
+        (target, world): (usize, usize),
+        request: &Request,
+    ) -> Result<()> {
+        let what = || Awaits::target(format!("the reply of rank {target}"), world);
+        self.await_reply_of(operation, target, request, &what)
     }
 
     /// The same, for what is described so.
@@ -470,7 +486,7 @@ impl Engine {
         operation: &'static str,
         peer: usize,
         request: &Request,
-        what: &dyn Fn() -> String,
+        what: &dyn Fn() -> Awaits,
     ) -> Result<()> {
         let accepted = self.wait_until(operation, what, None, || request.outcome().map(Ok))?;
         if accepted {

@@ -6,7 +6,7 @@
 //! completions to them and is woken by messages alone, or sleeps for short times where a transport cannot tell these apart:
 //! a call that returns need not wake it.
 
-use std::os::fd::{AsFd, BorrowedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
@@ -22,7 +22,7 @@ use super::Engine;
 use super::backoff::Backoff;
 use super::quiet::Hold;
 use crate::settings::Settings;
-use crate::{Class, Error, Result, memory};
+use crate::{Class, Error, Result, memory, waits};
 
 /// How long the progress thread pauses while callers poll, at first and at most, and how long it waits for messages alone.
 const PAUSE: Duration = Duration::from_micros(250);
@@ -62,8 +62,8 @@ pub(super) struct Progress {
     listeners: AtomicUsize,
     state: Mutex<State>,
     changed: Condvar,
-    /// Interrupts the watcher.
-    wakeup: EventFd,
+    /// Interrupts the watcher: an event descriptor, the launcher's if it has given one.
+    wakeup: OwnedFd,
     backoff: Backoff,
     /// Keeps the progress thread from all it does, for one thread at a time.
     pub(super) hold: Hold,
@@ -81,11 +81,16 @@ impl Drop for CallGuard<'_> {
 }
 
 impl Progress {
-    pub fn new(settings: &Settings, (ranks, cores): (usize, usize)) -> Result<Self> {
-        let wakeup = EventFd::from_value_and_flags(0, EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)
-            .map_err(|e| {
+    pub fn new(settings: &Settings, (ranks, cores): (usize, usize), wakeup: Option<OwnedFd>) -> Result<Self> {
+        let own = || {
+            EventFd::from_value_and_flags(0, EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK).map_err(|e| {
                 Error::new(Class::System, "init", format!("eventfd: {}", limits::named(&e.into())))
-            })?;
+            })
+        };
+        let wakeup = match wakeup {
+            Some(wakeup) => wakeup,
+            None => own()?.into(),
+        };
         Ok(Self {
             callers: AtomicU64::new(0),
             posts: AtomicU64::new(0),
@@ -160,14 +165,25 @@ impl Progress {
     /// Makes every sleeping thread check again.
     pub fn interrupt(&self) {
         self.announce();
-        let _ = self.wakeup.write(1);
+        self.wake_watcher();
     }
 
     /// As [`Progress::interrupt`], of the progress thread wherever it waits.
     pub fn interrupt_sleepers(&self) {
         let _state = self.state.lock();
-        let _ = self.wakeup.write(1);
+        self.wake_watcher();
         self.changed.notify_all();
+    }
+
+    fn wake_watcher(&self) {
+        let _ = nix::unistd::write(&self.wakeup, &1u64.to_ne_bytes());
+    }
+
+    /// What was written to the event descriptor since the last time.
+    fn clear_wakeup(&self) -> u64 {
+        let mut sum = [0; size_of::<u64>()];
+        let _ = nix::unistd::read(&self.wakeup, &mut sum);
+        u64::from_ne_bytes(sum)
     }
 
     pub fn stop(&self) {
@@ -194,7 +210,7 @@ impl CallGuard<'_> {
         state.sleeping += 1;
         if state.watcher == Watcher::ProgressThread {
             // It has seen no traffic since this caller came: take its place, so that a message wakes us directly.
-            let _ = progress.wakeup.write(1);
+            progress.wake_watcher();
         }
         let mut traffic = true;
         if progress.events() == seen {
@@ -260,8 +276,11 @@ fn watch(engine: &Engine, awaited: Awaited, time: Option<Duration>) -> bool {
     for (transport, readable) in transports.iter().take(armed).zip(&readable) {
         transport.disarm(*readable);
     }
-    if readable.last() == Some(&true) {
-        let _ = engine.progress.wakeup.read();
+    if readable.last() == Some(&true)
+        && engine.progress.clear_wakeup() >= waits::ASK
+        && let Some(board) = &engine.board
+    {
+        board.write_notes();
     }
     // Callers that interrupt it again and again should not wake it each time.
     ready || readable[..armed].contains(&true) || (awaited == Awaited::Messages && readable[armed])

@@ -9,6 +9,7 @@ use transom_transport::Transport;
 use super::Engine;
 use super::backoff::{Idle, Step};
 use crate::protocol::wire::{Header, Kind};
+use crate::waits::{Awaits, WaitSlot};
 use crate::{Class, Error, Result};
 
 /// How long a wait sleeps for a condition that no event announces.
@@ -17,6 +18,9 @@ pub(crate) const SHORT_SLEEP: Duration = Duration::from_micros(100);
 pub(super) const LONG_SLEEP: Duration = Duration::from_millis(100);
 /// After what time a wait for signals reports where it is.
 const REPORT_AFTER: Duration = Duration::from_millis(10);
+/// After what time a wait notes what it waits for, for `transom where`; and how often it says so anew.
+const NOTE_AFTER: Duration = Duration::from_millis(50);
+const NOTE_AGAIN: Duration = Duration::from_millis(500);
 /// Polls between two readings of the clock.
 const POLLS_PER_CLOCK_READ: u32 = 16;
 
@@ -38,13 +42,43 @@ enum News {
     Events,
 }
 
+/// What a wait has noted of itself, until it ends.
+#[derive(Debug, Default)]
+pub(crate) struct Noted<'a> {
+    slot: Option<WaitSlot<'a>>,
+    next: Duration,
+}
+
+impl<'a> Noted<'a> {
+    /// To be called now and then with how long the wait has lasted.
+    #[cold]
+    #[inline(never)]
+    pub fn note(
+        &mut self,
+        engine: &'a Engine,
+        operation: &'static str,
+        what: &dyn Fn() -> Awaits,
+        waited: Duration,
+    ) {
+        let Some(board) = &engine.board else { return };
+        if waited < self.next.max(NOTE_AFTER) {
+            return;
+        }
+        self.next = waited + NOTE_AGAIN;
+        match &mut self.slot {
+            Some(slot) => slot.update(operation, what()),
+            None => self.slot = board.note(operation, what(), waited),
+        }
+    }
+}
+
 impl Engine {
     /// Polls until `ready` gives a result. `what` describes the awaited for the error of a deadline; `longest_sleep` bounds
     /// a sleep, for conditions that no event of ours announces.
     pub fn wait_until<R>(
         &self,
         operation: &'static str,
-        what: &dyn Fn() -> String,
+        what: &dyn Fn() -> Awaits,
         longest_sleep: Option<Duration>,
         mut ready: impl FnMut() -> Option<Result<R>>,
     ) -> Result<R> {
@@ -60,7 +94,7 @@ impl Engine {
     pub fn wait_taking<R>(
         &self,
         operation: &'static str,
-        what: &dyn Fn() -> String,
+        what: &dyn Fn() -> Awaits,
         takes: impl Fn(&Header, Kind, &[u8]) -> bool,
         mut ready: impl FnMut() -> Option<Result<R>>,
     ) -> Result<R> {
@@ -77,7 +111,7 @@ impl Engine {
         &self,
         operation: &'static str,
         transport: &dyn Transport,
-        what: &dyn Fn() -> String,
+        what: &dyn Fn() -> Awaits,
         mut ready: impl FnMut() -> Option<R>,
     ) -> Result<R> {
         let inside = self.progress.enter();
@@ -95,7 +129,7 @@ impl Engine {
     fn wait_on<R>(
         &self,
         operation: &'static str,
-        what: &dyn Fn() -> String,
+        what: &dyn Fn() -> Awaits,
         mut ready: impl FnMut() -> Option<R>,
     ) -> Result<R> {
         self.wait_until(operation, what, None, || ready().map(Ok))
@@ -108,7 +142,7 @@ impl Engine {
     pub fn wait_signalled<R>(
         &self,
         operation: &'static str,
-        what: &dyn Fn() -> String,
+        what: &dyn Fn() -> Awaits,
         report: impl Fn(),
         mut ready: impl FnMut(bool) -> Option<Result<R>>,
     ) -> Result<R> {
@@ -135,7 +169,7 @@ impl Engine {
     fn wait<R>(
         &self,
         operation: &'static str,
-        what: &dyn Fn() -> String,
+        what: &dyn Fn() -> Awaits,
         longest_sleep: Duration,
         mut report: Option<&dyn Fn()>,
         poll: impl Fn(bool) -> Result<usize>,
@@ -148,6 +182,7 @@ impl Engine {
         let mut clock: Option<Instant> = None;
         let mut idle = Idle::default();
         let (mut polls, mut waited, mut waits) = (0u32, Duration::ZERO, false);
+        let mut noted = Noted::default();
         loop {
             let seen = self.progress.events();
             let news = match known.replace(seen) {
@@ -181,6 +216,9 @@ impl Engine {
             waited = now - *clock.get_or_insert(now);
             // A rank that serves its peers all the time waits no longer for that.
             self.check_wait(operation, what, waited)?;
+            if waited >= NOTE_AFTER {
+                noted.note(self, operation, what, waited);
+            }
             if found {
                 continue;
             }
@@ -227,7 +265,7 @@ impl Engine {
     pub fn check_wait(
         &self,
         operation: &'static str,
-        what: &dyn Fn() -> String,
+        what: &dyn Fn() -> Awaits,
         waited: Duration,
     ) -> Result<()> {
         if let Some(error) = self.failed().or_else(|| self.look_for_life(waited)) {
@@ -235,7 +273,7 @@ impl Engine {
         }
         match self.settings.deadline {
             Some(deadline) if waited >= deadline => {
-                let message = format!("waited {deadline:?} (TRANSOM_DEADLINE) for {}", what());
+                let message = format!("waited {deadline:?} (TRANSOM_DEADLINE) for {}", what().text);
                 Err(Error::new(Class::Timeout, operation, message).at_rank(self.rank))
             }
             _ => Ok(()),

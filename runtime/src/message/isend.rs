@@ -11,6 +11,7 @@ use crate::comm::Awaited;
 use crate::engine::two_sided::{Answer, OnAnswer, SegmentedSend};
 use crate::engine::{Engine, Promise};
 use crate::memory::ExposedVec;
+use crate::waits::Awaits;
 use crate::{Communicator, Element, Request, Result};
 
 /// The vector of a send, which the receiver may get. The region is dropped first.
@@ -157,7 +158,7 @@ impl<T: Element> Awaited<Vec<T>> for Sent<T> {
         *to == engine.rank && self.promise.is_complete()
     }
 
-    fn what(&self) -> String {
-        awaited(self.dest, self.tag)
+    fn what(&self) -> Awaits {
+        awaited(self.send.2, self.dest, self.tag)
     }
 }

@@ -9,6 +9,7 @@ use crate::comm::Channel;
 use crate::engine::two_sided::{Body, Incoming, OnDelivered, check_capacity, deliver, fetch_blocking};
 use crate::engine::{Engine, Promise};
 use crate::job::Member;
+use crate::waits::Awaits;
 use crate::{Communicator, Element, Request, Result};
 
 /// A matched message, which no other call can receive (`MPI_Message`, MPI-4.1 §3.8.2): of [`Communicator::mprobe`].
@@ -139,6 +140,6 @@ fn deliver_blocking<T: Element>(
     let completed = promise.clone();
     let then: OnDelivered<T> = Box::new(move |engine, result| completed.complete(engine, result));
     deliver(engine, operation, arrived, most, then);
-    let what = || format!("the bytes of a message from rank {from} of the job");
+    let what = || Awaits::target(format!("the bytes of a message from rank {from} of the job"), from);
     engine.wait_until(operation, &what, None, || promise.take())
 }

@@ -15,6 +15,7 @@ pub use matched::Message;
 
 use crate::comm::Channel;
 use crate::protocol::messages::{Envelope, Pattern};
+use crate::waits::{Awaits, Subject};
 use crate::{Class, NULL_RANK, Result};
 
 /// From whom to receive.
@@ -108,14 +109,15 @@ fn pattern(channel: &Channel, operation: &'static str, source: Source, tag: Tag)
     Ok(Some(Pattern { context: channel.context, source, tag }))
 }
 
-/// What is awaited, for errors of deadlines.
-fn awaited(source: Source, tag: Tag) -> String {
+/// What is awaited; `world` is the source in the job.
+fn awaited(world: Option<usize>, source: Source, tag: Tag) -> Awaits {
     let tag = match tag {
         Tag::Any => "any tag".to_owned(),
         Tag::Is(tag) => format!("tag {tag}"),
     };
-    match source {
+    let text = match source {
         Source::Any => format!("a message with {tag} from any rank"),
         Source::Rank(rank) => format!("a message with {tag} from rank {rank}"),
-    }
+    };
+    Awaits::new(text, Subject::Receive, world)
 }

@@ -13,6 +13,7 @@ use crate::engine::two_sided::{Direct, Incoming, check_capacity, deliver};
 use crate::engine::{Engine, Promise};
 use crate::protocol::messages::Pattern;
 use crate::protocol::wire::Header;
+use crate::waits::Awaits;
 use crate::{Class, Communicator, Element, Error, Request, Result};
 
 type Received<T> = (Vec<T>, Status);
@@ -22,7 +23,8 @@ struct Receiving<T> {
     engine: Arc<Engine>,
     promise: Arc<Promise<Matched<Vec<T>>>>,
     posted: Option<(Pattern, u64)>,
-    from: (Source, Tag),
+    /// Whose in the job, and as the call has it.
+    from: (Option<usize>, (Source, Tag)),
     operation: &'static str,
 }
 
@@ -61,8 +63,9 @@ impl<T: Element> Awaited<Matched<Vec<T>>> for Receiving<T> {
         cancelled
     }
 
-    fn what(&self) -> String {
-        awaited(self.from.0, self.from.1)
+    fn what(&self) -> Awaits {
+        let (world, (source, tag)) = self.from;
+        awaited(world, source, tag)
     }
 }
 
@@ -101,7 +104,11 @@ pub(super) fn start_receive<T: Element>(
         deliver(engine, operation, arrived, max, Box::new(then));
     };
     let posted = engine.post_receive(pattern, Box::new(receive)).map(|number| (pattern, number));
-    Request::new(comm.member(), operation, Receiving { engine, promise, posted, from, operation })
+    Request::new(
+        comm.member(),
+        operation,
+        Receiving { engine, promise, posted, from: (pattern.source, from), operation },
+    )
 }
 
 impl Communicator {
@@ -192,7 +199,7 @@ impl Communicator {
         (source, tag): (Source, Tag),
     ) -> Result<Incoming> {
         let engine = &self.channel().engine;
-        let what = || awaited(source, tag);
+        let what = || awaited(pattern.source, source, tag);
         engine.wait_until(operation, &what, None, || engine.two_sided.take(pattern).map(Ok))
     }
 
@@ -208,7 +215,7 @@ impl Communicator {
         let Some(pattern) = pattern(channel, operation, source, tag)? else {
             return Ok((Ok(()), Status::NULL));
         };
-        let (engine, what) = (&channel.engine, || awaited(source, tag));
+        let (engine, what) = (&channel.engine, || awaited(pattern.source, source, tag));
         let direct = Direct::new(pattern, buffer.as_mut_bytes());
         let come = || match direct.take() {
             Some(taken) => Some(Ok(Err(taken))),

@@ -13,6 +13,7 @@ use crate::engine::{Engine, Promise};
 use crate::memory;
 use crate::protocol::messages::Envelope;
 use crate::protocol::wire::{HEADER_BYTES, Header, Kind};
+use crate::waits::{Awaits, Subject};
 use crate::{Class, Communicator, Element, Error, NULL_RANK, Request, Result};
 
 /// Whether a send is complete when its buffer can be reused, or when it is received.
@@ -109,13 +110,15 @@ impl<'a> Sending<'a> {
     }
 
     /// What a synchronous or long send awaits.
-    fn what(&self) -> String {
-        awaited(self.dest, self.tag)
+    fn what(&self) -> Awaits {
+        awaited(self.to, self.dest, self.tag)
     }
 }
 
-pub(super) fn awaited(dest: usize, tag: i32) -> String {
-    format!("rank {dest} to receive a message with tag {tag}")
+/// `world`: the receiver in the job.
+pub(super) fn awaited(world: usize, dest: usize, tag: i32) -> Awaits {
+    let text = format!("rank {dest} to receive a message with tag {tag}");
+    Awaits::new(text, Subject::Send, [world])
 }
 
 /// The send was taken back.

@@ -14,6 +14,7 @@ use crate::engine::{Engine, Pull, Request, pack_bytes, unpack_bytes};
 use crate::explain::{Path, Reason};
 use crate::memory;
 use crate::protocol::wire::{Header, Kind};
+use crate::waits::Awaits;
 use crate::window::Core;
 
 /// Pieces of one accumulate that are on their way at once: bounds the target's buffers.
@@ -47,7 +48,9 @@ pub(super) fn fetch(core: &Core, place: &Place<'_>, what: Accumulate<'_>, result
         requests.push(engine.request(place.operation, place.peer.world, header, part)?);
     }
     for (request, part) in requests.iter().zip(result.chunks_mut(capacity)) {
-        engine.await_reply(place.operation, place.target, request).map_err(|e| core.name(e))?;
+        engine
+            .await_reply(place.operation, (place.target, place.peer.world), request)
+            .map_err(|e| core.name(e))?;
         let data = request.take_data();
         if data.len() != part.len() {
             return Err(wrong_length(core, place));
@@ -90,7 +93,9 @@ pub(super) fn compare_swap(
 fn fetch_one(core: &Core, place: &Place<'_>, header: Header, old: &mut [u8]) -> Result<()> {
     let engine = &core.member.engine;
     let request = engine.request(place.operation, place.peer.world, header, &[])?;
-    engine.await_reply(place.operation, place.target, &request).map_err(|e| core.name(e))?;
+    engine
+        .await_reply(place.operation, (place.target, place.peer.world), &request)
+        .map_err(|e| core.name(e))?;
     unpack_bytes(request.value(), old);
     Ok(())
 }
@@ -122,7 +127,9 @@ fn pull_now(core: &Core, place: &Place<'_>, what: Accumulate<'_>) -> Result<()> 
             requests.push(engine.request(place.operation, place.peer.world, header, &key)?);
         }
         for request in requests {
-            engine.await_reply(place.operation, place.target, &request).map_err(|e| core.name(e))?;
+            engine
+                .await_reply(place.operation, (place.target, place.peer.world), &request)
+                .map_err(|e| core.name(e))?;
         }
     }
     Ok(())
@@ -147,7 +154,12 @@ fn pull_later(core: &Core, place: &Place<'_>, what: Accumulate<'_>) -> Result<()
     for start in (0..what.operands.len()).step_by(piece) {
         let capacity = || (state.under_way() < AT_ONCE as u64).then_some(Ok(()));
         engine
-            .wait_until(place.operation, &|| "earlier accumulates".into(), None, capacity)
+            .wait_until(
+                place.operation,
+                &|| Awaits::target("earlier accumulates", place.peer.world),
+                None,
+                capacity,
+            )
             .map_err(|e| core.name(e))?;
         let mut header = header(core, place, Kind::AccumulatePull, (what.op, what.ty), start);
         header.count = piece.min(what.operands.len() - start) as u64;

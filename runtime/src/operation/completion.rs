@@ -9,6 +9,7 @@ use crate::engine::Request;
 use crate::memory::ExposedVec;
 use crate::protocol::wire::{Header, Kind};
 use crate::settings::Flush;
+use crate::waits::Awaits;
 use crate::window::{Core, Peer, TargetMemory};
 
 /// What tells that messages are applied.
@@ -126,7 +127,7 @@ pub(crate) fn error_of(core: &Core, operation: &'static str, target: usize, peer
 fn await_idle(core: &Core, operation: &'static str, target: usize, peer: &Peer) -> Result<()> {
     let engine = &core.member.engine;
     let transport = engine.routes.to(peer.world);
-    let what = || format!("operations to rank {target} to complete");
+    let what = || Awaits::target(format!("operations to rank {target} to complete"), peer.world);
     engine.wait_briefly(operation, transport, &what, || peer.state.is_idle().then_some(()))
 }
 
@@ -141,11 +142,11 @@ fn await_confirmation(
     let (engine, messages) = (&core.member.engine, &peer.state.messages);
     match confirmation {
         Confirmation::Number(number) => {
-            let what = || format!("rank {target} to apply what was sent to it");
+            let what = || Awaits::target(format!("rank {target} to apply what was sent to it"), peer.world);
             engine.wait_until(operation, &what, None, || messages.is_confirmed(*number).then_some(Ok(())))
         }
         Confirmation::Reply(request, number) => {
-            engine.await_reply(operation, target, request)?;
+            engine.await_reply(operation, (target, peer.world), request)?;
             messages.confirm(*number);
             Ok(())
         }

@@ -19,6 +19,7 @@ use super::transfer::finish_part;
 use crate::Result;
 use crate::engine::{Countdown, Pending, pack_bytes};
 use crate::explain::Path;
+use crate::waits::{Awaits, Subject};
 use crate::window::{AtomicsHint, Core, Domain, WORD, device_path, is_devices};
 
 /// Elements under way at once.
@@ -216,7 +217,7 @@ impl Words<'_> {
             return self.one_counted(core, place, atomic);
         };
         self.issue(core, place, self.offset, atomic, awaited.context)?;
-        let what = || format!("atomics at rank {}", place.target);
+        let what = || Awaits::target(format!("atomics at rank {}", place.target), place.peer.world);
         let found = engine.wait_briefly(place.operation, self.device, &what, || awaited.outcome())?;
         found.map_err(|error| core.failed(place.operation, place.target, &error))
     }
@@ -261,7 +262,7 @@ impl Words<'_> {
     ) -> Result<()> {
         let engine = &core.member.engine;
         finish_part(engine, count);
-        let what = || format!("atomics at rank {}", place.target);
+        let what = || Awaits::target(format!("atomics at rank {}", place.target), place.peer.world);
         engine.wait_until(place.operation, &what, None, || count.is_finished().then_some(Ok(())))?;
         posted?;
         match place.peer.state.take_error() {
@@ -357,7 +358,13 @@ impl Words<'_> {
         let failed = |error| core.failed(place.operation, place.target, &error);
         let posted = match first {
             Ok(Posted::Again) => {
-                let what = || format!("room in the queue to rank {}", place.target);
+                let what = || {
+                    Awaits::new(
+                        format!("room in the queue to rank {}", place.target),
+                        Subject::Room,
+                        [place.peer.world],
+                    )
+                };
                 let attempt = || match self.device.atomic(self.remote, offset, atomic, context) {
                     Ok(Posted::Again) => None,
                     posted => Some(posted.map_err(failed)),

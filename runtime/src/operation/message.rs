@@ -77,7 +77,7 @@ pub(super) fn get(core: &Core, place: &Place<'_>, bytes: &mut [u8]) -> Result<()
     let engine = &core.member.engine;
     let total = bytes.len();
     let mut receive = |(start, len, request): (usize, usize, Arc<Request>)| {
-        engine.await_reply(place.operation, place.target, &request)?;
+        engine.await_reply(place.operation, (place.target, place.peer.world), &request)?;
         let data = request.take_data();
         if data.len() != len {
             return Err(wrong_length(core, place));

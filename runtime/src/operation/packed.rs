@@ -129,7 +129,9 @@ fn fetch(
         }
     };
     let request = engine.request(place.operation, place.peer.world, header, &payload)?;
-    engine.await_reply(place.operation, place.target, &request).map_err(|e| core.name(e))?;
+    engine
+        .await_reply(place.operation, (place.target, place.peer.world), &request)
+        .map_err(|e| core.name(e))?;
     let data = request.take_data();
     if data.len() != bytes {
         return Err(wrong_length(core, place));

@@ -9,6 +9,7 @@ use crate::Result;
 use crate::engine::Route;
 use crate::epoch::Coverage;
 use crate::memory::{LocalBuffer, OriginBuffer, ResultBuffer};
+use crate::waits::Awaits;
 use crate::window::{Core, TargetMemory};
 
 /// The way of such a transfer, if it is one.
@@ -179,7 +180,7 @@ pub(crate) fn get_now(core: &Core, place: &Place<'_>, result: &ResultBuffer<'_>)
         Ok(Posted::Pending) => {}
         posted => get_otherwise(core, place, result, ended.context, posted)?,
     }
-    let what = || format!("a get from rank {}", place.target);
+    let what = || Awaits::target(format!("a get from rank {}", place.target), place.peer.world);
     match engine.wait_briefly(place.operation, route.transport, &what, || ended.outcome()) {
         Ok(Ok(_)) => Ok(()),
         Ok(Err(error)) => Err(core.failed(place.operation, place.target, &error)),

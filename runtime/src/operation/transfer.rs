@@ -13,6 +13,7 @@ use super::request::Deferred;
 use crate::datatype::zip_runs;
 use crate::engine::{Countdown, Engine, Pending, Route};
 use crate::memory::{BufferOwner, LocalBuffer, OriginBuffer};
+use crate::waits::Awaits;
 use crate::window::{Core, TargetMemory};
 use crate::{Class, Error, Result};
 
@@ -78,7 +79,7 @@ pub(super) fn awaited(
     let deferred = Deferred::reusable();
     let posted = start(&deferred);
     finish_part(engine, &deferred.count);
-    let what = || format!("a get from rank {}", place.target);
+    let what = || Awaits::target(format!("a get from rank {}", place.target), place.peer.world);
     // Even after an error the buffer must not go before what was posted has ended.
     let awaited =
         engine.wait_until(place.operation, &what, None, || deferred.count.is_finished().then_some(Ok(())));
@@ -183,7 +184,7 @@ pub(super) fn posted_otherwise(
     let failed = |e| core.failed(operation, target, &e);
     let posted = match posted {
         Ok(Posted::Again) => {
-            let what = || format!("room in the queue to rank {target}");
+            let what = || format!("room in the queue to rank {target}").into();
             engine.wait_until(operation, &what, Some(Duration::from_micros(100)), || match request(context) {
                 Ok(Posted::Again) => None,
                 posted => Some(posted.map_err(failed)),

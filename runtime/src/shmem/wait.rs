@@ -17,7 +17,7 @@ impl Shmem {
         mut ready: impl FnMut() -> Result<bool>,
     ) -> Result<()> {
         // Other ranks of this node store without an event here.
-        self.engine().wait_until(call, what, Some(SHORT_SLEEP), || match ready() {
+        self.engine().wait_until(call, &|| what().into(), Some(SHORT_SLEEP), || match ready() {
             Ok(false) => None,
             Ok(true) => Some(Ok(())),
             Err(error) => Some(Err(error)),

@@ -27,7 +27,7 @@ impl<T: Element> Window<T> {
     pub fn wait_notifications(&self, number: u64, count: u64) -> Result<()> {
         const NAME: &str = "wait_notifications";
         let core = &self.core;
-        let what = || format!("{count} notifications of number {number}");
+        let what = || format!("{count} notifications of number {number}").into();
         let taken = || core.exposure.take_notifications(number, count).then_some(Ok(()));
         core.member.engine.wait_until(NAME, &what, None, taken).map_err(|e| core.name(e))?;
         core.refresh(NAME)

@@ -10,7 +10,9 @@ use super::{Core, PeerSignals};
 use crate::engine::{CachedRegion, Exposed, LockWords, RegionInfo, Regions, Target};
 use crate::epoch::{Coverage, HeldLock};
 use crate::job::Member;
+use crate::protocol::lock::LockKind;
 use crate::protocol::wire::Kind;
+use crate::waits::{Awaits, Held, Holds};
 use crate::{Class, Error, Result};
 
 /// A rank's part of a window.
@@ -76,6 +78,14 @@ impl Peer {
     #[inline(always)]
     pub fn cover(&self, coverage: Coverage) {
         self.covered.store(coverage as u8, Ordering::Release);
+    }
+}
+
+impl Holds for Peer {
+    fn held(&self) -> Option<Held> {
+        let kind = self.held.peek()?;
+        let owner = u32::try_from(self.world).ok()?;
+        Some(Held { owner, window: self.number, exclusive: kind == LockKind::Exclusive })
     }
 }
 
@@ -248,7 +258,8 @@ impl Core {
         header.offset = address as u64;
         header.count = bytes as u64;
         let request = engine.request(operation, peer.world, header, &[])?;
-        let what = || format!("rank {target} to say where {address:#x} is attached");
+        let what =
+            || Awaits::target(format!("rank {target} to say where {address:#x} is attached"), peer.world);
         let found = engine.wait_until(operation, &what, None, || request.outcome().map(Ok))?;
         if !found {
             return Err(self.not_attached(operation, target, address, bytes));

@@ -2,7 +2,7 @@
 //! deals with, when it first does: a window costs memory for the peers it is used with, not for the job.
 
 use std::ops::Index;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use transom_transport::{RegionKey, Remote, Span, TransportResult};
 
@@ -133,7 +133,14 @@ impl Peers {
         let leaf = self.leaf(rank)?.get_or_init(|| (0..ranks).map(|_| OnceLock::new()).collect());
         let peer = || {
             let state = self.channel.engine.pendings.target();
-            Arc::new(Peer::new(state, self.world(rank), self.bytes(rank), self.unit(rank), self.number(rank)))
+            let peer =
+                Peer::new(state, self.world(rank), self.bytes(rank), self.unit(rank), self.number(rank));
+            let peer = Arc::new(peer);
+            if let Some(board) = &self.channel.engine.board {
+                let holder: Weak<Peer> = Arc::downgrade(&peer);
+                board.add_holder(holder);
+            }
+            peer
         };
         Some(leaf[rank % LEAF].get_or_init(peer))
     }

@@ -11,6 +11,7 @@ use crate::engine::{Countdown, Engine, Pending, Route, TargetState, waiting};
 use crate::memory::{LocalBuffer, ResultBuffer};
 use crate::protocol::wire::{HEADER_BYTES, Kind};
 use crate::settings::Fault;
+use crate::waits::Awaits;
 
 impl Incoming {
     /// Whether [`fetch_blocking`] can get it.
@@ -64,7 +65,9 @@ fn get(engine: &Engine, operation: &'static str, remote: &Remote, result: &Resul
     let posted = post(engine, operation, remote, result, (&target, &count));
     // The whole has no more parts than were posted.
     let _ = count.count_down(None);
-    let what = || format!("the bytes of a message from rank {} of the job", remote.peer);
+    let what = || {
+        Awaits::target(format!("the bytes of a message from rank {} of the job", remote.peer), remote.peer)
+    };
     let awaited = engine.wait_until(operation, &what, None, || count.is_finished().then_some(Ok(())));
     if awaited.is_err() {
         // The buffer goes now.
@@ -97,7 +100,7 @@ fn post(
                 Ok(posted) => Some(Ok(posted)),
                 Err(error) => Some(Err(failed(engine, operation, &error))),
             };
-        let what = || format!("room in the queue to rank {} of the job", remote.peer);
+        let what = || format!("room in the queue to rank {} of the job", remote.peer).into();
         let posted = match attempt() {
             Some(posted) => posted,
             None => engine.wait_until(operation, &what, Some(waiting::SHORT_SLEEP), attempt),

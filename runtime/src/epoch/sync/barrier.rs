@@ -78,7 +78,7 @@ impl<'a> FenceBarrier<'a> {
     #[inline(never)]
     fn wait(&self, from: usize, round: usize) -> Result<()> {
         let engine = &self.core.member.engine;
-        let what = || self.messages().awaited();
+        let what = || self.messages().awaits_for();
         let come = |messages| match self.core.fence_signalled(from, self.sequence) {
             Some(Some(kind)) if kind != self.kind as u8 => {
                 let source = self.core.peers.world(from);

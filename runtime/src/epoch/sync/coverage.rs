@@ -156,7 +156,7 @@ impl Core {
             }
             drop(state);
             let over = || (!whole.lock().awaited.contains(&target)).then_some(Ok(()));
-            let what = || format!("the shared lock of rank {target}");
+            let what = || format!("the shared lock of rank {target}, for which another thread waits").into();
             let nap = Some(Duration::from_micros(100));
             let waited = self.member.engine.wait_until(operation, &what, nap, over);
             waited.map_err(|e| self.name(e).with_target(target))?;

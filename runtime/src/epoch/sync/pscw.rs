@@ -8,6 +8,7 @@ use super::table::Accessing;
 use crate::operation;
 use crate::protocol::pscw::Call;
 use crate::protocol::wire::Kind;
+use crate::waits::{Awaits, Subject};
 use crate::window::Core;
 use crate::{Assert, Class, Result};
 
@@ -105,7 +106,10 @@ impl Core {
     /// Waits until `target` has posted its window to this rank.
     #[inline(never)]
     pub(super) fn await_post(&self, operation: &'static str, target: usize) -> Result<()> {
-        let what = || format!("rank {target} to post its window to this rank");
+        let what = || {
+            let text = format!("rank {target} to post window {} to this rank", self.number);
+            Awaits::new(text, Subject::Post, [self.peers.world(target)])
+        };
         let posted = |_| self.has_called(target, Call::Post).then_some(Ok(()));
         let waited = self.member.engine.wait_signalled(operation, &what, || (), posted);
         waited.map_err(|e| self.name(e).with_target(target))
@@ -126,9 +130,14 @@ impl Core {
 
     /// Waits until every rank of `group` has completed its accesses, and closes the exposure epoch.
     pub(crate) fn wait(&self, group: &[usize]) -> Result<()> {
-        let what = || match not_completed(self, group) {
-            Some(rank) => format!("rank {} to call complete", self.peers.world(rank)),
-            None => "nobody".into(),
+        let what = || {
+            let missing = group.iter().filter(|rank| !self.has_called(**rank, Call::Complete));
+            let worlds: Vec<usize> = missing.map(|rank| self.peers.world(*rank)).collect();
+            let who = worlds.first().map_or_else(|| "nobody".into(), |rank| format!("rank {rank}"));
+            let others = worlds.len().saturating_sub(1);
+            let others = if others == 0 { String::new() } else { format!(" and {others} others") };
+            let text = format!("{who}{others} to call complete on window {}", self.number);
+            Awaits::new(text, Subject::Complete, worlds)
         };
         let completed = |_| not_completed(self, group).is_none().then_some(Ok(()));
         let waited = self.member.engine.wait_signalled("wait", &what, || (), completed);

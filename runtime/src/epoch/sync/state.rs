@@ -161,6 +161,13 @@ impl HeldLock {
         held & HELD != 0 && (held & BY_CALLS != 0) == (by == By::Calls)
     }
 
+    /// Whether a lock is held by a ticket, and whether that excludes others: for who only looks.
+    pub fn peek(&self) -> Option<LockKind> {
+        let held = self.0.load(Ordering::Acquire);
+        let kind = if held & EXCLUSIVE != 0 { LockKind::Exclusive } else { LockKind::Shared };
+        (held & HELD != 0 && held & TICKET != 0).then_some(kind)
+    }
+
     /// It is held no more; its ticket.
     #[inline(always)]
     pub fn take(&self) -> Option<Ticket> {

@@ -1,14 +1,16 @@
 //! Taking and releasing a target's lock: on its words where these are mapped, else by its agent.
 
+use std::cell::RefCell;
 use std::sync::atomic::AtomicU32;
 use std::time::Instant;
 
 use crate::Result;
-use crate::engine::{Idle, LockWords, Step, agent_abandon, agent_recheck};
+use crate::engine::{Idle, LockWords, Noted, Step, agent_abandon, agent_recheck};
 use crate::protocol::gathered::Gathered;
 use crate::protocol::lock::{LockKind, Ticket};
 use crate::protocol::lock_queue::LockQueue;
 use crate::protocol::wire::{Header, Kind};
+use crate::waits::{Awaits, Subject};
 use crate::window::{Core, Peer};
 
 /// Polls of the lock between two looks at the clock.
@@ -112,12 +114,28 @@ fn wait_turn(
             break;
         }
     }
-    let what = || format!("the {:?} lock of rank {target}", ticket.kind);
-    let waited = queue.sleep_until(ticket, || engine.check_wait("lock", &what, start.elapsed()));
+    let what = || awaits(core, (target, peer), ticket.kind, Some(ticket.number));
+    let noted = RefCell::new(Noted::default());
+    let waited = queue.sleep_until(ticket, || {
+        engine.check_wait("lock", &what, start.elapsed())?;
+        noted.borrow_mut().note(engine, "lock", &what, start.elapsed());
+        Ok(())
+    });
     waited.map_err(|error| {
         abandon(core, target, peer, ticket);
         core.name(error).with_target(target)
     })
+}
+
+/// What a rank that waits for a lock waits for.
+fn awaits(core: &Core, (target, peer): (usize, &Peer), kind: LockKind, ticket: Option<u32>) -> Awaits {
+    let (exclusive, name) = match kind {
+        LockKind::Exclusive => (true, "exclusive"),
+        LockKind::Shared => (false, "shared"),
+    };
+    let owner = u32::try_from(peer.world).unwrap_or(u32::MAX);
+    let text = format!("the {name} lock of rank {target} of window {}", core.number);
+    Awaits::new(text, Subject::Lock { owner, window: peer.number, exclusive, ticket }, [])
 }
 
 /// Has the target's agent hold the ticket until it has been served: others wait behind it.
@@ -148,7 +166,7 @@ pub(super) fn claim(
     header.count = operations.map_or(0, Gathered::count);
     let payload = operations.map_or(&[][..], Gathered::payload);
     let request = engine.request(operation, peer.world, header, payload).map_err(|e| core.name(e))?;
-    let what = || format!("the {kind:?} lock of rank {target}");
+    let what = || awaits(core, (target, peer), kind, None);
     if let Err(error) = engine.await_reply_of(operation, target, &request, &what) {
         // The lock may have come meanwhile. If it comes yet it is given back, and what it was wanted for is not done.
         let over = if keeps { request.give_up() } else { request.outcome().is_none() };

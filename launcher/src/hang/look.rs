@@ -1,0 +1,187 @@
+//! The agent's part: a memory file that its ranks write to, and a look at them.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::resource::Resource;
+use transom::waits::{ASK, FILE_NAME, Notes, PAGE_BYTES, Page, now_ms};
+use transom_transport::limits;
+
+use super::{RankView, State};
+
+/// How long ranks may take to answer: those that run do so in microseconds.
+const PATIENCE: Duration = Duration::from_millis(400);
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// What the agent shares with the ranks of its host.
+#[derive(Debug)]
+pub struct Pages {
+    file: File,
+    /// One for each rank that was started.
+    events: Mutex<Vec<EventFd>>,
+}
+
+/// Descriptors that a rank inherits, as long as this is kept.
+#[derive(Debug)]
+pub struct Passed {
+    file: OwnedFd,
+    event: OwnedFd,
+}
+
+impl Passed {
+    /// The numbers that they have in the rank.
+    pub fn numbers(&self) -> [RawFd; 2] {
+        [self.file.as_raw_fd(), self.event.as_raw_fd()]
+    }
+}
+
+/// A rank to look at.
+#[derive(Debug, Clone)]
+pub struct Subject {
+    /// Its number.
+    pub rank: u32,
+    /// Its process.
+    pub pid: i32,
+    /// Whether that has ended.
+    pub ended: bool,
+    /// Whether it waits for the others to join.
+    pub joining: bool,
+}
+
+impl Pages {
+    /// For so many ranks.
+    ///
+    /// # Errors
+    /// The host has no memory files, or no room for one.
+    pub fn new(count: u32) -> io::Result<Self> {
+        let bytes = u64::from(count) * PAGE_BYTES;
+        // Who makes a file longer than that is ended (setrlimit(2)).
+        if limits::soft(Resource::RLIMIT_FSIZE).is_some_and(|limit| (limit as u64) < bytes) {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        let file = File::from(memfd_create(FILE_NAME, MFdFlags::MFD_CLOEXEC)?);
+        file.set_len(bytes)?;
+        Ok(Self { file, events: Mutex::default() })
+    }
+
+    /// What the next rank is to inherit.
+    ///
+    /// # Errors
+    /// There are no more descriptors.
+    pub fn pass(&self) -> io::Result<Passed> {
+        let event = EventFd::from_value_and_flags(0, EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
+        let passed = Passed { file: inheritable(&self.file)?, event: inheritable(&event)? };
+        self.events.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+        Ok(passed)
+    }
+
+    /// Has all ranks say what they hold.
+    fn ask(&self) {
+        for event in &*self.events.lock().unwrap_or_else(PoisonError::into_inner) {
+            let _ = event.write(ASK);
+        }
+    }
+
+    fn page(&self, local: usize) -> Page<'_> {
+        Page::new(&self.file, local as u64)
+    }
+}
+
+/// Looks at the ranks of this host, and waits a moment for those that can answer.
+pub async fn look(pages: Option<Arc<Pages>>, subjects: Vec<Subject>) -> Vec<RankView> {
+    let asked = now_ms();
+    if let Some(pages) = &pages {
+        pages.ask();
+    }
+    let give_up = tokio::time::Instant::now() + PATIENCE;
+    loop {
+        let views: Vec<_> =
+            subjects.iter().enumerate().map(|(local, of)| view(pages.as_deref(), local, of, asked)).collect();
+        let open = |view: &RankView| {
+            view.joined && !view.answered && matches!(view.state, State::Runs | State::Sleeps)
+        };
+        if !views.iter().any(open) || tokio::time::Instant::now() >= give_up {
+            return views;
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+fn view(pages: Option<&Pages>, local: usize, of: &Subject, asked: u64) -> RankView {
+    let (mut notes, mut waits) = (None, Vec::new());
+    if let Some(pages) = pages {
+        let page = pages.page(local);
+        (notes, waits) = (page.notes(), page.waits());
+    }
+    let now = now_ms();
+    let since = |since_ms: u64| Duration::from_millis(now.saturating_sub(since_ms));
+    let (pid, thread) = notes.as_ref().and_then(own_numbers).unwrap_or((of.pid, of.pid));
+    let (state, sleeps_in) = match of.ended {
+        true => (State::Ended, None),
+        // A rank may be started by a script, which is stopped with it or without it.
+        false if state(of.pid) == State::Stopped => (State::Stopped, None),
+        false => (state(pid), sleeps_in(pid, thread)),
+    };
+    RankView {
+        rank: of.rank,
+        host: String::new(),
+        pid,
+        state,
+        sleeps_in,
+        joined: notes.is_some(),
+        answered: notes.as_ref().is_some_and(|notes| notes.left || notes.at_ms >= asked),
+        left: notes.as_ref().is_some_and(|notes| notes.left),
+        joining: of.joining,
+        held: notes.map(|notes| notes.held).unwrap_or_default(),
+        waits: waits.into_iter().map(|wait| (wait.clone(), since(wait.since_ms))).collect(),
+    }
+}
+
+/// The numbers of the rank's process and of its first thread, if they are of this namespace.
+fn own_numbers(notes: &Notes) -> Option<(i32, i32)> {
+    let here = std::fs::metadata("/proc/self/ns/pid").ok()?.ino();
+    (here == notes.pid_namespace).then_some((notes.pid, notes.thread))
+}
+
+/// What a process does: it runs if any of its threads does, but for those of Transom.
+fn state(pid: i32) -> State {
+    let main = state_of(format!("/proc/{pid}/stat"));
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let runs = |thread: std::fs::DirEntry| {
+        let name = std::fs::read_to_string(thread.path().join("comm")).unwrap_or_default();
+        !name.starts_with("transom-") && state_of(thread.path().join("stat")) == State::Runs
+    };
+    if main == State::Sleeps && threads.into_iter().any(runs) { State::Runs } else { main }
+}
+
+/// proc_pid_stat(5): the state stands behind the command's name, which may hold anything.
+fn state_of(stat: impl AsRef<Path>) -> State {
+    let stat = std::fs::read(stat).unwrap_or_default();
+    let stat = String::from_utf8_lossy(&stat);
+    match stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next()) {
+        Some('R') => State::Runs,
+        Some('T' | 't') => State::Stopped,
+        Some('S' | 'D' | 'I') => State::Sleeps,
+        _ => State::Ended,
+    }
+}
+
+fn sleeps_in(pid: i32, thread: i32) -> Option<String> {
+    let name = std::fs::read_to_string(format!("/proc/{pid}/task/{thread}/wchan")).ok()?;
+    (name.len() > 1 && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')).then_some(name)
+}
+
+/// The same descriptor without close-on-exec.
+fn inheritable(fd: impl AsFd) -> io::Result<OwnedFd> {
+    let copy = fd.as_fd().try_clone_to_owned()?;
+    fcntl(&copy, FcntlArg::F_SETFD(FdFlag::empty()))?;
+    Ok(copy)
+}

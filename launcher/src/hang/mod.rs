@@ -1,0 +1,93 @@
+//! `transom ps` and `transom where`: the user's running jobs on this host, and what the ranks of one wait for.
+//!
+//! `transom run` listens at a Unix socket with an abstract name ([`door`]), so that nothing is left behind however it ends; only its own
+//! user is answered. What ranks wait for stands in memory that their agent shares with them (`transom::waits`); the agent
+//! reads it when it is asked ([`look`]), beside what /proc says of their processes. Who waits for whom, and who is to
+//! blame, is worked out by the command that asked ([`analysis`]).
+
+pub mod analysis;
+pub mod ask;
+pub mod door;
+pub mod look;
+pub mod print;
+mod verdict;
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use transom::waits::{Held, Wait};
+
+/// What is known of a running job.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Summary {
+    /// Its name: the process number of its `transom run`.
+    pub job: u32,
+    /// Number of ranks.
+    pub ranks: u32,
+    /// Its hosts, in the order of their ranks.
+    pub hosts: Vec<String>,
+    /// The program and its arguments.
+    pub program: String,
+    /// How long it has run.
+    pub age: Duration,
+}
+
+/// What a process does, as its kernel says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum State {
+    /// It uses a processor, or would.
+    Runs,
+    /// It sleeps in the kernel.
+    Sleeps,
+    /// It is stopped, by a signal or a debugger.
+    Stopped,
+    /// It has ended.
+    Ended,
+}
+
+/// One rank.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct RankView {
+    /// Its number.
+    pub rank: u32,
+    /// Its host; the launcher knows the name.
+    pub host: String,
+    /// Its process.
+    pub pid: i32,
+    /// What the process does.
+    pub state: State,
+    /// Where in the kernel it sleeps, if that can be had.
+    pub sleeps_in: Option<String>,
+    /// Whether it has joined the job, and says what it waits for.
+    pub joined: bool,
+    /// Whether it has answered now, so that `held` is true now.
+    pub answered: bool,
+    /// Whether it has left the job, as a rank does that is done.
+    pub left: bool,
+    /// Whether it waits for the others to join.
+    pub joining: bool,
+    /// The locks that it holds.
+    pub held: Vec<Held>,
+    /// The calls that block, and for how long they have.
+    pub waits: Vec<(Wait, Duration)>,
+}
+
+/// The ranks of a job.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Report {
+    /// The job.
+    pub summary: Summary,
+    /// What was heard of its ranks.
+    pub ranks: Vec<RankView>,
+    /// Hosts that have not answered.
+    pub silent: Vec<String>,
+}
+
+/// What can be asked of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Question {
+    /// [`Summary`].
+    Job,
+    /// [`Report`].
+    Where,
+}

@@ -1,0 +1,172 @@
+//! What people read: the jobs, and what the ranks of one wait for.
+
+use std::time::Duration;
+
+use transom::waits::{Subject, Wait};
+
+use super::analysis::{Finding, Why};
+use super::verdict::{doing, names, ranges};
+use super::{RankView, Report, State, Summary};
+use crate::info::page::Page;
+
+/// Longest command line in a table, in characters.
+const PROGRAM: usize = 60;
+
+/// `12.3 s`, `4 min 10 s`, `2 h 5 min`.
+pub fn time(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0..=99 => format!("{:.1} s", time.as_secs_f64()),
+        100..=5999 => format!("{} min {} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+fn short(text: &str) -> String {
+    match text.char_indices().nth(PROGRAM) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// The list of jobs.
+pub fn jobs(jobs: &[Summary]) -> String {
+    if jobs.is_empty() {
+        return "no job of yours runs on this host\n".into();
+    }
+    let mut page = Page::new();
+    let mut table = page.table();
+    table.add_row(["job", "ranks", "hosts", "running", "program"]);
+    for job in jobs {
+        let hosts = match &job.hosts[..] {
+            [first, _, ..] => format!("{first} and {} more", job.hosts.len() - 1),
+            hosts => hosts.join(","),
+        };
+        table.add_row([
+            job.job.to_string(),
+            job.ranks.to_string(),
+            hosts,
+            time(job.age),
+            short(&job.program),
+        ]);
+    }
+    page.add(&table);
+    page.text
+}
+
+/// Ranks that do the same.
+struct Row {
+    ranks: Vec<u32>,
+    host: String,
+    state: &'static str,
+    longest: Duration,
+    waits: String,
+}
+
+/// What the ranks of a job wait for, and who is to blame.
+pub fn report(report: &Report, finding: &Finding) -> String {
+    let Summary { job, ranks, hosts, program, age } = &report.summary;
+    let mut page = Page::new();
+    let many = if *ranks == 1 { "1 rank".into() } else { format!("{ranks} ranks") };
+    let on = match hosts.len() {
+        1 => String::new(),
+        hosts => format!(" on {hosts} hosts"),
+    };
+    page.heading(&format!("job {job}: {many}{on} of {}, running for {}", short(program), time(*age)));
+    let mut table = page.table();
+    let rows = rows(&report.ranks, finding);
+    let several = hosts.len() > 1;
+    let head = ["rank", "host", "process", "for", "waits for"];
+    let shown = |cells: [String; 5]| {
+        cells.into_iter().enumerate().filter(move |(i, _)| several || *i != 1).map(|(_, c)| c)
+    };
+    table.add_row(shown(head.map(String::from)));
+    for row in rows {
+        let longest = if row.longest.is_zero() { "-".into() } else { time(row.longest) };
+        table.add_row(shown([ranges(&row.ranks), row.host, row.state.into(), longest, row.waits]));
+    }
+    page.add(&table);
+    for host in &report.silent {
+        page.paragraph(&format!("host {host} has not answered: its ranks are not in the table"));
+    }
+    verdicts(&mut page, report, finding);
+    page.text
+}
+
+fn verdicts(page: &mut Page, report: &Report, finding: &Finding) {
+    if finding.verdicts.is_empty() {
+        page.heading(match report.ranks.iter().any(|rank| !rank.waits.is_empty()) {
+            true => "No rank is known that could end this waiting.",
+            false => "No rank waits in Transom.",
+        });
+        return;
+    }
+    page.heading("Who holds it up");
+    let mut table = page.table();
+    for verdict in &finding.verdicts {
+        table.add_row([format!("{}\n-> {}", verdict.text, verdict.advice)]);
+    }
+    page.add(&table);
+}
+
+/// Rows, of which ranks that wait for the same share one.
+fn rows(ranks: &[RankView], finding: &Finding) -> Vec<Row> {
+    let mut rows: Vec<Row> = Vec::new();
+    for rank in ranks {
+        let (state, waits) = (word(rank.state), waits(rank, finding));
+        let longest = rank.waits.iter().map(|(_, waited)| *waited).max().unwrap_or_default();
+        let same = |row: &&mut Row| (row.state, &row.waits, &row.host) == (state, &waits, &rank.host);
+        match rows.iter_mut().find(same) {
+            Some(row) => {
+                row.ranks.push(rank.rank);
+                row.longest = row.longest.max(longest);
+            }
+            None => rows.push(Row { ranks: vec![rank.rank], host: rank.host.clone(), state, longest, waits }),
+        }
+    }
+    rows
+}
+
+fn word(state: State) -> &'static str {
+    match state {
+        State::Runs => "runs",
+        State::Sleeps => "sleeps",
+        State::Stopped => "STOPPED",
+        State::Ended => "ended",
+    }
+}
+
+fn waits(rank: &RankView, finding: &Finding) -> String {
+    if rank.joining {
+        return "init: all ranks to join the job".into();
+    }
+    if rank.waits.is_empty() {
+        return match rank.state {
+            State::Stopped | State::Ended => "-".into(),
+            _ => format!("nothing: {}", doing(rank)),
+        };
+    }
+    let texts: Vec<String> = rank.waits.iter().map(|(wait, _)| one(rank, wait, finding)).collect();
+    texts.join("\n")
+}
+
+fn one(rank: &RankView, wait: &Wait, finding: &Finding) -> String {
+    if let Subject::Collective { context, sequence } = wait.subject
+        && let Some(absent) = finding.absent.get(&(context, sequence))
+    {
+        let absent: Vec<u32> = absent.iter().copied().collect();
+        return format!("{}: {} to come", wait.call, names(&absent));
+    }
+    let mut text = format!("{}: {}", wait.call, wait.what);
+    if let (Subject::Lock { .. }, Some(on)) = (wait.subject, finding.on.get(&rank.rank)) {
+        let ranks: Vec<u32> = on.keys().copied().collect();
+        text += match on.values().next() {
+            Some(Why::Holds) => ", held by ",
+            Some(Why::Ahead) => ", behind ",
+            Some(Why::Maybe) => ", maybe held by ",
+            _ => ", granted by ",
+        };
+        text += &names(&ranks);
+    }
+    text
+}
