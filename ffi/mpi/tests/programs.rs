@@ -77,7 +77,7 @@ fn every_function_of_windows_has_wrong_arguments() {
         .filter(|name| !name.starts_with('"'))
         .map(str::to_owned)
         .collect();
-    let mut expected = vec!["transom_library_1".into()];
+    let mut expected: Vec<String> = Vec::new();
     for line in include_str!("../abi/functions.txt").lines().filter(|line| !line.starts_with('#')) {
         let Some(name) = line.split_whitespace().nth(1) else { continue };
         let (plain, large) = name.strip_suffix("/c").map_or((name, false), |plain| (plain, true));
@@ -240,7 +240,7 @@ fn exports_are_those_of_the_table() {
     let Some(prefix) = prefix() else { return };
     let Some(mut exported) = exported(&prefix.join("lib/libmpi_abi.so.1")) else { return };
     exported.sort_unstable();
-    let mut expected = vec!["transom_library_1".into()];
+    let mut expected: Vec<String> = Vec::new();
     for line in include_str!("../abi/functions.txt").lines().filter(|line| !line.starts_with('#')) {
         let Some(name) = line.split_whitespace().nth(1) else { continue };
         let (plain, large) = name.strip_suffix("/c").map_or((name, false), |plain| (plain, true));
