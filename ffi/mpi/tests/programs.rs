@@ -240,7 +240,7 @@ fn exports_are_those_of_the_table() {
     let Some(prefix) = prefix() else { return };
     let Some(mut exported) = exported(&prefix.join("lib/libmpi_abi.so.1")) else { return };
     exported.sort_unstable();
-    let mut expected: Vec<String> = Vec::new();
+    let mut expected = vec!["transom_library_1".into()];
     for line in include_str!("../abi/functions.txt").lines().filter(|line| !line.starts_with('#')) {
         let Some(name) = line.split_whitespace().nth(1) else { continue };
         let (plain, large) = name.strip_suffix("/c").map_or((name, false), |plain| (plain, true));
