@@ -5,10 +5,9 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
+use rustix::process::WaitOptions;
 
 use crate::frames::Status;
 
@@ -30,18 +29,16 @@ pub fn signal_name(number: i32) -> String {
 }
 
 /// Reaps children that are not waited for one by one, and returns which: a subreaper inherits processes that it did not
-/// start.
+/// start. (Not by nix, which drops the child that it has buried if a real-time signal killed it.)
 pub fn reap_any() -> Vec<(Pid, Status)> {
     let mut ended = Vec::new();
     loop {
-        match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
-            Ok(WaitStatus::Exited(pid, code)) => ended.push((pid, Status::Code(code))),
-            Ok(WaitStatus::Signaled(pid, signal, core)) => {
-                ended.push((pid, Status::Signal { number: signal as i32, core }));
+        match rustix::process::wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, status))) => {
+                ended.push((Pid::from_raw(pid.as_raw_pid()), ExitStatus::from_raw(status.as_raw()).into()));
             }
-            // A real-time signal has no name in nix: that child is buried all the same.
-            Ok(WaitStatus::StillAlive) | Err(Errno::ECHILD) => return ended,
-            Ok(_) | Err(_) => {}
+            Err(rustix::io::Errno::INTR) => {}
+            Ok(None) | Err(_) => return ended,
         }
     }
 }

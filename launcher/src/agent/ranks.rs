@@ -57,8 +57,8 @@ impl Rank {
             self.status = match self.child.try_wait() {
                 Ok(None) => None,
                 Ok(Some(status)) => Some(status.into()),
-                // Buried by `reap_any` with a status that has no name: a real-time signal.
-                Err(_) => Some(Status::Signal { number: 0, core: false }),
+                // Buried by `kill_descendants`, which had killed it.
+                Err(_) => Some(Status::Signal { number: Signal::SIGKILL as i32, core: false }),
             };
         }
         self.status

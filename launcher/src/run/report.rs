@@ -135,7 +135,6 @@ fn ended(status: Status) -> String {
     match status {
         Status::Code(0) => "exited with code 0 without finalizing".to_owned(),
         Status::Code(code) => format!("exited with code {code}"),
-        Status::Signal { number: 0, .. } => "was killed by a real-time signal".to_owned(),
         Status::Signal { number, core } => {
             let core = if core { ", core dumped" } else { "" };
             format!("was killed by signal {}{core}", signal_name(number))
