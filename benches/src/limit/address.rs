@@ -42,9 +42,19 @@ fn listen(address: Option<IpAddr>) -> io::Result<TcpListener> {
     TcpListener::bind((any, 0))
 }
 
+/// Whether both ranks are on one machine, perhaps in containers of it. Collective.
+pub fn are_of_one_machine(pair: &Communicator) -> anyhow::Result<bool> {
+    let machines = pair.allgather(machine().as_bytes())?;
+    Ok(machines[0] == machines[1] && !machines[0].is_empty())
+}
+
+fn machine() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default()
+}
+
 /// What ranks have in common that reach each other by loopback.
 fn network() -> String {
-    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let boot = machine();
     let namespace = fs::read_link("/proc/self/ns/net").unwrap_or_default();
     format!("{}{}", boot.trim(), namespace.display())
 }

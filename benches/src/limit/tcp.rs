@@ -1,11 +1,13 @@
 //! The limit of a transport over TCP: a raw socket between the same two processes. Both spin on it, like the fastest
 //! runtime would, so that no wake-up of the kernel is in the figure.
 
+use std::ffi::OsString;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use nix::sys::socket::{setsockopt, sockopt};
 use transom::Communicator;
 
 use super::address;
@@ -56,6 +58,10 @@ impl Tcp {
     pub fn connect(pair: &Communicator, address: Option<IpAddr>) -> anyhow::Result<Option<Self>> {
         let Some(stream) = address::connect(pair, address)? else { return Ok(None) };
         stream.set_nodelay(true)?;
+        // The least that the machine can do is asked for: BBR slows large transfers between its own containers.
+        if address::are_of_one_machine(pair)? {
+            let _ = setsockopt(&stream, sockopt::TcpCongestion, &OsString::from("reno"));
+        }
         stream.set_nonblocking(true)?;
         Ok(Some(Self { stream, buffer: Vec::new() }))
     }

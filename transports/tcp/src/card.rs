@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// What cards begin with: a mark, and the version of cards and of all that travels.
-const MARK: [u8; 4] = *b"TCP\x01";
+const MARK: [u8; 4] = *b"TCP\x02";
 /// Bytes of a card that the job's bootstrap takes.
 const MOST: usize = 200;
 /// Most addresses of a card.
@@ -19,17 +19,40 @@ impl std::fmt::Debug for Secret {
     }
 }
 
+/// A running kernel: the same for all of its containers and network namespaces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Machine(u64);
+
+impl Machine {
+    /// This process's; one that is like no other if the kernel does not tell.
+    pub fn own() -> Self {
+        let boot = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let Some(hash) = blake3::hash(&boot).as_bytes().first_chunk().copied().filter(|_| !boot.is_empty())
+        else {
+            return Self(0);
+        };
+        Self(u64::from_be_bytes(hash).max(1))
+    }
+
+    /// Whether both are certainly one.
+    pub fn is(self, other: Self) -> bool {
+        self == other && self.0 != 0
+    }
+}
+
 /// A rank's business card.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Card {
     pub secret: Secret,
+    /// Which machine it is on.
+    pub machine: Machine,
     /// Where it listens, best first.
     pub addresses: Vec<SocketAddr>,
 }
 
 impl Card {
     pub fn encode(&self) -> Vec<u8> {
-        let mut card = [&MARK[..], &self.secret.0].concat();
+        let mut card = [&MARK[..], &self.secret.0, &self.machine.0.to_be_bytes()].concat();
         for address in self.addresses.iter().take(ADDRESSES) {
             match address.ip() {
                 IpAddr::V4(ip) => {
@@ -51,7 +74,8 @@ impl Card {
         if card.len() > MOST {
             return None;
         }
-        let (secret, mut rest) = card.strip_prefix(&MARK)?.split_first_chunk::<32>()?;
+        let (secret, rest) = card.strip_prefix(&MARK)?.split_first_chunk::<32>()?;
+        let (machine, mut rest) = rest.split_first_chunk::<8>()?;
         let mut addresses = Vec::new();
         while let Some((family, after)) = rest.split_first() {
             let (ip, after): (IpAddr, _) = match family {
@@ -66,7 +90,11 @@ impl Card {
             rest = after;
         }
         let possible = (1..=ADDRESSES).contains(&addresses.len());
-        possible.then_some(Self { secret: Secret(*secret), addresses })
+        possible.then_some(Self {
+            secret: Secret(*secret),
+            machine: Machine(u64::from_be_bytes(*machine)),
+            addresses,
+        })
     }
 }
 
@@ -76,7 +104,7 @@ mod tests {
 
     fn card(addresses: &[&str]) -> Card {
         let addresses = addresses.iter().map(|text| text.parse().unwrap()).collect();
-        Card { secret: Secret([9; 32]), addresses }
+        Card { secret: Secret([9; 32]), machine: Machine(5), addresses }
     }
 
     #[test]
@@ -92,9 +120,16 @@ mod tests {
     }
 
     #[test]
+    fn machines_that_do_not_tell_are_not_one() {
+        let own = Machine::own();
+        assert!(own.is(Machine::own()) && !own.is(Machine(own.0 ^ 1)));
+        assert!(!Machine(0).is(Machine(0)));
+    }
+
+    #[test]
     fn what_is_no_card_is_refused() {
         let good = card(&["10.1.0.2:65535", "[fd00::2]:77"]).encode();
-        for len in (0..good.len()).filter(|len| *len != MARK.len() + 32 + 7) {
+        for len in (0..good.len()).filter(|len| *len != MARK.len() + 32 + 8 + 7) {
             assert_eq!(Card::decode(&good[..len]), None, "{len} bytes");
         }
         assert_eq!(Card::decode(&[&good[..], &[0]].concat()), None);

@@ -78,7 +78,8 @@ impl Port {
         }
         tracing::debug!(rank = self.rank, peer, "connected");
         if let Some(link) = self.links[peer].as_deref_mut() {
-            link.state = State::Ready(socket.established());
+            let within_machine = self.machine.is(link.card.machine);
+            link.state = State::Ready(socket.established(within_machine));
             self.connected.push(peer);
             if self.connected.len() > DIRECT {
                 self.attach_all();

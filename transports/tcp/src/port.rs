@@ -9,7 +9,7 @@ use slab::Slab;
 use transom_transport::{Completion, TransportError, TransportResult};
 
 use crate::NAME;
-use crate::card::Secret;
+use crate::card::{Card, Machine, Secret};
 use crate::handshake::Nonces;
 use crate::input::Inbox;
 use crate::interface::Interface;
@@ -30,6 +30,7 @@ const LOOKS_AROUND: u64 = 32;
 pub(crate) struct Port {
     pub rank: usize,
     pub secret: Secret,
+    pub machine: Machine,
     pub nonces: Nonces,
     pub interfaces: Vec<Interface>,
     pub connect_timeout: Duration,
@@ -77,13 +78,14 @@ pub(crate) struct Port {
 impl Port {
     pub fn new(
         options: &crate::Options,
-        (secret, nonces): (Secret, Nonces),
+        (card, nonces): (&Card, Nonces),
         interfaces: Vec<Interface>,
         listeners: Vec<(TcpListener, SocketAddr)>,
     ) -> TransportResult<Self> {
         let port = Self {
             rank: options.rank,
-            secret,
+            secret: card.secret,
+            machine: card.machine,
             nonces,
             interfaces,
             connect_timeout: options.connect_timeout,

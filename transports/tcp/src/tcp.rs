@@ -9,7 +9,7 @@ use transom_transport::{
     AtomicScope, Capabilities, Event, Lists, Moves, TransportError, TransportResult, WaitFd,
 };
 
-use crate::card::{Card, Secret};
+use crate::card::{Card, Machine, Secret};
 use crate::handshake::Nonces;
 use crate::listen::listen;
 use crate::port::Port;
@@ -63,8 +63,8 @@ impl Tcp {
             "TCP of the kernel, at {}",
             addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
         );
-        let card = Card { secret: secret()?, addresses };
-        let port = Port::new(options, (card.secret, Nonces::new(secret()?)), interfaces, listeners)?;
+        let card = Card { secret: secret()?, machine: Machine::own(), addresses };
+        let port = Port::new(options, (&card, Nonces::new(secret()?)), interfaces, listeners)?;
         let lists = Lists { put: PARTS, get: PARTS, bytes: LIST_BYTES };
         Ok(Self {
             card: card.encode(),

@@ -12,8 +12,8 @@ pub struct Card {
 
 /// Reads a card with IPv4 addresses.
 pub fn read_card(card: &[u8]) -> Card {
-    assert_eq!(card[..4], *b"TCP\x01");
-    let addresses = card[36..].chunks(7).map(|address| {
+    assert_eq!(card[..4], *b"TCP\x02");
+    let addresses = card[44..].chunks(7).map(|address| {
         assert_eq!(address[0], 4, "not IPv4");
         SocketAddr::from((
             [address[1], address[2], address[3], address[4]],
@@ -25,7 +25,7 @@ pub fn read_card(card: &[u8]) -> Card {
 
 /// Makes a card with IPv4 addresses.
 pub fn write_card(secret: [u8; 32], addresses: &[SocketAddr]) -> Vec<u8> {
-    let mut card = [&b"TCP\x01"[..], &secret].concat();
+    let mut card = [&b"TCP\x02"[..], &secret, &[0; 8]].concat();
     for address in addresses {
         let SocketAddr::V4(v4) = address else { panic!("not IPv4") };
         card.push(4);
