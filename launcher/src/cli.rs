@@ -35,6 +35,9 @@ pub enum Command {
     /// Say what each rank of a running job waits for, since when, and who holds it up
     #[command(after_help = WHERE_HELP)]
     Where(WhereArgs),
+    /// Show what the ranks of a running job do: states, processor time, memory, operations and bytes per second by path
+    #[command(after_help = TOP_HELP)]
+    Top(TopArgs),
     /// Say what this host (or others) has for jobs: limits, shared memory, network, atomics, settings
     Info(InfoArgs),
     /// Try what jobs rely on: when data is visible, what atomics exclude, limits; and say what to do
@@ -84,6 +87,40 @@ pub struct WhereArgs {
     /// Print what the ranks say, as JSON, instead of what follows of it
     #[arg(long)]
     pub json: bool,
+}
+
+/// What the lines of `transom top` go by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Sort {
+    /// The number of the first rank
+    Rank,
+    /// Processor time, most first
+    Cpu,
+    /// Memory, most first
+    Memory,
+    /// Bytes per second, then operations per second, most first
+    Rate,
+    /// How long a call has blocked, longest first
+    Wait,
+}
+
+/// The flags of `transom top`.
+#[derive(Debug, clap::Args)]
+pub struct TopArgs {
+    /// The job, as `transom ps` numbers it [default: the only one]
+    pub job: Option<u32>,
+    /// Print one page, of the second that follows, instead of one each second [default where the output is no terminal]
+    #[arg(long)]
+    pub once: bool,
+    /// A line for each rank; without it for each host if the job has more than 16 ranks
+    #[arg(long)]
+    pub ranks: bool,
+    /// What stands first
+    #[arg(long, value_enum, default_value = "rank")]
+    pub sort: Sort,
+    /// Print what has been counted since the job began as OpenMetrics text, and end
+    #[arg(long, conflicts_with_all = ["once", "ranks", "sort"])]
+    pub metrics: bool,
 }
 
 /// The flags of `transom info`.
@@ -198,6 +235,14 @@ computes, or sleeps, outside of Transom.
 
 Exit code: 0 when the job has answered, 2 when there is none or it does not.";
 
+const TOP_HELP: &str = "\
+Operations are counted of windows with the hint transom_explain, and of all in jobs that are started with
+TRANSOM_EXPLAIN=count; counting costs every operation some nanoseconds. Paths: direct, cpu and stripe are loads,
+stores and atomics in shared memory; attach is cross-memory attach; others have their transport's name in front.
+Ask on the host where `transom run` was started, as the same user.
+
+Exit code: 0 when the job has answered, 2 when there is none or it does not.";
+
 const COMPLETIONS_HELP: &str = "\
 To have them in every shell that starts (of zsh, where the folder is one of its fpath):
     transom completions bash > ~/.local/share/bash-completion/completions/transom
@@ -223,6 +268,7 @@ pub fn main(args: Vec<OsString>) -> ExitCode {
         Ok(Cli { command: Command::Bench(args) }) => bench::main(args),
         Ok(Cli { command: Command::Ps(args) }) => crate::hang::ask::ps(&args),
         Ok(Cli { command: Command::Where(args) }) => crate::hang::ask::whereabouts(&args),
+        Ok(Cli { command: Command::Top(args) }) => crate::top::main(&args),
         Ok(Cli { command: Command::Info(args) }) => crate::info::main(&args),
         Ok(Cli { command: Command::Doctor(args) }) => crate::doctor::main(&args),
         Ok(Cli { command: Command::Completions { shell } }) => crate::manual::completions(shell),

@@ -27,6 +27,7 @@ pub mod program;
 mod room;
 pub mod run;
 pub mod slurm;
+pub mod top;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

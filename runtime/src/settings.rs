@@ -165,9 +165,9 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         name: "TRANSOM_EXPLAIN",
-        kind: "yes, no, or a file",
+        kind: "yes, no, count, or a file",
         default: "no",
-        meaning: "counts operations by path and reason; yes: tables on standard error, else lines of JSON in FILE.RANK",
+        meaning: "counts operations by path and reason; yes: tables on standard error, count: for transom top alone, else lines of JSON in FILE.RANK",
     },
     Setting {
         name: "TRANSOM_FAULT",

@@ -1,12 +1,16 @@
-//! The tools' interface (MPI-4.1 chapter 15): it can be started and asked, and says that there are no variables, categories
-//! or events. Its functions return codes of their own and know no error handlers (§15.3.9).
+//! The tools' interface (MPI-4.1 chapter 15): it can be started and asked for performance variables ([`pvars`]), and says that there are
+//! no control variables, categories or events. Its functions return codes of their own and know no error handlers (§15.3.9).
+
+mod pvars;
+
+pub use pvars::*;
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::abi::{
     self, Aint, Count, Datatype, Info, T_ERR_INVALID_HANDLE, T_ERR_INVALID_INDEX, T_ERR_INVALID_NAME,
-    T_ERR_INVALID_SESSION, T_ERR_NOT_INITIALIZED,
+    T_ERR_NOT_INITIALIZED,
 };
 use crate::failure::{Result, fail};
 use crate::pointer::{Pointer, Text};
@@ -43,24 +47,6 @@ pub fn t_finalize() -> Result<()> {
     Ok(())
 }
 
-/// The session of performance variables: there is one, as there is nothing in it.
-const SESSION: usize = 1;
-
-/// `MPI_T_pvar_session_create`.
-pub fn t_pvar_session_create(session: Pointer<Handle>) -> Result<()> {
-    check_started()?;
-    session.set(SESSION as Handle)
-}
-
-/// `MPI_T_pvar_session_free`.
-pub fn t_pvar_session_free(session: Pointer<Handle>) -> Result<()> {
-    check_started()?;
-    if session.get()? as usize != SESSION {
-        return absent(T_ERR_INVALID_SESSION);
-    }
-    session.set(std::ptr::null_mut())
-}
-
 /// `MPI_T_category_changed`: never.
 pub fn t_category_changed(number: Pointer<c_int>) -> Result<()> {
     check_started()?;
@@ -79,7 +65,6 @@ macro_rules! numbers {
 
 numbers! {
     t_cvar_get_num();
-    t_pvar_get_num();
     t_category_get_num();
     t_event_get_num();
     t_source_get_num();
@@ -99,7 +84,6 @@ type Int = Pointer<c_int>;
 
 absent! {
     T_ERR_INVALID_NAME: t_cvar_get_index(Text, Int);
-    T_ERR_INVALID_NAME: t_pvar_get_index(Text, c_int, Int);
     T_ERR_INVALID_NAME: t_category_get_index(Text, Int);
     T_ERR_INVALID_NAME: t_event_get_index(Text, Int);
     T_ERR_INVALID_INDEX: t_cvar_get_info(c_int, Text, Int, Int, Pointer<Datatype>, Pointer<Handle>, Text, Int, Int, Int);
@@ -107,16 +91,6 @@ absent! {
     T_ERR_INVALID_HANDLE: t_cvar_handle_free(Pointer<Handle>);
     T_ERR_INVALID_HANDLE: t_cvar_read(Handle, *mut c_void);
     T_ERR_INVALID_HANDLE: t_cvar_write(Handle, *const c_void);
-    T_ERR_INVALID_INDEX: t_pvar_get_info(
-        c_int, Text, Int, Int, Int, Pointer<Datatype>, Pointer<Handle>, Text, Int, Int, Int, Int, Int);
-    T_ERR_INVALID_INDEX: t_pvar_handle_alloc(Handle, c_int, *mut c_void, Pointer<Handle>, Int);
-    T_ERR_INVALID_HANDLE: t_pvar_handle_free(Handle, Pointer<Handle>);
-    T_ERR_INVALID_HANDLE: t_pvar_start(Handle, Handle);
-    T_ERR_INVALID_HANDLE: t_pvar_stop(Handle, Handle);
-    T_ERR_INVALID_HANDLE: t_pvar_read(Handle, Handle, *mut c_void);
-    T_ERR_INVALID_HANDLE: t_pvar_write(Handle, Handle, *const c_void);
-    T_ERR_INVALID_HANDLE: t_pvar_reset(Handle, Handle);
-    T_ERR_INVALID_HANDLE: t_pvar_readreset(Handle, Handle, *mut c_void);
     T_ERR_INVALID_INDEX: t_category_get_info(c_int, Text, Int, Text, Int, Int, Int, Int);
     T_ERR_INVALID_INDEX: t_category_get_num_events(c_int, Int);
     T_ERR_INVALID_INDEX: t_category_get_categories(c_int, c_int, Int);

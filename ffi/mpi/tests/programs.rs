@@ -62,6 +62,7 @@ programs! {
     collectives: "collectives", [1, 2, 3, 4], BOTH;
     long_collectives: "long", [1, 2, 3, 4], BOTH;
     collectives_of_two_groups: "two_groups", [2, 3, 4], BOTH;
+    performance_variables: "tools", [1, 2, 3], BOTH;
     sessions: "session", [1, 2, 3], ["shm"];
     constants_are_those_of_the_standard: "constants", [1], ["shm"];
 }

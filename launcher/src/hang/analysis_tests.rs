@@ -3,6 +3,7 @@ use std::time::Duration;
 use transom::waits::Held;
 
 use super::*;
+use crate::hang::Load;
 
 fn rank(rank: u32) -> RankView {
     RankView {
@@ -17,6 +18,7 @@ fn rank(rank: u32) -> RankView {
         joining: false,
         held: Vec::new(),
         waits: Vec::new(),
+        load: Load::default(),
     }
 }
 

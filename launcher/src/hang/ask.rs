@@ -6,13 +6,13 @@ use std::process::ExitCode;
 use super::{Question, Report, Summary, analysis, door, print};
 use crate::cli::{PsArgs, USAGE, WhereArgs};
 
-fn out(text: &str) -> ExitCode {
+pub(crate) fn out(text: &str) -> ExitCode {
     // Whoever reads this may have had enough.
     let _ = io::stdout().write_all(text.as_bytes());
     ExitCode::SUCCESS
 }
 
-fn failed(message: &str) -> ExitCode {
+pub(crate) fn failed(message: &str) -> ExitCode {
     crate::tell(message);
     ExitCode::from(USAGE)
 }
@@ -51,7 +51,7 @@ pub fn whereabouts(args: &WhereArgs) -> ExitCode {
     out(&print::report(&report, &finding))
 }
 
-fn only_job() -> Result<u32, String> {
+pub(crate) fn only_job() -> Result<u32, String> {
     let jobs = door::jobs().map_err(|error| format!("/proc/net/unix: {error}"))?;
     match jobs[..] {
         [job] => Ok(job),
@@ -63,7 +63,7 @@ fn only_job() -> Result<u32, String> {
     }
 }
 
-fn refusal(job: u32, error: &io::Error) -> String {
+pub(crate) fn refusal(job: u32, error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => {
             format!("no job {job} of yours runs on this host: `transom ps` lists those that do")

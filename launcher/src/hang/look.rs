@@ -12,10 +12,11 @@ use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::resource::Resource;
+use nix::unistd::{SysconfVar, sysconf};
 use transom::waits::{ASK, FILE_NAME, Notes, PAGE_BYTES, Page, now_ms};
 use transom_transport::limits;
 
-use super::{RankView, State};
+use super::{Load, RankView, State};
 
 /// How long ranks may take to answer: those that run do so in microseconds.
 const PATIENCE: Duration = Duration::from_millis(400);
@@ -130,6 +131,11 @@ fn view(pages: Option<&Pages>, local: usize, of: &Subject, asked: u64) -> RankVi
         false if state(of.pid) == State::Stopped => (State::Stopped, None),
         false => (state(pid), sleeps_in(pid, thread)),
     };
+    let mut load = if of.ended { Load::default() } else { used(pid) };
+    load.at = Duration::from_millis(now);
+    if let Some(notes) = &notes {
+        (load.ways, load.traffic) = (notes.ways.clone(), notes.traffic.clone());
+    }
     RankView {
         rank: of.rank,
         host: String::new(),
@@ -142,6 +148,24 @@ fn view(pages: Option<&Pages>, local: usize, of: &Subject, asked: u64) -> RankVi
         joining: of.joining,
         held: notes.map(|notes| notes.held).unwrap_or_default(),
         waits: waits.into_iter().map(|wait| (wait.clone(), since(wait.since_ms))).collect(),
+        load,
+    }
+}
+
+/// What a process uses: proc_pid_stat(5), fields 14, 15 and 24.
+fn used(pid: i32) -> Load {
+    let stat = std::fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let stat = String::from_utf8_lossy(&stat);
+    let Some((_, rest)) = stat.rsplit_once(") ") else { return Load::default() };
+    let fields: Vec<&str> = rest.split(' ').collect();
+    let field = |number: usize| fields.get(number - 3).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
+    let system =
+        |var, default| sysconf(var).ok().flatten().and_then(|v| u64::try_from(v).ok()).unwrap_or(default);
+    let ticks = system(SysconfVar::CLK_TCK, 100).max(1);
+    Load {
+        cpu: Duration::from_millis(field(14).saturating_add(field(15)).saturating_mul(1000) / ticks),
+        resident: field(24).saturating_mul(system(SysconfVar::PAGE_SIZE, 4096)),
+        ..Load::default()
     }
 }
 

@@ -1,4 +1,4 @@
-//! `transom ps` and `transom where`: the user's running jobs on this host, and what the ranks of one wait for.
+//! `transom ps` and `transom where`: the user's running jobs on this host, and what the ranks of one wait for (and do: [`crate::top`]).
 //!
 //! `transom run` listens at a Unix socket with an abstract name ([`door`]), so that nothing is left behind however it ends; only its own
 //! user is answered. What ranks wait for stands in memory that their agent shares with them (`transom::waits`); the agent
@@ -10,12 +10,12 @@ pub mod ask;
 pub mod door;
 pub mod look;
 pub mod print;
-mod verdict;
+pub(crate) mod verdict;
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use transom::waits::{Held, Wait};
+use transom::waits::{Held, Traffic, Wait, Way};
 
 /// What is known of a running job.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -70,6 +70,23 @@ pub struct RankView {
     pub held: Vec<Held>,
     /// The calls that block, and for how long they have.
     pub waits: Vec<(Wait, Duration)>,
+    /// What it uses and does.
+    pub load: Load,
+}
+
+/// What a rank uses and does.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Load {
+    /// When this was so, by its host's monotonic clock.
+    pub at: Duration,
+    /// Processor time of all its threads.
+    pub cpu: Duration,
+    /// Memory that it has in use, in bytes; shared memory counts at each rank that has touched it.
+    pub resident: u64,
+    /// The transports to the other ranks.
+    pub ways: Vec<Way>,
+    /// What it has counted by path since it joined; none if no window of it counts.
+    pub traffic: Option<Vec<Traffic>>,
 }
 
 /// The ranks of a job.

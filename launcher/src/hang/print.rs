@@ -22,7 +22,7 @@ pub fn time(time: Duration) -> String {
     }
 }
 
-fn short(text: &str) -> String {
+pub(crate) fn short(text: &str) -> String {
     match text.char_indices().nth(PROGRAM) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
@@ -54,6 +54,16 @@ pub fn jobs(jobs: &[Summary]) -> String {
     page.text
 }
 
+/// Which job it is, in a line.
+pub fn title(Summary { job, ranks, hosts, program, age }: &Summary) -> String {
+    let many = if *ranks == 1 { "1 rank".into() } else { format!("{ranks} ranks") };
+    let on = match hosts.len() {
+        1 => String::new(),
+        hosts => format!(" on {hosts} hosts"),
+    };
+    format!("job {job}: {many}{on} of {}, running for {}", short(program), time(*age))
+}
+
 /// Ranks that do the same.
 struct Row {
     ranks: Vec<u32>,
@@ -65,17 +75,11 @@ struct Row {
 
 /// What the ranks of a job wait for, and who is to blame.
 pub fn report(report: &Report, finding: &Finding) -> String {
-    let Summary { job, ranks, hosts, program, age } = &report.summary;
     let mut page = Page::new();
-    let many = if *ranks == 1 { "1 rank".into() } else { format!("{ranks} ranks") };
-    let on = match hosts.len() {
-        1 => String::new(),
-        hosts => format!(" on {hosts} hosts"),
-    };
-    page.heading(&format!("job {job}: {many}{on} of {}, running for {}", short(program), time(*age)));
+    page.heading(&title(&report.summary));
     let mut table = page.table();
     let rows = rows(&report.ranks, finding);
-    let several = hosts.len() > 1;
+    let several = report.summary.hosts.len() > 1;
     let head = ["rank", "host", "process", "for", "waits for"];
     let shown = |cells: [String; 5]| {
         cells.into_iter().enumerate().filter(move |(i, _)| several || *i != 1).map(|(_, c)| c)

@@ -57,6 +57,7 @@ pub(crate) use targets::Target;
 pub(crate) use tasks::Promise;
 pub(crate) use waiting::{Noted, SHORT_SLEEP};
 
+use crate::explain::Tally;
 use crate::protocol::matching::Matching;
 use crate::protocol::wire::{self, Header, Kind, Token};
 use crate::settings::Settings;
@@ -112,6 +113,8 @@ pub(crate) struct Engine {
     polling: TryLock<()>,
     /// Shared with the other ranks of this process.
     status: JobStatus,
+    /// What its windows have counted.
+    pub tally: Arc<Tally>,
     /// Where this rank says what it waits for, if anybody reads that.
     pub board: Option<Board>,
 }
@@ -127,7 +130,9 @@ impl Engine {
         status: JobStatus,
     ) -> Result<Self> {
         // Several ranks of one process would share a page.
-        let board = if status.left.is_empty() { Board::from_env() } else { None };
+        let tally = Arc::<Tally>::default();
+        let board =
+            if status.left.is_empty() { Board::from_env(tally.clone(), routes.summary(rank)) } else { None };
         let (board, event) = board.unzip();
         Ok(Self {
             rank,
@@ -151,6 +156,7 @@ impl Engine {
             two_sided: two_sided::TwoSided::default(),
             polling: TryLock::new(()),
             status,
+            tally,
             board,
         })
     }

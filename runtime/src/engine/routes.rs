@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use transom_transport::{AtomicScope, Capabilities, Region, Span, Transport, TransportResult};
 
+use crate::waits::Way;
+
 /// Registrations with every transport, and the keys of each by its name.
 pub(crate) type Registered = (Vec<Box<dyn Region>>, Vec<(String, Vec<u8>)>);
 
@@ -54,6 +56,17 @@ impl Routes {
     /// Number of ranks.
     pub fn len(&self) -> usize {
         self.of_peer.len()
+    }
+
+    /// The transports to the other ranks than `own`, and how many ranks each leads to.
+    pub fn summary(&self, own: usize) -> Vec<Way> {
+        let mut counts = vec![0_u32; self.transports.len()];
+        for index in self.of_peer.iter().enumerate().filter(|(rank, _)| *rank != own).map(|(_, index)| *index)
+        {
+            counts[usize::from(index)] += 1;
+        }
+        let ways = self.transports.iter().zip(counts).filter(|(_, ranks)| *ranks > 0);
+        ways.map(|(transport, ranks)| Way { transport: transport.name().to_owned(), ranks }).collect()
     }
 
     /// Every transport in use.

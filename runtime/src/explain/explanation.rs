@@ -15,7 +15,7 @@ pub struct Count {
 }
 
 impl Count {
-    fn add(&mut self, other: Self) {
+    pub(super) fn add(&mut self, other: Self) {
         self.operations += other.operations;
         self.bytes += other.bytes;
     }

@@ -6,6 +6,7 @@
 //!
 //! - `TRANSOM_EXPLAIN=yes` prints the ways to other ranks at the start, a table when a window goes, and one of all windows at the job's end, to
 //!   standard error.
+//! - `TRANSOM_EXPLAIN=count` prints nothing: it is for `transom top`.
 //! - `TRANSOM_EXPLAIN=FILE` appends a line of JSON for each row of such a table to `FILE.RANK` when a window goes: `rank` (of
 //!   the job), `window`, `name`, `created` (of memory of the program's: `share`, or `attach` or `messages` and why), `operation`, `path`, `reason`, `operations`, `bytes`.
 //!
@@ -15,14 +16,17 @@ mod counters;
 mod explanation;
 mod labels;
 mod report;
+mod tally;
 
 pub(crate) use counters::Counters;
 pub use explanation::{Count, Entry, Explanation};
 pub use labels::{Kind, Path, Reason};
 pub(crate) use report::{ExplainSetting, Reporter, WindowLabel};
+pub(crate) use tally::Tally;
+pub use tally::count_windows_from_now_on;
 
-use crate::Element;
 use crate::window::Window;
+use crate::{Element, Job};
 
 impl<T: Element> Window<T> {
     /// This rank's operations on the window so far, by the path that they took and the reason for it. Of this window only: one
@@ -54,5 +58,12 @@ impl<T: Element> Window<T> {
     /// ```
     pub fn explain(&self) -> Explanation {
         self.core.counters.as_ref().map_or_else(Explanation::off, |counters| counters.explanation())
+    }
+}
+
+impl Job {
+    /// This rank's operations so far on all its windows that are counted, those that were freed, too: see [`Window::explain`].
+    pub fn explain(&self) -> Explanation {
+        self.member().engine.tally.explanation()
     }
 }

@@ -17,6 +17,8 @@ use crate::{Class, Error, Result};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ExplainSetting {
     Nothing,
+    /// Who wants to know asks (`transom top`).
+    Counts,
     /// Tables on standard error.
     Tables,
     /// Lines of JSON in the file of this name and the rank's number.
@@ -24,11 +26,12 @@ pub(crate) enum ExplainSetting {
 }
 
 impl ExplainSetting {
-    /// The meaning of a value: whatever is neither yes nor no is a file.
+    /// The meaning of a value: whatever is neither yes, no nor count is a file.
     pub fn parse(value: Option<&str>) -> Self {
         let value = value.map(str::trim).unwrap_or_default();
         match value.to_ascii_lowercase().as_str() {
             "" | "0" | "no" | "false" | "off" => Self::Nothing,
+            "count" => Self::Counts,
             "1" | "yes" | "true" | "on" | "stderr" => Self::Tables,
             _ => Self::Lines(value.into()),
         }
@@ -99,7 +102,7 @@ impl Reporter {
     /// The file cannot be opened.
     pub fn open(wanted: &ExplainSetting, rank: usize) -> Result<Self> {
         let output = match wanted {
-            ExplainSetting::Nothing => Output::None,
+            ExplainSetting::Nothing | ExplainSetting::Counts => Output::None,
             ExplainSetting::Tables => Output::Tables,
             ExplainSetting::Lines(file) => {
                 let mut name = file.clone().into_os_string();
@@ -237,6 +240,7 @@ mod tests {
             assert!(!ExplainSetting::parse(off).is_some(), "{off:?}");
         }
         assert_eq!(ExplainSetting::parse(Some(" YES ")), ExplainSetting::Tables);
+        assert_eq!(ExplainSetting::parse(Some("count")), ExplainSetting::Counts);
         assert_eq!(ExplainSetting::parse(Some("1")), ExplainSetting::Tables);
         assert_eq!(
             ExplainSetting::parse(Some("/tmp/paths.json")),

@@ -164,7 +164,8 @@ impl Core {
     #[inline]
     pub(super) fn count_path(&self, place: &Place<'_>, path: Path, reason: Reason, bytes: usize) {
         if let Some(counters) = &self.counters {
-            counters.add(Kind::of(place.operation), path, reason, bytes);
+            let network = self.member.engine.routes.to(place.peer.world).name() != "shm";
+            counters.add(Kind::of(place.operation), (path, network), reason, bytes);
         }
     }
 

@@ -3,14 +3,15 @@
 use std::fs::{File, OpenOptions};
 use std::os::fd::{OwnedFd, RawFd};
 use std::os::unix::fs::MetadataExt;
-use std::sync::Weak;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 
 use super::page::{PAGE_BYTES, Page, WAITS};
-use super::{Awaits, FILE_NAME, Held, LISTED, LONGEST, Notes, VARIABLE, Wait, now_ms};
+use super::{Awaits, FILE_NAME, Held, LISTED, LONGEST, Notes, VARIABLE, Wait, Way, now_ms};
+use crate::explain::Tally;
 
 /// What may hold a lock of another rank.
 pub(crate) trait Holds: std::fmt::Debug + Send + Sync {
@@ -29,6 +30,8 @@ pub(crate) struct Board {
     /// A bit for each area of a wait that is in use.
     used: AtomicU8,
     holders: Mutex<Vec<Weak<dyn Holds>>>,
+    tally: Arc<Tally>,
+    ways: Vec<Way>,
 }
 
 /// Where a call has noted what it waits for, until it is dropped.
@@ -42,7 +45,7 @@ pub(crate) struct WaitSlot<'a> {
 
 impl Board {
     /// That of this process, if its launcher keeps one; and the descriptor by which it is asked for notes.
-    pub fn from_env() -> Option<(Self, OwnedFd)> {
+    pub fn from_env(tally: Arc<Tally>, ways: Vec<Way>) -> Option<(Self, OwnedFd)> {
         let value = std::env::var(VARIABLE).ok()?;
         let local: u64 = std::env::var("TRANSOM_LOCAL_RANK").ok()?.parse().ok()?;
         let (file, event) = value.split_once(',')?;
@@ -69,6 +72,8 @@ impl Board {
             pid_namespace: std::fs::metadata("/proc/self/ns/pid").map_or(0, |file| file.ino()),
             used: AtomicU8::new(0),
             holders: Mutex::default(),
+            tally,
+            ways,
         };
         board.write_notes();
         Some((board, transom_pmi::take_descriptor(event)?))
@@ -96,7 +101,22 @@ impl Board {
         let holders: Vec<_> = self.holders.lock().iter().filter_map(Weak::upgrade).collect();
         let held = holders.iter().filter_map(|holder| holder.held()).take(LISTED).collect();
         let Self { pid, thread, pid_namespace, .. } = *self;
-        self.page().write_notes(&Notes { at_ms: now_ms(), pid, thread, pid_namespace, held, left });
+        let network = self.ways.iter().map(|way| way.transport.as_str()).find(|name| *name != "shm");
+        let mut traffic = self.tally.traffic(network.unwrap_or("shm"));
+        if let Some(traffic) = &mut traffic {
+            traffic.truncate(LISTED);
+        }
+        let ways = self.ways.clone();
+        self.page().write_notes(&Notes {
+            at_ms: now_ms(),
+            pid,
+            thread,
+            pid_namespace,
+            held,
+            left,
+            ways,
+            traffic,
+        });
     }
 
     /// A call has waited for so long: notes for what. `None` where as many threads wait already as have room.

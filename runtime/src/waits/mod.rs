@@ -108,6 +108,30 @@ pub struct Notes {
     pub held: Vec<Held>,
     /// Whether it has left the job, and says nothing any more.
     pub left: bool,
+    /// The transports to the other ranks.
+    pub ways: Vec<Way>,
+    /// What it has counted by path since it joined; none if no window of it counts.
+    pub traffic: Option<Vec<Traffic>>,
+}
+
+/// A transport, and how many ranks it leads to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Way {
+    /// Its name.
+    pub transport: String,
+    /// Number of ranks.
+    pub ranks: u32,
+}
+
+/// Operations that took one path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Traffic {
+    /// The path of `explain`, in front of it the transport where it could be any.
+    pub path: String,
+    /// Number of operations.
+    pub operations: u64,
+    /// Bytes that they named at their targets.
+    pub bytes: u64,
 }
 
 /// Milliseconds of the host's monotonic clock, which all its processes share.

@@ -105,7 +105,7 @@ impl<'a> Page<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::waits::{Held, LISTED, LONGEST, Subject};
+    use crate::waits::{Held, LISTED, LONGEST, Subject, Traffic, Way};
 
     fn file() -> File {
         let fd = nix::sys::memfd::memfd_create(c"test", nix::sys::memfd::MFdFlags::empty()).unwrap();
@@ -136,6 +136,7 @@ mod tests {
         page.clear_wait(0);
         assert_eq!(page.waits(), [wait]);
         let held = Held { owner: u32::MAX, window: u32::MAX, exclusive: false };
+        let traffic = Traffic { path: "verbs zero-copy".into(), operations: u64::MAX, bytes: u64::MAX };
         let notes = Notes {
             at_ms: 1,
             pid: 2,
@@ -143,6 +144,10 @@ mod tests {
             pid_namespace: u64::MAX,
             held: vec![held; LISTED],
             left: true,
+            ways: ["shm", "verbs", "ofi", "tcp"]
+                .map(|name| Way { transport: name.into(), ranks: u32::MAX })
+                .into(),
+            traffic: Some(vec![traffic; LISTED]),
         };
         page.write_notes(&notes);
         assert_eq!(page.notes(), Some(notes));

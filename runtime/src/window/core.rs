@@ -221,6 +221,7 @@ impl Drop for Core {
             let memory = self.created.as_ref().map(Created::text);
             let window = WindowLabel { number: self.number, name: self.name.get_mut(), created: memory };
             self.member.reporter.window(&window, &counters.explanation());
+            engine.tally.close(counters);
         }
         engine.exposures.remove(self.number);
         engine.forget_waiting(self.comm.context(), u64::MAX);

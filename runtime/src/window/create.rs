@@ -17,7 +17,6 @@ use super::{Core, WindowOptions, shared};
 use crate::collective::Kind;
 use crate::engine::Registered;
 use crate::epoch::AccessState;
-use crate::explain::Counters;
 use crate::heap::Block;
 use crate::job::Member;
 use crate::settings::Fault;
@@ -103,7 +102,11 @@ impl Core {
             access: AccessState::default(),
             shortcut: ShortCut::new(mapped_ranks, comm.member().control.sections.clone(), plain_locks),
             flavour,
-            counters: Counters::new(hints.explain || comm.member().engine.settings.explain.is_some()),
+            counters: comm
+                .member()
+                .engine
+                .tally
+                .open(hints.explain || comm.member().engine.settings.explain.is_some()),
             live: LiveHints::new(&hints),
             hints,
             name: Mutex::default(),
