@@ -130,6 +130,8 @@ pub struct JobSpec {
     pub remote: bool,
     /// Whether each rank is pinned to a core.
     pub bind_core: bool,
+    /// Whether ranks are told of those that die, and go on.
+    pub notify: bool,
     /// Milliseconds that launcher and agent may be silent; 0: for ever.
     pub silence_ms: u64,
 }
@@ -163,6 +165,11 @@ pub enum ToAgent {
     Signal(i32),
     /// All ranks of the job are in the fence; what they put.
     Fence(Pairs),
+    /// A rank of the job has ended, and the others go on: tell those of this host.
+    Died {
+        /// Which.
+        rank: u32,
+    },
     /// Say what the ranks wait for.
     Look {
         /// Number of the question.

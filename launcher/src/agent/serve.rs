@@ -166,6 +166,7 @@ impl Agent {
                     let _ = inbox.send(ToRank::Line(line.clone()));
                 }
             }
+            ToAgent::Died { rank } => self.tell_of_death(rank),
             ToAgent::Look { number } => self.look(number),
             ToAgent::End { grace_ms } => self.end(Duration::from_millis(grace_ms)),
         }
@@ -186,6 +187,15 @@ impl Agent {
             let ranks = look(pages, subjects).await;
             let _ = up.send(Frame::Message(ToLauncher::Looked { number, ranks }));
         });
+    }
+
+    /// Ranks that could not hear of a death would wait for the dead for ever.
+    fn tell_of_death(&self, rank: u32) {
+        let told = self.pages.as_ref().map_or(Ok(()), |pages| pages.add_death(rank));
+        if let Err(error) = told {
+            let message = format!("the death of rank {rank} cannot be told: {error}");
+            self.say(ToLauncher::CannotStart { message, code: 1 });
+        }
     }
 
     fn say(&self, message: ToLauncher) {

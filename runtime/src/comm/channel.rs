@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use parking_lot::Mutex;
 
 use super::Group;
+use super::group::digest;
 use crate::engine::Engine;
 use crate::{Class, Error};
 
@@ -62,6 +63,14 @@ impl Channel {
     pub fn world(engine: Arc<Engine>) -> Self {
         let (rank, size) = (engine.rank, engine.size);
         Self::new(engine, WORLD, Group::all(size, rank), rank)
+    }
+
+    /// The channel of the members that live, as far as this rank knows: of those that know of the same deaths.
+    pub fn living(&self) -> Self {
+        let dead = &self.engine.dead;
+        let group = self.group.of(self.group.job_ranks().filter(|rank| !dead.has(*rank)).collect());
+        let rank = group.rank().unwrap_or(0);
+        Self::new(self.engine.clone(), FOUNDING | (group.digest() ^ digest(b"living")), group, rank)
     }
 
     /// A context that no other communicator has.

@@ -6,6 +6,7 @@ mod group;
 mod make;
 mod members;
 mod request;
+mod survivors;
 
 use std::sync::Arc;
 
