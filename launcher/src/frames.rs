@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::codec::{Decoder, LengthDelimitedCodec};
 
+use crate::agree::{Agreed, Contribution};
 use crate::hang::RankView;
 use crate::nonblocking::Nonblocking;
 
@@ -170,6 +171,8 @@ pub enum ToAgent {
         /// Which.
         rank: u32,
     },
+    /// Some ranks of the job have agreed.
+    Agreed(Agreed),
     /// Say what the ranks wait for.
     Look {
         /// Number of the question.
@@ -245,6 +248,13 @@ pub enum ToLauncher {
         pid: i32,
         /// With which exit code.
         code: i32,
+    },
+    /// A rank contributes to an agreement.
+    Agree {
+        /// Which.
+        rank: u32,
+        /// What.
+        contribution: Contribution,
     },
     /// What the ranks wait for.
     Looked {

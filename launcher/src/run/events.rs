@@ -98,6 +98,10 @@ impl Job {
             ToLauncher::RankExit { rank, pid, status, cause, unfinished } => {
                 self.rank_exit(self.name(index, rank, pid), status, cause, unfinished);
             }
+            ToLauncher::Agree { rank, contribution } => {
+                self.agreements.add(rank, contribution);
+                self.tell_agreements();
+            }
             ToLauncher::Looked { number, ranks } => self.looked(index, number, ranks),
             ToLauncher::Done => {
                 let agent = &mut self.agents[index];
@@ -192,6 +196,7 @@ impl Job {
             let rank = rank.rank;
             self.broadcast(|| ToAgent::Died { rank });
         }
+        self.tell_agreements();
         match status {
             Status::Code(0) if !unfinished => self.check_fence(),
             Status::Code(_) if !unfinished => self.fail_soon(rank, status),
@@ -200,6 +205,16 @@ impl Job {
         }
         if self.phase == Phase::Running && !self.running.contains(&true) {
             self.end(0);
+        }
+    }
+
+    /// Answers those who have contributed to agreements for which nobody is missing any more.
+    fn tell_agreements(&mut self) {
+        if self.phase == Phase::Running {
+            let running = &self.running;
+            for agreed in self.agreements.reached(|rank| running.get(rank as usize) == Some(&true)) {
+                self.broadcast(|| ToAgent::Agreed(agreed.clone()));
+            }
         }
     }
 

@@ -17,6 +17,7 @@ use super::output::{Chunk, Lines, start_writer};
 use super::plan::{Plan, Route};
 use super::report::{Death, Failure, tell_of};
 use super::signals;
+use crate::agree::Agreements;
 use crate::cli::RunArgs;
 use crate::process::children;
 
@@ -42,6 +43,7 @@ pub struct Job {
     pub(super) failure: Option<Failure>,
     /// Ranks that have died while the others went on.
     pub(super) deaths: Vec<Death>,
+    pub(super) agreements: Agreements,
     /// Ranks that ran when it failed, besides the one to blame.
     pub(super) others: usize,
     pub(super) events: UnboundedSender<Event>,
@@ -111,6 +113,7 @@ impl Job {
             phase: Phase::Connecting,
             failure: None,
             deaths: Vec::new(),
+            agreements: Agreements::default(),
             others: 0,
             writer: Some(start_writer(events.clone(), files)?),
             unwritten: 0,

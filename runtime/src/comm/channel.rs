@@ -38,6 +38,8 @@ pub(crate) struct Channel {
     nonblocking: AtomicU64,
     /// Number of the next partitioned message to or from (`true`, `false`) a rank with a tag.
     partitioned: Mutex<HashMap<(bool, usize, i32), u32>>,
+    /// Number of the next agreement of the members that live.
+    agreements: AtomicU64,
     /// Whether the members know each other's heaps.
     pub heaps_known: AtomicBool,
 }
@@ -55,6 +57,7 @@ impl Channel {
             blocking: AtomicU64::new(0),
             nonblocking: AtomicU64::new(NONBLOCKING),
             partitioned: Mutex::default(),
+            agreements: AtomicU64::new(0),
             heaps_known: AtomicBool::new(false),
         }
     }
@@ -87,6 +90,16 @@ impl Channel {
     /// Number of the next blocking collective: all members count alike.
     pub fn next_sequence(&self) -> u64 {
         self.blocking.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Number of the next agreement.
+    pub fn next_agreement(&self) -> u64 {
+        self.agreements.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// A context of a number that the launcher has given: no rank makes such.
+    pub fn given_context(engine: &Engine, number: u64) -> u64 {
+        ((engine.size as u64) << COUNT_BITS | number) & !FOUNDING
     }
 
     /// Number of the next nonblocking collective.

@@ -135,6 +135,11 @@ impl Member {
         }
     }
 
+    /// Contributes to an agreement of some ranks of the job, given as ranges, and waits for it.
+    pub fn agree(&self, key: &str, members: &str, flags: u64) -> Result<transom_pmi::Agreement> {
+        self.bootstrap.lock().agree(key, members, flags).map_err(|e| e.at_rank(self.engine.rank))
+    }
+
     /// How often a communicator was founded in this context before.
     pub fn next_founding(&self, context: u64) -> u64 {
         let mut foundings = self.foundings.lock();
