@@ -12,7 +12,7 @@ use clap::{CommandFactory, ValueHint};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::timeout;
 
-use crate::cli::{Bind, Cli, Reach, RunArgs, USAGE};
+use crate::cli::{Bind, Cli, OnFailure, Reach, RunArgs, USAGE};
 use crate::frames::Input;
 use crate::process::is_ignored;
 use crate::program;
@@ -164,6 +164,7 @@ impl From<BenchArgs> for RunArgs {
             reach,
             timeout: None,
             host_timeout: Duration::from_secs(10),
+            on_failure: OnFailure::End,
             tag: false,
             bind: Bind::None,
             program: std::iter::once(bench()).chain(program).collect(),

@@ -171,6 +171,15 @@ pub enum Bind {
     None,
 }
 
+/// What the death of a rank means to its job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OnFailure {
+    /// The job ends
+    End,
+    /// The other ranks are told, and go on: their calls that need the dead rank return errors
+    Notify,
+}
+
 /// The flags of `transom run`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
@@ -206,6 +215,9 @@ pub struct RunArgs {
     /// Seconds without a sign of life from another host after which the job is ended; 0: never
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds_or_none)]
     pub host_timeout: Duration,
+    /// What follows when a rank is killed, or exits without leaving the job
+    #[arg(long, value_enum, value_name = "end|notify", default_value = "end")]
+    pub on_failure: OnFailure,
     /// Put `[RANK] ` before each line of output
     #[arg(long)]
     pub tag: bool,
@@ -224,7 +236,8 @@ Ranks get this command's environment (PATH too), working directory and signals; 
 In front of their LD_LIBRARY_PATH are Transom's libraries of MPI: programs run that were built for MPI-5's ABI
 (libmpi_abi.so.1) or MPICH's (libmpi.so.12, libmpich.so.12). MPI4PY_LIBMPI names the latter to mpi4py unless it is set.
 
-Exit code: 0 when every rank ended with 0; else that of the first rank that failed, 128 + N for signal N;
+Exit code: 0 when every rank ended with 0; else that of the first rank that failed (with --on-failure notify, too, whatever
+the others did), 128 + N for signal N;
 124 after --timeout, 127 when there is no such program, 126 when it cannot be executed, 2 when the job could not
 be started as asked.";
 

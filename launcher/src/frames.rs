@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::codec::{Decoder, LengthDelimitedCodec};
 
+use crate::agree::{Agreed, Contribution};
 use crate::hang::RankView;
 use crate::nonblocking::Nonblocking;
 
@@ -130,6 +131,8 @@ pub struct JobSpec {
     pub remote: bool,
     /// Whether each rank is pinned to a core.
     pub bind_core: bool,
+    /// Whether ranks are told of those that die, and go on.
+    pub notify: bool,
     /// Milliseconds that launcher and agent may be silent; 0: for ever.
     pub silence_ms: u64,
 }
@@ -163,6 +166,13 @@ pub enum ToAgent {
     Signal(i32),
     /// All ranks of the job are in the fence; what they put.
     Fence(Pairs),
+    /// A rank of the job has ended, and the others go on: tell those of this host.
+    Died {
+        /// Which.
+        rank: u32,
+    },
+    /// Some ranks of the job have agreed.
+    Agreed(Agreed),
     /// Say what the ranks wait for.
     Look {
         /// Number of the question.
@@ -238,6 +248,13 @@ pub enum ToLauncher {
         pid: i32,
         /// With which exit code.
         code: i32,
+    },
+    /// A rank contributes to an agreement.
+    Agree {
+        /// Which.
+        rank: u32,
+        /// What.
+        contribution: Contribution,
     },
     /// What the ranks wait for.
     Looked {

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 pub mod agent;
+pub mod agree;
 pub mod bench;
 pub mod cli;
 pub mod doctor;

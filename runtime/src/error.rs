@@ -119,6 +119,7 @@ struct Details {
     rank: Option<usize>,
     target: Option<usize>,
     window: Option<u32>,
+    dead: Option<usize>,
     message: String,
 }
 
@@ -130,7 +131,15 @@ impl Error {
     #[cold]
     pub(crate) fn new(class: Class, operation: &'static str, message: impl Into<String>) -> Self {
         let message = message.into();
-        Self(Box::new(Details { class, operation, rank: None, target: None, window: None, message }))
+        Self(Box::new(Details {
+            class,
+            operation,
+            rank: None,
+            target: None,
+            window: None,
+            dead: None,
+            message,
+        }))
     }
 
     /// What a transport reported during `operation`.
@@ -159,6 +168,11 @@ impl Error {
 
     pub(crate) fn with_target(mut self, target: usize) -> Self {
         self.0.target.get_or_insert(target);
+        self
+    }
+
+    pub(crate) fn with_dead(mut self, rank: usize) -> Self {
+        self.0.dead.get_or_insert(rank);
         self
     }
 
@@ -192,6 +206,11 @@ impl Error {
         self.0.target
     }
 
+    /// The rank of the job whose death the error is about ([`Class::Peer`], in jobs that go on when a rank dies).
+    pub fn dead(&self) -> Option<usize> {
+        self.0.dead
+    }
+
     /// The number of the window, counted from 0 in the order of creation.
     pub fn window(&self) -> Option<u32> {
         self.0.window
@@ -200,7 +219,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Details { class, operation, rank, target, window, message } = &*self.0;
+        let Details { class, operation, rank, target, window, message, dead: _ } = &*self.0;
         write!(f, "{operation}")?;
         if let Some(target) = target {
             write!(f, " to rank {target}")?;

@@ -68,8 +68,8 @@ mod window;
 
 pub use collective::raw;
 pub use comm::{
-    Communicator, Comparison, Group, RankRange, Request, await_any, test_all, test_any, test_some, wait_all,
-    wait_any, wait_some,
+    Agreement, Communicator, Comparison, Group, RankRange, Request, await_any, test_all, test_any, test_some,
+    wait_all, wait_any, wait_some,
 };
 pub use datatype::Datatype;
 pub use epoch::{Assert, Epoch, Explicit};

@@ -16,6 +16,17 @@ use crate::wire::{LineBuffer, Message};
 /// A value must be shorter than this. (Slurm drops longer lines and says that all is well.)
 pub const MAX_VALUE: usize = 512;
 
+/// What ranks have agreed on, the same at all that are told of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Agreement {
+    /// Those flags that all have contributed.
+    pub flags: u64,
+    /// A number that no other agreement of the job has.
+    pub number: u64,
+    /// The members that have ended, as ranges; `-` if none has.
+    pub gone: String,
+}
+
 /// A connection to the launcher, initialised.
 ///
 /// Calls block. After an error other than [`Error::Unsendable`], [`Error::Refused`] or a timeout the connection
@@ -143,6 +154,22 @@ impl Client {
             Ok(answer) => Ok(answer.get("appnum").and_then(|number| number.parse().ok())),
             Err(Error::Refused { .. }) => Ok(None),
             Err(error) => Err(error),
+        }
+    }
+
+    /// Contributes to an agreement of some ranks, whichever of these have ended or end meanwhile, and waits for it: a question that only
+    /// Transom's launcher answers. `key` names the agreement at all of them, `members` are ranges such as `0-3,7`.
+    ///
+    /// # Errors
+    /// [`Error::Refused`]: the launcher is another, or the question makes no sense to it.
+    pub fn agree(&mut self, key: &str, members: &str, flags: u64) -> Result<Agreement> {
+        let ask =
+            Message::new("transom_agree").with("key", key).with("members", members).with("flags", flags);
+        let answer = self.ask("transom_agree", &ask, "transom_agree_result")?;
+        let number = |name| answer.get(name).and_then(|value| value.parse().ok());
+        match (number("flags"), number("number"), answer.get("gone")) {
+            (Some(flags), Some(number), Some(gone)) => Ok(Agreement { flags, number, gone: gone.to_owned() }),
+            _ => Err(Error::Unexpected { expected: "an agreement", got: format!("{answer:?}") }),
         }
     }
 

@@ -25,7 +25,7 @@ mod environment;
 mod error;
 pub mod wire;
 
-pub use client::{Client, MAX_VALUE};
+pub use client::{Agreement, Client, MAX_VALUE};
 pub use descriptor::take_descriptor;
 pub use environment::Environment;
 pub use error::{Error, Result};

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use transom_pmi::wire::{Message, WireError};
 
+use crate::agree::Contribution;
 use crate::frames::Pairs;
 
 const MAX_KEY: usize = 256;
@@ -20,6 +21,8 @@ pub enum Effect {
     Fence,
     /// A rank wants the job to end.
     Abort(i32),
+    /// A rank contributes to an agreement.
+    Agree(Contribution),
 }
 
 #[derive(Debug, Default, Clone)]
@@ -86,6 +89,12 @@ impl Server {
                 return (None, Effect::Abort(code));
             }
             "init" => self.init(local, message),
+            "transom_agree" => {
+                return match Contribution::of(message, self.size) {
+                    Some(contribution) => (None, Effect::Agree(contribution)),
+                    None => (Some(refuse("transom_agree_result", "malformed")), Effect::None),
+                };
+            }
             "get_maxes" => Message::new("maxes")
                 .with("kvsname_max", 256)
                 .with("keylen_max", MAX_KEY)
@@ -255,6 +264,9 @@ mod tests {
             "cmd=put",
             "cmd=put key= value=",
             "cmd=get",
+            "cmd=transom_agree",
+            "cmd=transom_agree key=a members=0-9 flags=1",
+            "cmd=transom_agree key=a members=x flags=1",
         ] {
             let (answer, effect) = ask(&mut s, 0, line);
             assert!(

@@ -14,7 +14,7 @@ use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use transom::waits::VARIABLE;
+use transom::waits::{ON_FAILURE, VARIABLE};
 
 use crate::exec_rank::Orders;
 use crate::frames::{Input, JobSpec, Status};
@@ -123,8 +123,15 @@ impl Starter {
         let cpus = if spec.bind_core { allowed_cpus(spec.count) } else { Vec::new() };
         let open_files = raise_open_files();
         room::for_ranks(spec.count).map_err(|message| (message, 2))?;
-        // A host that has no memory files can run the job all the same.
-        let pages = Pages::new(spec.count).ok().map(Arc::new);
+        let pages = match Pages::new(spec.count, if spec.notify { spec.size } else { 0 }) {
+            Ok(pages) => Some(Arc::new(pages)),
+            Err(error) if spec.notify => {
+                let message = format!("--on-failure notify needs a memory file, which ranks read: {error}");
+                return Err((message, 2));
+            }
+            // A host that has no memory files can run the job all the same.
+            Err(_) => None,
+        };
         Ok(Self { spec, exe, files, cpus, open_files, pages })
     }
 
@@ -178,7 +185,10 @@ impl Starter {
         command.arg("exec-rank").args(orders.to_args()).arg(file).args(argv);
         command.env_clear().envs(self.environment(local, pmi));
         // What this process has inherited is of another job.
-        command.env_remove(VARIABLE);
+        command.env_remove(VARIABLE).env_remove(ON_FAILURE);
+        if self.spec.notify {
+            command.env(ON_FAILURE, "notify");
+        }
         if let Some([file, event]) = pages {
             command.env(VARIABLE, format!("{file},{event}"));
         }

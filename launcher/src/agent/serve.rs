@@ -19,6 +19,7 @@ use super::causes::Causes;
 use super::io::{ToRank, carry_pmi, forward_input, forward_output};
 use super::pmi_server::{Effect, Server};
 use super::ranks::{Rank, Started, Starter};
+use crate::agree::Agreed;
 use crate::frames::{Frame, JobSpec, OUTPUT_WINDOW, Status, Stream, ToAgent, ToLauncher};
 use crate::hang::look::{Pages, Subject, look};
 use crate::liveness::{Liveness, Look};
@@ -166,6 +167,8 @@ impl Agent {
                     let _ = inbox.send(ToRank::Line(line.clone()));
                 }
             }
+            ToAgent::Died { rank } => self.tell_of_death(rank),
+            ToAgent::Agreed(agreed) => self.tell_of_agreement(&agreed),
             ToAgent::Look { number } => self.look(number),
             ToAgent::End { grace_ms } => self.end(Duration::from_millis(grace_ms)),
         }
@@ -186,6 +189,24 @@ impl Agent {
             let ranks = look(pages, subjects).await;
             let _ = up.send(Frame::Message(ToLauncher::Looked { number, ranks }));
         });
+    }
+
+    /// Ranks that could not hear of a death would wait for the dead for ever.
+    fn tell_of_death(&self, rank: u32) {
+        let told = self.pages.as_ref().map_or(Ok(()), |pages| pages.add_death(rank));
+        if let Err(error) = told {
+            let message = format!("the death of rank {rank} cannot be told: {error}");
+            self.say(ToLauncher::CannotStart { message, code: 1 });
+        }
+    }
+
+    fn tell_of_agreement(&self, agreed: &Agreed) {
+        for rank in &agreed.told {
+            let local = rank.checked_sub(self.first_rank).and_then(|local| self.inboxes.get(local as usize));
+            if let Some(inbox) = local {
+                let _ = inbox.send(ToRank::Line(agreed.line()));
+            }
+        }
     }
 
     fn say(&self, message: ToLauncher) {
@@ -273,6 +294,9 @@ impl Agent {
             Effect::Abort(code) => {
                 let pid = self.ranks.get(local).map_or(0, |rank| rank.pid.as_raw());
                 self.say(ToLauncher::Abort { rank: self.number(local), pid, code });
+            }
+            Effect::Agree(contribution) => {
+                self.say(ToLauncher::Agree { rank: self.number(local), contribution })
             }
             Effect::Fence => match self.server.fence_ready() {
                 Some(pairs) => self.say(ToLauncher::FenceEnter(pairs)),

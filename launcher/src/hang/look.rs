@@ -13,7 +13,7 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::resource::Resource;
 use nix::unistd::{SysconfVar, sysconf};
-use transom::waits::{ASK, FILE_NAME, Notes, PAGE_BYTES, Page, now_ms};
+use transom::waits::{ASK, Deaths, FILE_NAME, Notes, PAGE_BYTES, Page, now_ms};
 use transom_transport::limits;
 
 use super::{Load, RankView, State};
@@ -28,6 +28,10 @@ pub struct Pages {
     file: File,
     /// One for each rank that was started.
     events: Mutex<Vec<EventFd>>,
+    /// Ranks that the file has room for.
+    count: u32,
+    /// Ranks of the job that have died.
+    died: Mutex<u32>,
 }
 
 /// Descriptors that a rank inherits, as long as this is kept.
@@ -58,19 +62,19 @@ pub struct Subject {
 }
 
 impl Pages {
-    /// For so many ranks.
+    /// For so many ranks, which hear of the deaths of so many ranks of the job.
     ///
     /// # Errors
     /// The host has no memory files, or no room for one.
-    pub fn new(count: u32) -> io::Result<Self> {
-        let bytes = u64::from(count) * PAGE_BYTES;
+    pub fn new(count: u32, mortal: u32) -> io::Result<Self> {
+        let bytes = u64::from(count) * PAGE_BYTES + Deaths::bytes(mortal);
         // Who makes a file longer than that is ended (setrlimit(2)).
         if limits::soft(Resource::RLIMIT_FSIZE).is_some_and(|limit| (limit as u64) < bytes) {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
         let file = File::from(memfd_create(FILE_NAME, MFdFlags::MFD_CLOEXEC)?);
         file.set_len(bytes)?;
-        Ok(Self { file, events: Mutex::default() })
+        Ok(Self { file, events: Mutex::default(), count, died: Mutex::default() })
     }
 
     /// What the next rank is to inherit.
@@ -84,7 +88,20 @@ impl Pages {
         Ok(passed)
     }
 
-    /// Has all ranks say what they hold.
+    /// Tells all ranks that one of the job has died.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn add_death(&self, rank: u32) -> io::Result<()> {
+        let mut died = self.died.lock().unwrap_or_else(PoisonError::into_inner);
+        Deaths::new(&self.file, self.count).add(*died, rank)?;
+        *died += 1;
+        drop(died);
+        self.ask();
+        Ok(())
+    }
+
+    /// Has all ranks say what they hold, and look who has died.
     fn ask(&self) {
         for event in &*self.events.lock().unwrap_or_else(PoisonError::into_inner) {
             let _ = event.write(ASK);

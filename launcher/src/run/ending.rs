@@ -13,6 +13,7 @@ use super::job::{ENDING, Job, Phase};
 use super::plan::Route;
 use super::report::{Failure, RankName, Unreachable};
 use super::signals;
+use crate::cli::OnFailure;
 use crate::frames::{Frame, Status, ToAgent};
 use crate::liveness::Look;
 use crate::process::{kill_descendants, reap_any};
@@ -62,7 +63,9 @@ impl Job {
     pub(super) fn fail_soon(&mut self, rank: RankName, status: Status) {
         if self.failure.is_none() && self.phase != Phase::Ending {
             self.failure = Some(Failure::Rank(rank, status, None));
-            self.end_others_at = Some(Instant::now() + END_OTHERS_AFTER);
+            if self.args.on_failure == OnFailure::End {
+                self.end_others_at = Some(Instant::now() + END_OTHERS_AFTER);
+            }
         }
     }
 

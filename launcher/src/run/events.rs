@@ -8,8 +8,9 @@ use super::Event;
 use super::job::{ENDING, Job, Phase};
 use super::output::Chunk;
 use super::plan::Route;
-use super::report::{Failure, RankName};
+use super::report::{Death, Failure, RankName};
 use super::signals;
+use crate::cli::OnFailure;
 use crate::frames::{Frame, Pairs, Status, Stream, ToAgent, ToLauncher};
 use crate::liveness::Liveness;
 
@@ -96,6 +97,10 @@ impl Job {
             }
             ToLauncher::RankExit { rank, pid, status, cause, unfinished } => {
                 self.rank_exit(self.name(index, rank, pid), status, cause, unfinished);
+            }
+            ToLauncher::Agree { rank, contribution } => {
+                self.agreements.add(rank, contribution);
+                self.tell_agreements();
             }
             ToLauncher::Looked { number, ranks } => self.looked(index, number, ranks),
             ToLauncher::Done => {
@@ -186,14 +191,41 @@ impl Job {
         if let Some(running) = self.running.get_mut(rank.rank as usize) {
             *running = false;
         }
+        if self.args.on_failure == OnFailure::Notify && self.phase == Phase::Running {
+            // Who still waits for a rank that has left in good order must know, too.
+            let rank = rank.rank;
+            self.broadcast(|| ToAgent::Died { rank });
+        }
+        self.tell_agreements();
         match status {
             Status::Code(0) if !unfinished => self.check_fence(),
             Status::Code(_) if !unfinished => self.fail_soon(rank, status),
+            _ if self.args.on_failure == OnFailure::Notify => self.rank_died(Death(rank, status, cause)),
             _ => self.fail(Failure::Rank(rank, status, cause), 0),
         }
         if self.phase == Phase::Running && !self.running.contains(&true) {
             self.end(0);
         }
+    }
+
+    /// Answers those who have contributed to agreements for which nobody is missing any more.
+    fn tell_agreements(&mut self) {
+        if self.phase == Phase::Running {
+            let running = &self.running;
+            for agreed in self.agreements.reached(|rank| running.get(rank as usize) == Some(&true)) {
+                self.broadcast(|| ToAgent::Agreed(agreed.clone()));
+            }
+        }
+    }
+
+    /// A rank has died, and the others are to go on.
+    fn rank_died(&mut self, death: Death) {
+        // Ranks that the end of the job, or the signal that asks for it, has killed have not died of their own.
+        if self.phase != Phase::Running || matches!(self.failure, Some(Failure::Signal(_))) {
+            return;
+        }
+        self.deaths.push(death);
+        self.check_fence();
     }
 
     pub(super) fn signal(&mut self, number: i32) {

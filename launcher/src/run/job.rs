@@ -15,8 +15,9 @@ use super::asked::Looks;
 use super::files::Files;
 use super::output::{Chunk, Lines, start_writer};
 use super::plan::{Plan, Route};
-use super::report::Failure;
+use super::report::{Death, Failure, tell_of};
 use super::signals;
+use crate::agree::Agreements;
 use crate::cli::RunArgs;
 use crate::process::children;
 
@@ -40,6 +41,9 @@ pub struct Job {
     pub(super) running: Vec<bool>,
     pub(super) phase: Phase,
     pub(super) failure: Option<Failure>,
+    /// Ranks that have died while the others went on.
+    pub(super) deaths: Vec<Death>,
+    pub(super) agreements: Agreements,
     /// Ranks that ran when it failed, besides the one to blame.
     pub(super) others: usize,
     pub(super) events: UnboundedSender<Event>,
@@ -81,7 +85,8 @@ impl Job {
         job.until_ended(&mut events).await?;
         job.flush(&mut events).await;
         job.reap_agents().await?;
-        let Some(failure) = job.failure else { return Ok(0) };
+        let died = tell_of(&job.deaths, job.plan.size);
+        let Some(failure) = job.failure else { return Ok(died.unwrap_or(0)) };
         if let Some(message) = failure.message(job.others) {
             crate::tell(&message);
         }
@@ -107,6 +112,8 @@ impl Job {
             spared: Vec::new(),
             phase: Phase::Connecting,
             failure: None,
+            deaths: Vec::new(),
+            agreements: Agreements::default(),
             others: 0,
             writer: Some(start_writer(events.clone(), files)?),
             unwritten: 0,

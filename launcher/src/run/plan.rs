@@ -6,7 +6,7 @@ use std::io::IsTerminal;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use crate::cli::{Bind, RunArgs};
+use crate::cli::{Bind, OnFailure, RunArgs};
 use crate::frames::{Input, JobSpec, Program};
 use crate::hosts::{self, Block, Host};
 use crate::slurm;
@@ -82,6 +82,7 @@ impl Plan {
             stdin: args.stdin,
             remote: false,
             bind_core: args.bind == Bind::Core,
+            notify: args.on_failure == OnFailure::Notify,
             silence_ms: u64::try_from(args.host_timeout.as_millis()).unwrap_or(u64::MAX),
         };
         let hosts =

@@ -20,6 +20,10 @@ pub struct RankName {
     pub host: String,
 }
 
+/// A rank that has died, how, and the limit that is behind that.
+#[derive(Debug)]
+pub struct Death(pub RankName, pub Status, pub Option<String>);
+
 /// The first thing that went wrong.
 #[derive(Debug)]
 pub enum Failure {
@@ -77,10 +81,7 @@ impl Failure {
     /// The line for people, without `transom: `; none when there is nothing to say. `others` ranks were ended.
     pub fn message(&self, others: usize) -> Option<String> {
         let line = match self {
-            Self::Rank(rank, status, cause) => {
-                let cause = cause.as_ref().map_or_else(String::new, |cause| format!(" ({cause})"));
-                format!("{} {}{cause}{}", name(rank), ended(*status), others_ended(others))
-            }
+            Self::Rank(rank, status, cause) => died(rank, *status, cause.as_ref()) + &others_ended(others),
             Self::Abort(rank, code) => {
                 format!("{} aborted the job with code {code}{}", name(rank), others_ended(others))
             }
@@ -125,6 +126,29 @@ impl Failure {
         };
         Some(line)
     }
+}
+
+/// Says which ranks have died while the others went on: this command's exit code, if any have.
+pub fn tell_of(deaths: &[Death], ranks: u32) -> Option<u8> {
+    let first = deaths.first()?;
+    crate::tell(&deaths_of(deaths, ranks));
+    Some(Failure::Rank(first.0.clone(), first.1, None).code())
+}
+
+fn deaths_of(deaths: &[Death], ranks: u32) -> String {
+    let each = deaths.iter().map(|Death(rank, status, cause)| died(rank, *status, cause.as_ref()));
+    let left = (ranks as usize).saturating_sub(deaths.len());
+    let went_on = match left {
+        0 => "none was left".to_owned(),
+        1 => "the other rank went on".to_owned(),
+        n => format!("the other {n} ranks went on"),
+    };
+    format!("{}; {went_on} (--on-failure notify)", each.collect::<Vec<_>>().join("; "))
+}
+
+fn died(rank: &RankName, status: Status, cause: Option<&String>) -> String {
+    let cause = cause.map_or_else(String::new, |cause| format!(" ({cause})"));
+    format!("{} {}{cause}", name(rank), ended(status))
 }
 
 fn name(rank: &RankName) -> String {
@@ -220,6 +244,9 @@ mod tests {
         assert_eq!(exited.message(0).as_deref(), Some("rank 2 (pid 4711) on host n1 exited with code 3"));
         assert_eq!(exited.code(), 3);
         assert_eq!(Failure::Rank(rank(), Status::Code(0), None).code(), 1);
+        let deaths = [Death(rank(), Status::Signal { number: 9, core: false }, None)];
+        let line = "rank 2 (pid 4711) on host n1 was killed by signal 9 (SIGKILL); the other 3 ranks went on (--on-failure notify)";
+        assert_eq!(deaths_of(&deaths, 4), line);
         let aborted = [0, 5, 256].map(|code| Failure::Abort(rank(), code).code());
         assert_eq!(aborted, [0, 5, 1]);
         let pipe = Failure::Output(std::io::ErrorKind::BrokenPipe.into());

@@ -6,7 +6,7 @@ mod pmi;
 mod pmix;
 mod stranded;
 
-use crate::Result;
+use crate::{Class, Error, Result};
 pub(crate) use in_process::{InProcess, KeyValueSpace};
 pub(crate) use pmi::Pmi;
 pub(crate) use pmix::Pmix;
@@ -32,6 +32,10 @@ pub(crate) trait Bootstrap: Send + std::fmt::Debug {
     /// Which of the programs that were started together this is, from 0 on.
     fn program(&mut self) -> Result<u32> {
         Ok(0)
+    }
+    /// Contributes to an agreement of `members`, of which some may have ended, and waits for it. `key` names it at all of them.
+    fn agree(&mut self, _key: &str, _members: &str, _flags: u64) -> Result<transom_pmi::Agreement> {
+        Err(Error::new(Class::Launch, "agree", "only `transom run` lets ranks agree that outlive others"))
     }
     /// Whether all ranks are in this process.
     fn in_one_process(&self) -> bool {

@@ -90,6 +90,11 @@ impl Bootstrap for Pmi {
         Ok(self.client()?.program().map_err(failed)?.unwrap_or(0))
     }
 
+    fn agree(&mut self, key: &str, members: &str, flags: u64) -> Result<transom_pmi::Agreement> {
+        let failed = |e| Error::new(Class::Launch, "agree", format!("PMI: {e}"));
+        self.client()?.agree(key, members, flags).map_err(failed)
+    }
+
     fn abort(&mut self, code: i32) -> Result<()> {
         self.client
             .as_mut()

@@ -228,7 +228,7 @@ impl<'a> Exchange<'a> {
         let any = engine.has_collectives.load(Ordering::Acquire) || engine.waiting.load(Ordering::Acquire);
         if !any {
             self.awaits(peer, round);
-            return None;
+            return self.dead().map(Err);
         }
         let source = self.channel.job_rank(peer);
         let key = Key { source, context: *context, sequence: self.sequence, round: round as u64 };
@@ -237,9 +237,22 @@ impl<'a> Exchange<'a> {
             Ok(Some(bytes)) => Some(Ok(bytes)),
             Ok(None) => {
                 self.awaits(peer, round);
-                None
+                self.dead().map(Err)
             }
             Err(refusal) => Some(Err(self.refused(peer, refusal))),
+        }
+    }
+
+    /// The error of a member that has died, which the others would wait for: also who need not hear from it.
+    fn dead(&self) -> Option<Error> {
+        let engine = &self.channel.engine;
+        if !engine.dead.any() {
+            return None;
+        }
+        match self.kind {
+            // Two ranks' own affair: their wait says whom it needs.
+            Kind::Partitioned => None,
+            _ => engine.dead_among(self.operation(), &self.channel.group),
         }
     }
 
@@ -265,7 +278,8 @@ impl<'a> Exchange<'a> {
         let subject = Subject::Collective { context: self.channel.context, sequence: self.sequence };
         let peer = self.channel.job_rank(self.awaited.load(Ordering::Relaxed));
         let on = (peer != self.channel.engine.rank).then_some(peer);
-        Awaits::new(self.awaited(), subject, on)
+        let awaits = Awaits::new(self.awaited(), subject, on);
+        if self.kind == Kind::Partitioned { awaits } else { awaits.among(&self.channel.group) }
     }
 
     /// Another rank's bytes are of another length than this one's.

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use parking_lot::Mutex;
 
 use super::Group;
+use super::group::digest;
 use crate::engine::Engine;
 use crate::{Class, Error};
 
@@ -37,6 +38,8 @@ pub(crate) struct Channel {
     nonblocking: AtomicU64,
     /// Number of the next partitioned message to or from (`true`, `false`) a rank with a tag.
     partitioned: Mutex<HashMap<(bool, usize, i32), u32>>,
+    /// Number of the next agreement of the members that live.
+    agreements: AtomicU64,
     /// Whether the members know each other's heaps.
     pub heaps_known: AtomicBool,
 }
@@ -54,6 +57,7 @@ impl Channel {
             blocking: AtomicU64::new(0),
             nonblocking: AtomicU64::new(NONBLOCKING),
             partitioned: Mutex::default(),
+            agreements: AtomicU64::new(0),
             heaps_known: AtomicBool::new(false),
         }
     }
@@ -62,6 +66,14 @@ impl Channel {
     pub fn world(engine: Arc<Engine>) -> Self {
         let (rank, size) = (engine.rank, engine.size);
         Self::new(engine, WORLD, Group::all(size, rank), rank)
+    }
+
+    /// The channel of the members that live, as far as this rank knows: of those that know of the same deaths.
+    pub fn living(&self) -> Self {
+        let dead = &self.engine.dead;
+        let group = self.group.of(self.group.job_ranks().filter(|rank| !dead.has(*rank)).collect());
+        let rank = group.rank().unwrap_or(0);
+        Self::new(self.engine.clone(), FOUNDING | (group.digest() ^ digest(b"living")), group, rank)
     }
 
     /// A context that no other communicator has.
@@ -78,6 +90,16 @@ impl Channel {
     /// Number of the next blocking collective: all members count alike.
     pub fn next_sequence(&self) -> u64 {
         self.blocking.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Number of the next agreement.
+    pub fn next_agreement(&self) -> u64 {
+        self.agreements.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// A context of a number that the launcher has given: no rank makes such.
+    pub fn given_context(engine: &Engine, number: u64) -> u64 {
+        ((engine.size as u64) << COUNT_BITS | number) & !FOUNDING
     }
 
     /// Number of the next nonblocking collective.

@@ -27,7 +27,7 @@ type Proposal = std::result::Result<(u64, u64, bool), String>;
 
 impl Communicator {
     /// A communicator of the members of `group`, which this process is one of.
-    fn derive(&self, operation: &'static str, group: Group, context: u64) -> Result<Self> {
+    pub(super) fn derive(&self, operation: &'static str, group: Group, context: u64) -> Result<Self> {
         let channel = self.channel();
         let Some(rank) = group.rank() else {
             return Err(channel.error(Class::Group, operation, "this rank is not in the group"));

@@ -10,7 +10,7 @@ use transom_transport::{
 };
 
 use super::regions::Regions;
-use crate::protocol::lock::TicketLock;
+use crate::protocol::lock::{Ticket, TicketLock};
 use crate::protocol::lock_queue::{AgentTicket, LockQueue};
 use crate::protocol::pscw;
 
@@ -89,6 +89,8 @@ pub(crate) struct Exposure {
     pub shared: Option<SharedUpdates>,
     /// Tickets that the agent holds.
     pub agent_tickets: Mutex<Vec<AgentTicket<Waiter>>>,
+    /// To whom the agent has granted the lock, where ranks outlive others.
+    pub granted: Mutex<Vec<(usize, Ticket)>>,
     /// No other process updates this memory: it is in no memory file that others map. Then only the agent and this rank's
     /// own operations do, and `update_lock` excludes them from each other: the agent updates many elements at once under
     /// it.
@@ -117,6 +119,7 @@ impl Exposure {
             lock,
             stripes,
             agent_tickets: Mutex::default(),
+            granted: Mutex::default(),
             update_lock: RwLock::default(),
             revoked: RwLock::default(),
             calls: Mutex::default(),
@@ -262,6 +265,11 @@ impl Exposures {
 
     pub fn insert(&self, window: u32, exposure: Arc<Exposure>) {
         self.0.write().insert(window, exposure);
+    }
+
+    /// All of them.
+    pub fn all(&self) -> Vec<(u32, Arc<Exposure>)> {
+        self.0.read().iter().map(|(window, exposure)| (*window, exposure.clone())).collect()
     }
 
     pub fn remove(&self, window: u32) {

@@ -62,12 +62,14 @@ fn serve(
 ) -> bool {
     // They were checked when they came: this fails if memory has gone since.
     let fetched = gathered::carry_out(exposure, claim.count, operations);
+    // Before the answer: what the rank sends then may be carried out by another thread.
+    let keeps = claim.keeps && fetched.is_some() && keep(engine, exposure, claim.origin, ticket);
     let mut header = engine.header(Kind::Reply);
     (header.request, header.window) = (claim.request, window);
     (header.op, header.value) = (ticket.code(), u64::from(ticket.number));
     header.status = if fetched.is_some() { OK } else { REFUSED };
     engine.send_later(claim.origin, &header, fetched.as_deref().unwrap_or_default());
-    claim.keeps && fetched.is_some()
+    keeps
 }
 
 /// A rank gives up its claim. What has been granted is answered already.
@@ -85,7 +87,55 @@ fn abandon(engine: &Engine, window: u32, exposure: &Exposure, ticket: Ticket) {
     recheck(engine, window, exposure);
 }
 
+/// A rank keeps the lock: that is noted where it may die before others do. Whether it has not.
+fn keep(engine: &Engine, exposure: &Exposure, origin: usize, ticket: Ticket) -> bool {
+    if !engine.outlives {
+        return true;
+    }
+    let mut granted = exposure.granted.lock();
+    // Who takes locks back from the dead looks here after it has made their deaths known.
+    let lives = !engine.dead.has(origin);
+    if lives {
+        granted.push((origin, ticket));
+    }
+    lives
+}
+
+/// Takes back the window's lock from ranks that have died, and their places in its queue.
+pub(super) fn recover(engine: &Engine, window: u32, exposure: &Exposure) {
+    let mut taken = Vec::new();
+    exposure.granted.lock().retain(|(origin, ticket)| {
+        let is_dead = engine.dead.has(*origin);
+        if is_dead {
+            taken.push(*ticket);
+        }
+        !is_dead
+    });
+    let is_dead = |waiter: &Waiter| engine.dead.has(waiter.claim.origin);
+    while withdraw(&mut exposure.agent_tickets.lock(), is_dead).is_some() {}
+    let queue = exposure.lock.queue();
+    for ticket in taken {
+        tracing::debug!(rank = engine.rank, window, ?ticket, "a lock of a dead rank is released");
+        queue.lock.release(ticket);
+        queue.changed();
+    }
+    recheck(engine, window, exposure);
+}
+
+/// Whether the lock was granted to that rank, and not taken back from it.
+fn give_back(engine: &Engine, exposure: &Exposure, origin: usize, ticket: Ticket) -> bool {
+    if !engine.outlives {
+        return true;
+    }
+    let mut granted = exposure.granted.lock();
+    let place = granted.iter().position(|grant| *grant == (origin, ticket));
+    place.map(|place| granted.swap_remove(place)).is_some()
+}
+
 fn release(engine: &Engine, header: &Header, exposure: &Exposure, ticket: Ticket) {
+    if !give_back(engine, exposure, header.origin as usize, ticket) {
+        return;
+    }
     let queue = exposure.lock.queue();
     queue.lock.release(ticket);
     queue.changed();

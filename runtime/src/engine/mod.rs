@@ -4,6 +4,7 @@
 mod agent;
 mod awaited;
 mod backoff;
+mod dead;
 mod exposure;
 mod gathered;
 mod locks;
@@ -37,7 +38,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
-use transom_transport::{Completion, Event, Posted, Transport, TransportResult, TryLock};
+use transom_transport::{Completion, Event, Posted, Transport, TransportError, TransportResult, TryLock};
 use zerocopy::IntoBytes;
 
 pub(crate) use agent::{pack_bytes, unpack_bytes};
@@ -117,6 +118,10 @@ pub(crate) struct Engine {
     pub tally: Arc<Tally>,
     /// Where this rank says what it waits for, if anybody reads that.
     pub board: Option<Board>,
+    /// Whether the job goes on when a rank dies.
+    pub outlives: bool,
+    /// Ranks that have.
+    pub dead: dead::Dead,
 }
 
 impl Engine {
@@ -134,6 +139,7 @@ impl Engine {
         let board =
             if status.left.is_empty() { Board::from_env(tally.clone(), routes.summary(rank)) } else { None };
         let (board, event) = board.unzip();
+        let outlives = status.left.is_empty() && dead::outlives(board.as_ref(), routes.len())?;
         Ok(Self {
             rank,
             size: routes.len(),
@@ -158,6 +164,8 @@ impl Engine {
             status,
             tally,
             board,
+            outlives,
+            dead: dead::Dead::default(),
         })
     }
 
@@ -260,7 +268,7 @@ impl Engine {
         for transport in self.routes.transports() {
             match progress(&**transport) {
                 Ok(some) => found += some,
-                Err(error) => return Err(self.broken(&**transport, &error)),
+                Err(error) => self.broken(&**transport, &error).map_or(Ok(()), Err)?,
             }
         }
         self.drive(found);
@@ -298,7 +306,7 @@ impl Engine {
                     return Ok(());
                 }
                 Ok(None) => {}
-                Err(error) => return Err(self.broken(transport, &error)),
+                Err(error) => self.broken(transport, &error).map_or(Ok(()), Err)?,
             }
         }
         self.poll().map(drop)
@@ -362,12 +370,18 @@ impl Engine {
         self.outbox.flush(&self.routes) + self.pulls.retry(self) + self.two_sided.transfers.retry(self)
     }
 
+    /// The error of a transport that works no longer; none if a peer is lost that may have died, which ends nothing.
     #[cold]
-    fn broken(&self, transport: &dyn Transport, error: &transom_transport::TransportError) -> Error {
+    fn broken(&self, transport: &dyn Transport, error: &TransportError) -> Option<Error> {
+        let peer = if let TransportError::Peer { peer, .. } = error { Some(*peer) } else { None };
         let error = Error::transport("progress", error).at_rank(self.rank);
+        if let Some(peer) = peer.filter(|_| self.outlives) {
+            self.dead.suspect(peer, &error);
+            return None;
+        }
         tracing::error!(transport = transport.name(), %error, "transport is broken");
         self.fail(error.clone());
-        error
+        Some(error)
     }
 
     #[inline]
@@ -435,7 +449,12 @@ impl Engine {
         match self.routes.to(peer).message(peer, header.as_bytes(), payload) {
             Ok(Posted::Again) => None,
             Ok(_) => Some(Ok(())),
-            Err(e) => Some(Err(Error::transport(operation, &e).at_rank(self.rank).with_target(peer))),
+            Err(e) => {
+                let error = Error::transport(operation, &e).at_rank(self.rank).with_target(peer);
+                // The connection may tell before the launcher does.
+                let is_lost = self.outlives && error.class() == crate::Class::Peer;
+                Some(Err(if is_lost { error.with_dead(peer) } else { error }))
+            }
         }
     }
 

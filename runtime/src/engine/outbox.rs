@@ -35,6 +35,13 @@ impl Outbox {
         self.len.store(waiting.len(), Ordering::Release);
     }
 
+    /// Drops what was meant for ranks that are gone.
+    pub fn forget(&self, gone: &[usize]) {
+        let mut waiting = self.waiting.lock();
+        waiting.retain(|(peer, _)| !gone.contains(peer));
+        self.len.store(waiting.len(), Ordering::Release);
+    }
+
     /// Sends as many as queues have space for; returns how many.
     pub fn flush(&self, routes: &Routes) -> usize {
         if self.is_empty() {

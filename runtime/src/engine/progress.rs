@@ -281,6 +281,7 @@ fn watch(engine: &Engine, awaited: Awaited, time: Option<Duration>) -> bool {
         && let Some(board) = &engine.board
     {
         board.write_notes();
+        engine.look_for_deaths();
     }
     // Callers that interrupt it again and again should not wake it each time.
     ready || readable[..armed].contains(&true) || (awaited == Awaited::Messages && readable[armed])

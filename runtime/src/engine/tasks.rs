@@ -70,7 +70,7 @@ impl Tasks {
 
     /// Polls every task.
     #[inline(never)]
-    fn drive(&self) {
+    pub fn drive(&self) {
         let mut tasks = self.tasks.lock();
         let mut context = Context::from_waker(Waker::noop());
         tasks.retain_mut(|task| task.as_mut().poll(&mut context).is_pending());

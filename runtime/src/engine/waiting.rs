@@ -271,6 +271,11 @@ impl Engine {
         if let Some(error) = self.failed().or_else(|| self.look_for_life(waited)) {
             return Err(error);
         }
+        if self.outlives
+            && let Some(error) = self.check_deaths(operation, what, waited)
+        {
+            return Err(error);
+        }
         match self.settings.deadline {
             Some(deadline) if waited >= deadline => {
                 let message = format!("waited {deadline:?} (TRANSOM_DEADLINE) for {}", what().text);

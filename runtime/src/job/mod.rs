@@ -114,10 +114,30 @@ impl Member {
         if self.thread.lock().is_none() {
             return Ok(());
         }
-        let result = collective::barrier_as(&self.world, collective::Kind::Finalize);
+        let result = match self.engine.outlives {
+            true => self.part(),
+            false => collective::barrier_as(&self.world, collective::Kind::Finalize),
+        };
         self.stop();
         result?;
         self.bootstrap.lock().finalize()
+    }
+
+    /// The barrier at the end of a job whose ranks may die: of those that live. Whom one more death surprises there begins anew
+    /// without the dead; who has left meanwhile is told of as they are.
+    fn part(&self) -> Result<()> {
+        loop {
+            let living = self.world.living();
+            match collective::barrier_as(&living, collective::Kind::Finalize) {
+                Err(error) if error.dead().is_some() => {}
+                result => return result,
+            }
+        }
+    }
+
+    /// Contributes to an agreement of some ranks of the job, given as ranges, and waits for it.
+    pub fn agree(&self, key: &str, members: &str, flags: u64) -> Result<transom_pmi::Agreement> {
+        self.bootstrap.lock().agree(key, members, flags).map_err(|e| e.at_rank(self.engine.rank))
     }
 
     /// How often a communicator was founded in this context before.

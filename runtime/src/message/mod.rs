@@ -13,7 +13,7 @@ mod send;
 
 pub use matched::Message;
 
-use crate::comm::Channel;
+use crate::comm::{Channel, Group};
 use crate::protocol::messages::{Envelope, Pattern};
 use crate::waits::{Awaits, Subject};
 use crate::{Class, NULL_RANK, Result};
@@ -109,8 +109,8 @@ fn pattern(channel: &Channel, operation: &'static str, source: Source, tag: Tag)
     Ok(Some(Pattern { context: channel.context, source, tag }))
 }
 
-/// What is awaited; `world` is the source in the job.
-fn awaited(world: Option<usize>, source: Source, tag: Tag) -> Awaits {
+/// What is awaited; `world` is the source in the job, or any of `group` is.
+fn awaited(world: Option<usize>, group: &Group, source: Source, tag: Tag) -> Awaits {
     let tag = match tag {
         Tag::Any => "any tag".to_owned(),
         Tag::Is(tag) => format!("tag {tag}"),
@@ -119,5 +119,6 @@ fn awaited(world: Option<usize>, source: Source, tag: Tag) -> Awaits {
         Source::Any => format!("a message with {tag} from any rank"),
         Source::Rank(rank) => format!("a message with {tag} from rank {rank}"),
     };
-    Awaits::new(text, Subject::Receive, world)
+    let awaits = Awaits::new(text, Subject::Receive, world);
+    if world.is_none() { awaits.among(group) } else { awaits }
 }

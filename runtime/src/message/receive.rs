@@ -8,7 +8,7 @@ use zerocopy::IntoBytes;
 use super::matched::store;
 use super::send::{Mode, send};
 use super::{Matched, Message, Source, Status, Tag, awaited, pattern};
-use crate::comm::Awaited;
+use crate::comm::{Awaited, Group};
 use crate::engine::two_sided::{Direct, Incoming, check_capacity, deliver};
 use crate::engine::{Engine, Promise};
 use crate::protocol::messages::Pattern;
@@ -25,6 +25,7 @@ struct Receiving<T> {
     posted: Option<(Pattern, u64)>,
     /// Whose in the job, and as the call has it.
     from: (Option<usize>, (Source, Tag)),
+    group: Group,
     operation: &'static str,
 }
 
@@ -65,7 +66,7 @@ impl<T: Element> Awaited<Matched<Vec<T>>> for Receiving<T> {
 
     fn what(&self) -> Awaits {
         let (world, (source, tag)) = self.from;
-        awaited(world, source, tag)
+        awaited(world, &self.group, source, tag)
     }
 }
 
@@ -107,7 +108,14 @@ pub(super) fn start_receive<T: Element>(
     Request::new(
         comm.member(),
         operation,
-        Receiving { engine, promise, posted, from: (pattern.source, from), operation },
+        Receiving {
+            engine,
+            promise,
+            posted,
+            from: (pattern.source, from),
+            group: channel.group.clone(),
+            operation,
+        },
     )
 }
 
@@ -198,8 +206,9 @@ impl Communicator {
         pattern: Pattern,
         (source, tag): (Source, Tag),
     ) -> Result<Incoming> {
-        let engine = &self.channel().engine;
-        let what = || awaited(pattern.source, source, tag);
+        let channel = self.channel();
+        let engine = &channel.engine;
+        let what = || awaited(pattern.source, &channel.group, source, tag);
         engine.wait_until(operation, &what, None, || engine.two_sided.take(pattern).map(Ok))
     }
 
@@ -215,7 +224,7 @@ impl Communicator {
         let Some(pattern) = pattern(channel, operation, source, tag)? else {
             return Ok((Ok(()), Status::NULL));
         };
-        let (engine, what) = (&channel.engine, || awaited(pattern.source, source, tag));
+        let (engine, what) = (&channel.engine, || awaited(pattern.source, &channel.group, source, tag));
         let direct = Direct::new(pattern, buffer.as_mut_bytes());
         let come = || match direct.take() {
             Some(taken) => Some(Ok(Err(taken))),

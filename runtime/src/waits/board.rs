@@ -10,7 +10,9 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use super::page::{PAGE_BYTES, Page, WAITS};
-use super::{Awaits, FILE_NAME, Held, LISTED, LONGEST, Notes, VARIABLE, Wait, Way, now_ms};
+use super::{
+    Awaits, Deaths, FILE_NAME, Held, LISTED, LONGEST, Notes, ON_FAILURE, VARIABLE, Wait, Way, now_ms,
+};
 use crate::explain::Tally;
 
 /// What may hold a lock of another rank.
@@ -24,6 +26,8 @@ pub(crate) trait Holds: std::fmt::Debug + Send + Sync {
 pub(crate) struct Board {
     file: File,
     local: u64,
+    /// Ranks of this host.
+    ranks: u32,
     pid: i32,
     thread: i32,
     pid_namespace: u64,
@@ -48,6 +52,8 @@ impl Board {
     pub fn from_env(tally: Arc<Tally>, ways: Vec<Way>) -> Option<(Self, OwnedFd)> {
         let value = std::env::var(VARIABLE).ok()?;
         let local: u64 = std::env::var("TRANSOM_LOCAL_RANK").ok()?.parse().ok()?;
+        let ranks =
+            std::env::var("TRANSOM_LOCAL_SIZE").ok().and_then(|ranks| ranks.parse().ok()).unwrap_or(0);
         let (file, event) = value.split_once(',')?;
         let (file, event): (RawFd, RawFd) = (file.parse().ok()?, event.parse().ok()?);
         let path = |fd: RawFd| format!("/proc/self/fd/{fd}");
@@ -67,6 +73,7 @@ impl Board {
         let board = Self {
             file: opened,
             local,
+            ranks,
             pid: nix::unistd::getpid().as_raw(),
             thread: nix::unistd::gettid().as_raw(),
             pid_namespace: std::fs::metadata("/proc/self/ns/pid").map_or(0, |file| file.ino()),
@@ -77,6 +84,20 @@ impl Board {
         };
         board.write_notes();
         Some((board, transom_pmi::take_descriptor(event)?))
+    }
+
+    /// Whether the launcher tells of deaths in a job of so many ranks.
+    pub fn tells_deaths(&self, job_ranks: usize) -> bool {
+        let Ok(mortal) = u32::try_from(job_ranks) else { return false };
+        let bytes = u64::from(self.ranks) * PAGE_BYTES + Deaths::bytes(mortal);
+        let is_long_enough = || self.file.metadata().is_ok_and(|file| file.len() >= bytes);
+        std::env::var_os(ON_FAILURE).is_some_and(|value| value == "notify") && is_long_enough()
+    }
+
+    /// The ranks that are gone, behind the first so many.
+    pub fn deaths_behind(&self, known: usize) -> Vec<usize> {
+        let known = u32::try_from(known).unwrap_or(u32::MAX);
+        Deaths::new(&self.file, self.ranks).behind(known).into_iter().map(|rank| rank as usize).collect()
     }
 
     fn page(&self) -> Page<'_> {

@@ -6,6 +6,7 @@
 //! threads serves the transports. Neither costs a call anything that returns soon.
 
 mod board;
+mod deaths;
 mod page;
 
 use std::time::Duration;
@@ -13,14 +14,17 @@ use std::time::Duration;
 use nix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
+use crate::comm::Group;
+
 pub(crate) use board::{Board, Holds, WaitSlot};
+pub use deaths::{Deaths, ON_FAILURE};
 pub use page::{PAGE_BYTES, Page};
 
 /// The variable that names the memory file and the event descriptor of a rank: two numbers with a comma between.
 pub const VARIABLE: &str = "TRANSOM_WAITS_FD";
 /// How the memory file is named.
 pub const FILE_NAME: &str = "transom-waits";
-/// What is written to a rank's event descriptor to have it write its [`Notes`].
+/// What is written to a rank's event descriptor to have it write its [`Notes`], and look at the [`Deaths`].
 pub const ASK: u64 = 1 << 32;
 
 /// Most ranks and locks that a note lists.
@@ -146,11 +150,18 @@ pub(crate) struct Awaits {
     pub text: String,
     pub on: Vec<usize>,
     pub subject: Subject,
+    /// Ranks of which any may be needed.
+    pub among: Option<Group>,
 }
 
 impl Awaits {
     pub fn new(text: impl Into<String>, subject: Subject, on: impl IntoIterator<Item = usize>) -> Self {
-        Self { text: text.into(), on: on.into_iter().take(LISTED).collect(), subject }
+        Self { text: text.into(), on: on.into_iter().take(LISTED).collect(), subject, among: None }
+    }
+
+    /// The same, where any of these ranks may be needed.
+    pub fn among(self, group: &Group) -> Self {
+        Self { among: Some(group.clone()), ..self }
     }
 
     /// An answer of a rank of the job, or the end of operations there.

@@ -394,6 +394,9 @@ impl Core {
         let engine = &self.member.engine;
         let words = if target == self.rank() {
             Some(self.own_lock().clone())
+        } else if engine.outlives {
+            // Its agent knows who holds it, and takes it back from ranks that die.
+            None
         } else {
             let found = self.member.control.lock_of(&engine.routes, peer.world, peer.number);
             found.map_err(|e| self.failed(operation, target, &e))?

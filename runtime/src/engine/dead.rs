@@ -1,0 +1,154 @@
+//! Ranks that are gone while the job goes on (`transom run --on-failure notify`): the launcher tells of them, at all ranks in the
+//! same order. Calls that wait for one of them return an error instead, and its locks are taken back.
+//!
+//! A rank that has left the job in good order is gone, too: who still waits for it would wait for ever.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Mutex, RwLock};
+
+use super::{Engine, locks};
+use crate::comm::Group;
+use crate::waits::{Awaits, Board, ON_FAILURE, Subject};
+use crate::{Class, Error, Result};
+
+/// How long a wait has lasted before it asks for deaths itself: the thread that sleeps on the transports is told of them.
+const LOOK_AFTER: Duration = Duration::from_millis(1);
+/// How long a transport may take to end what is under way at a dead rank. Memory is in use until then.
+const ENDS_WITHIN: Duration = Duration::from_millis(500);
+/// How long the launcher may take to tell of the death of a rank to which a connection was lost.
+const TOLD_WITHIN: Duration = Duration::from_secs(5);
+
+/// What is known of ranks that are gone.
+#[derive(Debug, Default)]
+pub(crate) struct Dead {
+    any: AtomicBool,
+    /// In the order in which the launcher told of them.
+    ranks: RwLock<Vec<usize>>,
+    /// Peers to which a connection was lost, when, and how.
+    suspects: Mutex<BTreeMap<usize, (Instant, Error)>>,
+}
+
+impl Dead {
+    /// Whether any rank is gone.
+    #[inline]
+    pub fn any(&self) -> bool {
+        self.any.load(Ordering::Acquire)
+    }
+
+    /// Whether this one is.
+    pub fn has(&self, rank: usize) -> bool {
+        self.any() && self.ranks.read().contains(&rank)
+    }
+
+    /// All that are.
+    pub fn ranks(&self) -> Vec<usize> {
+        self.ranks.read().clone()
+    }
+
+    /// A connection was lost.
+    pub fn suspect(&self, peer: usize, error: &Error) {
+        tracing::debug!(peer, %error, "a peer is lost");
+        self.suspects.lock().entry(peer).or_insert_with(|| (Instant::now(), error.clone()));
+    }
+
+    /// The error of a connection that was lost to a rank that lives.
+    fn unexplained(&self) -> Option<Error> {
+        let suspects = self.suspects.lock();
+        let late = |(peer, (since, error)): (&usize, &(Instant, Error))| {
+            (since.elapsed() >= TOLD_WITHIN && !self.has(*peer)).then(|| error.clone())
+        };
+        suspects.iter().find_map(late)
+    }
+}
+
+/// Whether this job goes on when a rank dies.
+///
+/// # Errors
+/// It should, but nobody tells of deaths.
+pub(super) fn outlives(board: Option<&Board>, ranks: usize) -> Result<bool> {
+    match std::env::var_os(ON_FAILURE) {
+        Some(value) if value == "notify" => {}
+        _ => return Ok(false),
+    }
+    if board.is_some_and(|board| board.tells_deaths(ranks)) {
+        return Ok(true);
+    }
+    let message = format!(
+        "{ON_FAILURE} is notify, but whoever started this process tells nothing of ranks that die: start the job by \
+         `transom run --on-failure notify`, with the descriptors that it passes, or unset the variable"
+    );
+    Err(Error::new(Class::Launch, "init", message))
+}
+
+impl Engine {
+    /// Looks for ranks that are gone since the last time.
+    #[cold]
+    pub fn look_for_deaths(&self) {
+        let Some(board) = self.board.as_ref().filter(|_| self.outlives) else { return };
+        let mut ranks = self.dead.ranks.write();
+        let new = board.deaths_behind(ranks.len());
+        if new.is_empty() {
+            return;
+        }
+        tracing::debug!(rank = self.rank, ?new, "ranks are gone");
+        ranks.extend(&new);
+        drop(ranks);
+        self.dead.any.store(true, Ordering::Release);
+        self.outbox.forget(&new);
+        for (window, exposure) in self.exposures.all() {
+            locks::recover(self, window, &exposure);
+        }
+        if !self.tasks.is_empty() {
+            self.tasks.drive();
+        }
+        self.progress.interrupt();
+        self.tasks.wake_all();
+        self.wake();
+    }
+
+    /// Why a wait that has lasted `waited` is in vain, if it is.
+    pub(super) fn check_deaths(
+        &self,
+        operation: &'static str,
+        what: &dyn Fn() -> Awaits,
+        waited: Duration,
+    ) -> Option<Error> {
+        if waited >= LOOK_AFTER {
+            self.look_for_deaths();
+            if let Some(error) = self.dead.unexplained() {
+                self.fail(error.clone());
+                return Some(error);
+            }
+        }
+        if !self.dead.any() {
+            return None;
+        }
+        let Awaits { on, subject, among, .. } = what();
+        if subject == Subject::Target && waited < ENDS_WITHIN {
+            return None;
+        }
+        let owner = if let Subject::Lock { owner, .. } = subject { Some(owner as usize) } else { None };
+        let dead = on.into_iter().chain(owner).find(|rank| self.dead.has(*rank));
+        match (dead, among) {
+            (Some(rank), _) => Some(self.death_of(operation, rank, "needs it")),
+            (None, Some(group)) => self.dead_among(operation, &group),
+            (None, None) => None,
+        }
+    }
+
+    /// The error of a call that may need any rank of a group, if one of these is gone.
+    pub fn dead_among(&self, operation: &'static str, group: &Group) -> Option<Error> {
+        let dead = self.dead.ranks().into_iter().find(|rank| group.rank_of(*rank).is_some())?;
+        Some(self.death_of(operation, dead, "may need any member"))
+    }
+
+    fn death_of(&self, operation: &'static str, rank: usize, why: &str) -> Error {
+        let message = format!(
+            "rank {rank} of the job is gone, and this call {why}: go on without it, on a communicator of those that live"
+        );
+        Error::new(Class::Peer, operation, message).at_rank(self.rank).with_dead(rank)
+    }
+}
