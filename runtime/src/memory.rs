@@ -9,7 +9,7 @@ use std::any::Any;
 use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::Arc;
 
-use transom_shm::{Caution, InPlace, Quiet};
+use transom_shm::{Caution, Direction, InPlace, Quiet, copy_own};
 use transom_transport::memory::Parts;
 use transom_transport::{
     ListTransfer, Memory, Part, Posted, Remote, Span, Transfer, Transport, TransportResult,
@@ -121,6 +121,83 @@ impl RawBuffer {
         }
         // SAFETY: valid, and accessed by nobody else, until the operation is complete, by the promise at `new`.
         unsafe { std::slice::from_raw_parts_mut(self.start, self.len) }
+    }
+}
+
+/// The promise that memory which is detached may be accessed for a while after that, if it is there still: for language bindings
+/// whose programs do not wait for their peers before they detach, as other implementations of MPI let them.
+#[derive(Debug, Clone, Copy)]
+pub struct Lingering(());
+
+impl Lingering {
+    /// The promise.
+    ///
+    /// # Safety
+    /// Whatever is mapped where the memory was, may be read and written for peers that access the memory that was detached, until this
+    /// rank's next fence of the window, or until it attaches other memory there or frees the window. (What they access is up to the
+    /// program, as that of attached memory is: MPI-4.1 §12.2.4 makes such an access erroneous.)
+    pub unsafe fn new() -> Self {
+        Self(())
+    }
+
+    /// Such memory.
+    pub(crate) fn of(self, address: usize, len: usize) -> Left {
+        Left { address, len, _promise: self }
+    }
+}
+
+/// Memory that has been detached, and may be there still. Only the kernel touches it, which says so if it is not.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Left {
+    address: usize,
+    len: usize,
+    _promise: Lingering,
+}
+
+impl Left {
+    /// An access is made to a copy whose address has the same remainder: of the widest element, and of a cache line.
+    const ALIGNMENT: usize = 64;
+    /// Bytes of which it is tried at once whether they are there.
+    const PAGE: usize = 4096;
+
+    /// Where it was.
+    pub fn range(&self) -> std::ops::Range<usize> {
+        self.address..self.address + self.len
+    }
+
+    /// Whether there is memory at all of an access's pages, as far as can be told.
+    pub fn is_there(&self, address: usize, bytes: usize) -> bool {
+        let mut byte = [0];
+        let last = bytes.checked_sub(1).map(|last| address + last);
+        (address..address + bytes)
+            .step_by(Self::PAGE)
+            .chain(last)
+            .all(|at| self.copy(Direction::Read, at, &mut byte))
+    }
+
+    /// Calls `access` with a copy of the memory that holds `bytes` bytes at `address`, and their offset there; what has changed
+    /// then is written back. `None` if the memory is not there.
+    pub fn with<R>(&self, address: usize, bytes: usize, access: impl FnOnce(&Span, usize) -> R) -> Option<R> {
+        let mut before = vec![0; bytes];
+        if !self.copy(Direction::Read, address, &mut before) {
+            return None;
+        }
+        let at = address % Self::ALIGNMENT;
+        let copy = Span::anonymous(at + bytes).ok()?;
+        copy.copy_in(at, &before).ok()?;
+        let answer = access(&copy, at);
+        let mut after = vec![0; bytes];
+        copy.copy_out(at, &mut after).ok()?;
+        (after == before || self.copy(Direction::Write, address, &mut after)).then_some(answer)
+    }
+
+    /// Copies between the memory and bytes here. False if it is not there, or not all of it.
+    fn copy(&self, direction: Direction, address: usize, bytes: &mut [u8]) -> bool {
+        let range = self.range();
+        let inside = range.contains(&address) && bytes.len() <= range.end - address;
+        // SAFETY: the bytes are a slice; the memory is inside the range of which `Lingering::new` has promised that it may be read
+        // and written.
+        inside && unsafe { copy_own(direction, bytes.as_mut_ptr(), address as u64, bytes.len()) }.is_ok()
     }
 }
 

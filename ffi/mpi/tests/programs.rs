@@ -43,6 +43,7 @@ macro_rules! programs {
 programs! {
     windows: "window", [1, 2, 3, 4], BOTH;
     dynamic_windows: "dynamic", [1, 2, 3], BOTH;
+    memory_detached_while_peers_access_it: "left", [1, 2, 3], BOTH;
     operations_with_requests: "requests", [1, 2, 3], BOTH;
     threads_on_a_window: "threads", [2], BOTH;
     created_windows: "created", [1, 2, 3], BOTH;

@@ -195,10 +195,7 @@ fn find_region(engine: &Engine, header: &Header) -> Option<Answer> {
             let key = key_for(&region.keys, engine.routes.to(origin).name()).0;
             RegionInfo::Attached { address: region.address, key }
         }
-        None => {
-            let gone = regions.find_detached(address, bytes)?;
-            RegionInfo::Detached { address: gone.start, bytes: gone.len() }
-        }
+        None => regions.say_detached(address, bytes)?,
     };
     postcard::to_stdvec(&info).ok().map(Answer::Data)
 }

@@ -137,7 +137,9 @@ impl Exposure {
                 inside.then(|| access(memory, offset))
             }
             Exposed::Dynamic(regions) => {
-                let (region, offset) = regions.find(offset, bytes)?;
+                let Some((region, offset)) = regions.find(offset, bytes) else {
+                    return regions.with_left(offset, bytes, access);
+                };
                 Some(access(&region.memory, offset))
             }
         }

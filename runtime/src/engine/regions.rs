@@ -2,7 +2,8 @@
 //!
 //! An origin asks for a region once, and caches the answer. The target keeps the set of ranks that have asked, and notifies
 //! them when the region is detached, so no operation reads a table at the target and none accesses memory that was
-//! detached.
+//! detached. Where the program's language cannot promise that nobody does, its memory is *left*: what peers still ask for is served by
+//! the owner's agent, as long as it is there and until they can know better.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ops::Range;
@@ -11,9 +12,35 @@ use serde::{Deserialize, Serialize};
 use transom_transport::{RegionKey, Remote, Span};
 
 use super::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, RwLock};
+use crate::memory::{Left, Lingering};
 
 /// Of so many regions that were detached it is remembered, for messages to those who still access them.
 const DETACHED: usize = 64;
+
+/// A region that was detached.
+#[derive(Debug)]
+struct Gone {
+    range: Range<usize>,
+    left: State,
+}
+
+/// What is left of it.
+#[derive(Debug)]
+enum State {
+    Nothing,
+    /// Peers are being told; then it will be left.
+    Leaving(Left),
+    Left(Left),
+}
+
+impl State {
+    fn memory(&self) -> Option<Left> {
+        match self {
+            Self::Nothing => None,
+            Self::Leaving(left) | Self::Left(left) => Some(*left),
+        }
+    }
+}
 
 /// One attached region of this rank.
 #[derive(Debug)]
@@ -48,6 +75,13 @@ pub(crate) enum RegionInfo {
         address: usize,
         bytes: usize,
     },
+    /// There was one, whose memory is there still: the owner's agent accesses it.
+    Left {
+        address: usize,
+        bytes: usize,
+    },
+    /// One is being detached: ask again.
+    Leaving,
 }
 
 /// A peer's region, cached here.
@@ -55,6 +89,8 @@ pub(crate) enum RegionInfo {
 pub(crate) struct CachedRegion {
     pub address: usize,
     pub remote: Remote,
+    /// It was detached before it was asked for: only the owner's agent reaches it.
+    pub left: bool,
     /// The owner has detached it.
     pub gone: AtomicBool,
     /// The region itself, where it is this rank's: `detach` waits for the last of these.
@@ -68,7 +104,7 @@ pub(crate) struct Regions {
     shared: bool,
     own: RwLock<BTreeMap<usize, Arc<Attached>>>,
     /// Where this rank's regions were that it has detached last.
-    detached: Mutex<VecDeque<Range<usize>>>,
+    detached: Mutex<VecDeque<Gone>>,
     /// By rank of the job, then by address.
     known: RwLock<HashMap<usize, BTreeMap<usize, Arc<CachedRegion>>>>,
     /// Regions that peers have detached: an answer that was asked for before must not be cached after.
@@ -89,23 +125,71 @@ impl Regions {
     /// Attaches a region. The owner sees to it that it overlaps no other: it owns the memory of each.
     pub fn attach(&self, region: Attached) {
         let (start, end) = (region.address, region.address + region.memory.len());
-        self.detached.lock().retain(|gone| gone.end <= start || end <= gone.start);
+        self.detached.lock().retain(|gone| gone.range.end <= start || end <= gone.range.start);
         self.own.write().insert(region.address, Arc::new(region));
     }
 
     /// Removes the region that starts at `address` from this rank's table.
-    pub fn detach(&self, address: usize) -> Option<Arc<Attached>> {
-        let region = self.own.write().remove(&address)?;
+    /// Where its memory is to be left, that is when all peers have been told ([`Regions::leave`]).
+    pub fn detach(&self, address: usize, lingering: Option<Lingering>) -> Option<Arc<Attached>> {
+        // Who asks finds the region in one of the two tables.
+        let mut own = self.own.write();
         let mut detached = self.detached.lock();
+        let region = own.remove(&address)?;
+        let len = region.memory.len();
+        let left = lingering.map_or(State::Nothing, |lingering| State::Leaving(lingering.of(address, len)));
         detached.truncate(DETACHED - 1);
-        detached.push_front(address..address + region.memory.len());
+        detached.push_front(Gone { range: address..address + len, left });
         Some(region)
+    }
+
+    /// The region at `address` is detached by now.
+    pub fn leave(&self, address: usize) {
+        for gone in self.detached.lock().iter_mut().filter(|gone| gone.range.start == address) {
+            gone.left = gone.left.memory().map_or(State::Nothing, State::Left);
+        }
+    }
+
+    /// All peers know by now what has been detached.
+    pub fn leave_nothing(&self) {
+        self.detached.lock().iter_mut().for_each(|gone| gone.left = State::Nothing);
+    }
+
+    /// Calls `access` with a copy of memory that has been detached and is there still; what has changed is written back.
+    pub fn with_left<R>(
+        &self,
+        address: usize,
+        bytes: usize,
+        access: impl FnOnce(&Span, usize) -> R,
+    ) -> Option<R> {
+        let end = address.checked_add(bytes)?;
+        // Held meanwhile, so that what is read is not changed by another access before it is written.
+        let detached = self.detached.lock();
+        let gone = detached.iter().find(|gone| gone.range.start <= address && end <= gone.range.end)?;
+        gone.left.memory()?.with(address, bytes, access)
+    }
+
+    /// The answer about memory that is attached no more; none if it was not.
+    pub fn say_detached(&self, address: usize, bytes: usize) -> Option<RegionInfo> {
+        let end = address.checked_add(bytes)?;
+        let detached = self.detached.lock();
+        let gone = detached.iter().find(|gone| gone.range.start <= address && end <= gone.range.end)?;
+        let (start, len) = (gone.range.start, gone.range.len());
+        Some(match &gone.left {
+            State::Leaving(_) => RegionInfo::Leaving,
+            State::Left(left) if left.is_there(address, bytes) => {
+                RegionInfo::Left { address: start, bytes: len }
+            }
+            State::Left(_) | State::Nothing => RegionInfo::Detached { address: start, bytes: len },
+        })
     }
 
     /// The region that has been detached and held `bytes` bytes at `address`.
     pub fn find_detached(&self, address: usize, bytes: usize) -> Option<Range<usize>> {
         let end = address.checked_add(bytes)?;
-        self.detached.lock().iter().find(|gone| gone.start <= address && end <= gone.end).cloned()
+        let detached = self.detached.lock();
+        let gone = detached.iter().find(|gone| gone.range.start <= address && end <= gone.range.end)?;
+        Some(gone.range.clone())
     }
 
     /// Takes the set of peers that cache a region: they must be notified that it has been detached.

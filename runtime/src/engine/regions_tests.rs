@@ -18,8 +18,8 @@ fn regions_may_touch_and_accesses_do_not_cross() {
     assert_eq!(regions.find(109, 1).map(|(r, offset)| (r.address, offset)), Some((100, 9)));
     assert!(regions.find(109, 2).is_none(), "an access must not cross from one region to the next");
     assert!(regions.find(96, 1).is_none() && regions.find(usize::MAX, 1).is_none());
-    regions.detach(100).unwrap();
-    assert!(regions.find(105, 1).is_none() && regions.detach(100).is_none());
+    regions.detach(100, None).unwrap();
+    assert!(regions.find(105, 1).is_none() && regions.detach(100, None).is_none());
 }
 
 #[test]
@@ -28,6 +28,7 @@ fn a_card_that_crosses_a_detach_is_not_kept() {
     let known = || CachedRegion {
         address: 64,
         remote: Remote { peer: 3, len: 8, direct: None, base: 0, key: 0 },
+        left: false,
         gone: AtomicBool::new(false),
         _own: None,
     };

@@ -126,6 +126,8 @@ labels! {
         Hint = "hint",
         /// It travels with the message that asks for the target's lock, or that ends the epoch.
         Epoch = "epoch",
+        /// The target had detached the memory, which was there still.
+        Detached = "detached",
     }
 }
 
@@ -146,6 +148,7 @@ impl Reason {
             Self::Registration => "the caller's buffer could not be registered",
             Self::Hint => "a hint of the window asked for it",
             Self::Epoch => "it travels with the message that asks for a lock, or that ends the epoch",
+            Self::Detached => "the target had detached the memory, which was there still",
         }
     }
 }

@@ -50,6 +50,9 @@ impl Core {
     /// The way of an operation to a place.
     pub(super) fn choose<'a>(&'a self, place: &'a Place<'a>, operation: &Description<'_>) -> Result<Way<'a>> {
         let bytes = operation.bytes();
+        if place.is_left() {
+            return Ok(self.choose_left(place, operation));
+        }
         match (&operation.action, &operation.layout) {
             (Action::Put { from: Some(here), .. } | Action::Get { to: Some(here), .. }, Some(there)) => {
                 Ok(self.choose_for_layouts(place, here, there))
@@ -86,6 +89,21 @@ impl Core {
                 Ok(Way::Message)
             }
         }
+    }
+
+    /// Memory that was detached: the target's agent does everything.
+    fn choose_left<'a>(&self, place: &'a Place<'a>, operation: &Description<'_>) -> Way<'a> {
+        let (way, path) = match (&operation.action, &operation.layout) {
+            (Action::Put { from: Some(_), .. } | Action::Get { to: Some(_), .. }, Some(_)) => {
+                (Way::Packed, Path::Packed)
+            }
+            (Action::Put { .. } | Action::Get { .. } | Action::Notify { .. }, _) => {
+                (Way::Message, Path::Message)
+            }
+            (Action::Accumulate { .. } | Action::CompareSwap { .. }, _) => (Way::Agent, Path::Agent),
+        };
+        self.count_path(place, path, Reason::Detached, operation.bytes());
+        way
     }
 
     fn choose_transfer<'a>(&self, place: &'a Place<'a>, operation: &Description<'_>) -> Way<'a> {

@@ -35,6 +35,11 @@ impl Place<'_> {
         usize::try_from(offset - self.low).unwrap_or(0)
     }
 
+    /// Whether the target has detached the memory, and its agent accesses what is left.
+    pub fn is_left(&self) -> bool {
+        matches!(&self.remote, TargetMemory::Attached(region) if region.left)
+    }
+
     /// Whether the target's memory is mapped here.
     pub fn is_mapped(&self) -> bool {
         self.remote.direct.is_some()

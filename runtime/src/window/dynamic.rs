@@ -10,7 +10,7 @@ use super::copies::Copies;
 use super::created::Created;
 use super::{Local, MemoryModel, Window, create};
 use crate::engine::{Attached, Regions};
-use crate::memory::{ExposedVec, RawBuffer};
+use crate::memory::{ExposedVec, Lingering, RawBuffer};
 use crate::protocol::wire::Kind;
 use crate::{Class, Element, Error, Result};
 
@@ -108,7 +108,7 @@ impl<T: Element> Window<T> {
     /// # Errors
     /// Nothing is attached at `address`, or a vector of other elements; it is being viewed.
     pub fn detach(&self, address: usize) -> Result<Vec<T>> {
-        let memory = self.detach_as::<ExposedVec<T>>(address)?;
+        let memory = self.detach_as::<ExposedVec<T>>(address, None)?;
         Ok(memory.take())
     }
 
@@ -117,10 +117,19 @@ impl<T: Element> Window<T> {
     /// # Errors
     /// As [`Window::detach`].
     pub fn detach_raw(&self, address: usize) -> Result<()> {
-        self.detach_as::<RawBuffer>(address).map(drop)
+        self.detach_as::<RawBuffer>(address, None).map(drop)
     }
 
-    fn detach_as<M: Any>(&self, address: usize) -> Result<Box<M>> {
+    /// [`Window::detach_raw`] of memory that peers may still access, as long as it is there: by messages to this rank, until its next
+    /// fence of the window. After that such an access is an error of class [`Class::RmaRange`].
+    ///
+    /// # Errors
+    /// As [`Window::detach`].
+    pub fn detach_lingering(&self, address: usize, lingering: Lingering) -> Result<()> {
+        self.detach_as::<RawBuffer>(address, Some(lingering)).map(drop)
+    }
+
+    fn detach_as<M: Any>(&self, address: usize, lingering: Option<Lingering>) -> Result<Box<M>> {
         const NAME: &str = "detach";
         let core = &self.core;
         let regions = self.regions(NAME)?;
@@ -132,7 +141,8 @@ impl<T: Element> Window<T> {
         if !attachment.memory.is::<M>() {
             return Err(core.error(Class::RmaAttach, NAME, "the attached elements are of another type"));
         }
-        let (Some(attachment), Some(mut region)) = (attachments.remove(&address), regions.detach(address))
+        let (Some(attachment), Some(mut region)) =
+            (attachments.remove(&address), regions.detach(address, lingering))
         else {
             return Err(self.nothing_at(NAME, address));
         };
@@ -150,6 +160,7 @@ impl<T: Element> Window<T> {
         if let Some(copies) = copies {
             copies.refresh().map_err(|e| core.name(Error::transport(NAME, &e)))?;
         }
+        regions.leave(address);
         memory.downcast::<M>().map_err(|_| self.nothing_at(NAME, address))
     }
 

@@ -228,6 +228,7 @@ impl Core {
             let known = CachedRegion {
                 address: region.address,
                 remote,
+                left: false,
                 gone: AtomicBool::new(false),
                 _own: Some(region),
             };
@@ -237,12 +238,14 @@ impl Core {
             if let Some((region, offset)) = regions.find_known(peer.world, address, bytes) {
                 return Ok((TargetMemory::Attached(region), offset));
             }
-            self.ask_for_region(regions, operation, target, peer, address, bytes)?;
+            if let Some(left) = self.ask_for_region(regions, operation, target, peer, address, bytes)? {
+                return Ok(left);
+            }
         }
     }
 
-    /// Asks the target for the region that holds an access, and keeps the answer.
-    fn ask_for_region(
+    /// Asks the target for the region that holds an access, and keeps the answer; but for what is left of one that was detached.
+    fn ask_for_region<'a>(
         &self,
         regions: &Regions,
         operation: &'static str,
@@ -250,7 +253,7 @@ impl Core {
         peer: &Peer,
         address: usize,
         bytes: usize,
-    ) -> Result<()> {
+    ) -> Result<Option<(TargetMemory<'a>, usize)>> {
         let engine = &self.member.engine;
         let forgotten = regions.forgotten();
         let mut header = engine.header(Kind::FindRegion);
@@ -272,6 +275,20 @@ impl Core {
             RegionInfo::Detached { address: start, bytes: len } => {
                 return Err(self.detached(operation, target, (address, bytes), (start, len)));
             }
+            RegionInfo::Leaving => return Ok(None),
+            RegionInfo::Left { address: start, bytes: len } => {
+                let inside = address.checked_sub(start).filter(|at| *at <= len && bytes <= len - at);
+                let offset = inside.ok_or_else(|| self.not_attached(operation, target, address, bytes))?;
+                let remote = Remote { peer: peer.world, len, direct: None, base: 0, key: 0 };
+                let left = CachedRegion {
+                    address: start,
+                    remote,
+                    left: true,
+                    gone: AtomicBool::new(false),
+                    _own: None,
+                };
+                return Ok(Some((TargetMemory::Attached(Arc::new(left)), offset)));
+            }
         };
         let remote = engine.routes.to(peer.world).attach(peer.world, &RegionKey(key)).map_err(failed)?;
         let inside = address
@@ -280,9 +297,10 @@ impl Core {
         if !inside {
             return Err(self.not_attached(operation, target, address, bytes));
         }
-        let known = CachedRegion { address: start, remote, gone: AtomicBool::new(false), _own: None };
+        let known =
+            CachedRegion { address: start, remote, left: false, gone: AtomicBool::new(false), _own: None };
         regions.learn(peer.world, known, forgotten);
-        Ok(())
+        Ok(None)
     }
 
     #[cold]

@@ -28,6 +28,7 @@ mod queue;
 mod shared;
 mod shm;
 
+pub use attach::{Direction, copy_own};
 pub use host::{PLACE_BYTES, Place, host_identity};
 pub use in_place::{Caution, InPlace, Quiet};
 pub use meeting::{Call, Meeting, Passed};

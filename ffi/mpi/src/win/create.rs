@@ -107,7 +107,10 @@ pub fn win_attach(win: Win, base: *mut c_void, size: Aint) -> Result<()> {
 
 /// `MPI_Win_detach`.
 pub fn win_detach(win: Win, base: *const c_void) -> Result<()> {
-    Ok(get(win)?.window().detach_raw(base as usize)?)
+    // SAFETY: a program that detaches memory which its peers may access yet (PETSc's scatters over windows) has them access what is
+    // there, as with other implementations; MPI-4.1 §12.2.4 makes that the program's error, and what it does to memory its own.
+    let lingering = unsafe { transom::Lingering::new() };
+    Ok(get(win)?.window().detach_lingering(base as usize, lingering)?)
 }
 
 /// `MPI_Win_free`.

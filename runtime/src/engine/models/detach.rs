@@ -57,7 +57,7 @@ fn access(model: &Model, key: Key) {
 
 /// As `Window::detach`.
 fn detach(model: &Model, key: Key, peer: &Sender<ToPeer>) {
-    let mut region = model.regions.detach(ADDRESS).unwrap();
+    let mut region = model.regions.detach(ADDRESS, None).unwrap();
     for rank in Regions::known_to(&region) {
         assert_eq!(rank, 1);
         let (told, reply) = channel();
@@ -120,7 +120,8 @@ fn put(model: &Model, owner: &Sender<ToOwner>, own: &Sender<ToPeer>) {
         }
         let Some(key) = model.answer.lock().take() else { return };
         let remote = Remote { peer: OWNER, len: BYTES, direct: None, base: 0, key: key.into() };
-        let known = CachedRegion { address: ADDRESS, remote, gone: AtomicBool::new(false), _own: None };
+        let known =
+            CachedRegion { address: ADDRESS, remote, left: false, gone: AtomicBool::new(false), _own: None };
         model.peer.learn(OWNER, known, forgotten);
     };
     let _revoked = model.revoked.read();

@@ -60,6 +60,9 @@ impl Core {
         }
         // Whatever happened here, the others come to their fence.
         let fenced = synchronise(self, assert);
+        if let Some(regions) = self.exposure.regions() {
+            regions.leave_nothing();
+        }
         ended.and(fenced)?;
         if assert.has(Assert::NOSUCCEED) { Ok(()) } else { self.open_fence(By::Calls) }
     }
