@@ -166,6 +166,8 @@ impl From<BenchArgs> for RunArgs {
             host_timeout: Duration::from_secs(10),
             tag: false,
             bind: Bind::None,
+            fan_out: None,
+            agents_only: false,
             program: std::iter::once(bench()).chain(program).collect(),
         }
     }

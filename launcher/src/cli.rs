@@ -169,6 +169,13 @@ pub struct RunArgs {
     /// Seconds without a sign of life from another host after which the job is ended; 0: never
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds_or_none)]
     pub host_timeout: Duration,
+    /// Hosts that are reached from one: if there are more, the agents of some start those of the others (so each of these hosts must
+    /// reach others as this one does); 0: all are reached from here [default: the variable TRANSOM_FAN_OUT, or 32]
+    #[arg(long, value_name = "N")]
+    pub fan_out: Option<u32>,
+    /// Start the agents, but no rank; say how long it took and how they are connected; end
+    #[arg(long, hide = true)]
+    pub agents_only: bool,
     /// Put `[RANK] ` before each line of output
     #[arg(long)]
     pub tag: bool,

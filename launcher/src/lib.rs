@@ -18,6 +18,7 @@ pub mod frames;
 pub mod hang;
 pub mod hosts;
 pub mod info;
+pub mod link;
 pub mod liveness;
 pub mod manual;
 pub mod mpi;
@@ -27,6 +28,7 @@ pub mod program;
 mod room;
 pub mod run;
 pub mod slurm;
+pub mod tree;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
