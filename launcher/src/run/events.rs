@@ -11,7 +11,7 @@ use super::output::Chunk;
 use super::plan::Route;
 use super::report::{Failure, RankName};
 use super::signals;
-use crate::frames::{Frame, Pairs, Started, Status, Stream, ToAgent, ToLauncher};
+use crate::frames::{Frame, OUTPUT_WINDOW, Pairs, Started, Status, Stream, ToAgent, ToLauncher};
 use crate::liveness::Liveness;
 
 /// Between a signal that asks for the end and SIGKILL.
@@ -67,6 +67,8 @@ impl Job {
             Event::OutputClosed(error) => {
                 self.writer = None;
                 self.unwritten = 0;
+                // What the writer had yet to write gives no credit back: agents would wait for it with their last output.
+                self.agents.iter().for_each(|agent| agent.send(ToAgent::OutputCredit(OUTPUT_WINDOW)));
                 self.fail(Failure::Output(error), 0);
             }
             Event::WriterDone => {}
