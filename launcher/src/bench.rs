@@ -167,6 +167,8 @@ impl From<BenchArgs> for RunArgs {
             on_failure: OnFailure::End,
             tag: false,
             bind: Bind::None,
+            fan_out: None,
+            agents_only: false,
             program: std::iter::once(bench()).chain(program).collect(),
         }
     }

@@ -218,6 +218,13 @@ pub struct RunArgs {
     /// What follows when a rank is killed, or exits without leaving the job
     #[arg(long, value_enum, value_name = "end|notify", default_value = "end")]
     pub on_failure: OnFailure,
+    /// Hosts that are reached from one: if there are more, the agents of some start those of the others (so each of these hosts must
+    /// reach others as this one does); 0: all are reached from here [default: the variable TRANSOM_FAN_OUT, or 32]
+    #[arg(long, value_name = "N")]
+    pub fan_out: Option<u32>,
+    /// Start the agents, but no rank; say how long it took and how they are connected; end
+    #[arg(long, hide = true)]
+    pub agents_only: bool,
     /// Put `[RANK] ` before each line of output
     #[arg(long)]
     pub tag: bool,

@@ -15,6 +15,7 @@ use tokio_util::codec::{Decoder, LengthDelimitedCodec};
 use crate::agree::{Agreed, Contribution};
 use crate::hang::RankView;
 use crate::nonblocking::Nonblocking;
+use crate::tree::Place;
 
 /// The first thing an agent writes. What a login shell prints before it is skipped.
 pub const MAGIC: &[u8] = b"\0transom-agent 1\n";
@@ -41,7 +42,7 @@ pub enum Stream {
 }
 
 /// One frame; `M` is [`ToAgent`] or [`ToLauncher`].
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Frame<M> {
     /// A message.
     Message(M),
@@ -135,6 +136,25 @@ pub struct JobSpec {
     pub notify: bool,
     /// Milliseconds that launcher and agent may be silent; 0: for ever.
     pub silence_ms: u64,
+    /// The hosts below this one.
+    pub tree: Tree,
+}
+
+/// The agents that an agent is to start.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tree {
+    /// Number of its own host among the job's.
+    pub index: u32,
+    /// Whether another agent has started it, and not the launcher.
+    pub by_agent: bool,
+    /// The hosts that it is to reach, by others if they are many.
+    pub below: Vec<Place>,
+    /// How many it may reach itself.
+    pub fan_out: u32,
+    /// The executable of the launcher, which is the agents' if they have it, too.
+    pub exe: OsString,
+    /// Milliseconds that a host may take to answer.
+    pub connect_ms: u64,
 }
 
 impl JobSpec {
@@ -149,8 +169,8 @@ impl JobSpec {
     }
 }
 
-/// From the launcher to an agent.
-#[derive(Debug, Serialize, Deserialize)]
+/// From the launcher to an agent, which passes on to those below it what is not for one alone.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum ToAgent {
     /// The launcher is alive.
     Alive,
@@ -183,6 +203,13 @@ pub enum ToAgent {
         /// Time between SIGTERM and SIGKILL.
         grace_ms: u64,
     },
+    /// For one agent alone, by others.
+    For {
+        /// Number of its host.
+        host: u32,
+        /// What.
+        message: Box<ToAgent>,
+    },
 }
 
 /// How a process ended.
@@ -209,8 +236,13 @@ pub enum ToLauncher {
         /// Version of `transom` on that host.
         version: String,
     },
-    /// The job can start here.
-    Ready,
+    /// The job can start here, and on all hosts below.
+    Ready(Started),
+    /// So many hosts are ready, this one and some below it.
+    Starting {
+        /// How many.
+        ready: u32,
+    },
     /// It cannot, or a rank could not be started.
     CannotStart {
         /// Why.
@@ -218,9 +250,9 @@ pub enum ToLauncher {
         /// What the launcher should exit with.
         code: i32,
     },
-    /// That many bytes of input were taken by each rank of this host that reads it.
+    /// That many bytes of input were taken by each rank of this host, and of those below it, that reads it.
     InputCredit(u32),
-    /// All ranks of this host are in the fence; what they put.
+    /// All ranks of this host, and of those below it, are in the fence; what they put.
     FenceEnter(Pairs),
     /// A rank ended.
     RankExit {
@@ -263,8 +295,56 @@ pub enum ToLauncher {
         /// The ranks of this host.
         ranks: Vec<RankView>,
     },
-    /// All ranks of this host have ended and all their output was sent.
+    /// All ranks of this host, and of those below it, have ended and all their output was sent.
     Done,
+    /// Of an agent below.
+    Of {
+        /// Number of its host.
+        host: u32,
+        /// What it has said, or what is known of it.
+        message: Box<ToLauncher>,
+    },
+    /// An agent below has ended before the job.
+    Gone {
+        /// How the process that started it did.
+        status: Option<Status>,
+        /// How its channel broke.
+        error: Option<String>,
+    },
+    /// An agent below has not come in time.
+    Unanswered,
+    /// An agent below has given no sign of life for too long.
+    Silent,
+}
+
+/// What is known of a part of the tree of agents that has started.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Started {
+    /// Its hosts.
+    pub hosts: u32,
+    /// Agents on the way from the first to the last.
+    pub depth: u32,
+    /// The most memory that one of them has taken, in KiB.
+    pub memory_kib: u64,
+    /// The most agents that one of them has started.
+    pub children: u32,
+}
+
+impl Started {
+    /// One agent and those below it.
+    pub fn join(self, below: impl Iterator<Item = Self>) -> Self {
+        below.fold(self, |all, part| all.beside(Self { depth: self.depth + part.depth, ..part }))
+    }
+
+    /// Two parts of which neither is below the other.
+    pub fn beside(self, other: Self) -> Self {
+        Self {
+            hosts: self.hosts + other.hosts,
+            depth: self.depth.max(other.depth),
+            memory_kib: self.memory_kib.max(other.memory_kib),
+            children: self.children.max(other.children),
+        }
+    }
 }
 
 /// Appends a frame to a buffer.

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
+
 use crate::process::host_name;
 
 /// A host as the user or Slurm named it.
@@ -14,7 +16,7 @@ pub struct Host {
 }
 
 /// The ranks of one host: `count` of them from `first` on.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Block {
     /// Name of the host.
     pub host: String,

@@ -19,6 +19,7 @@ pub mod frames;
 pub mod hang;
 pub mod hosts;
 pub mod info;
+pub mod link;
 pub mod liveness;
 pub mod manual;
 pub mod mpi;
@@ -29,6 +30,7 @@ mod room;
 pub mod run;
 pub mod slurm;
 pub mod top;
+pub mod tree;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -31,6 +31,11 @@ pub fn signal_name(number: i32) -> String {
 /// Reaps children that are not waited for one by one, and returns which: a subreaper inherits processes that it did not
 /// start. (Not by nix, which drops the child that it has buried if a real-time signal killed it.)
 pub fn reap_any() -> Vec<(Pid, Status)> {
+    reap().0
+}
+
+/// Also says whether there are children left.
+fn reap() -> (Vec<(Pid, Status)>, bool) {
     let mut ended = Vec::new();
     loop {
         match rustix::process::wait(WaitOptions::NOHANG) {
@@ -38,7 +43,8 @@ pub fn reap_any() -> Vec<(Pid, Status)> {
                 ended.push((Pid::from_raw(pid.as_raw_pid()), ExitStatus::from_raw(status.as_raw()).into()));
             }
             Err(rustix::io::Errno::INTR) => {}
-            Ok(None) | Err(_) => return ended,
+            Ok(None) => return (ended, true),
+            Err(_) => return (ended, false),
         }
     }
 }
@@ -97,6 +103,10 @@ pub fn kill_descendants(limit: Duration, spared: &[Pid]) -> bool {
     let end = Instant::now() + limit;
     let mut looks_without = 0;
     loop {
+        // Whoever has no child has no descendant: there is no need to look at every process of the host.
+        if !reap().1 {
+            return true;
+        }
         let alive = descendants(spared);
         for pid in &alive {
             let _ = kill(*pid, Signal::SIGKILL);

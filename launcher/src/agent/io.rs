@@ -51,7 +51,7 @@ pub async fn forward_input(
     mut readers: Vec<Nonblocking>,
     of_all: bool,
     mut input: UnboundedReceiver<Bytes>,
-    up: UnboundedSender<Frame<ToLauncher>>,
+    events: Sender<Event>,
 ) {
     while let Some(bytes) = input.recv().await {
         let mut left = Vec::with_capacity(readers.len());
@@ -66,7 +66,7 @@ pub async fn forward_input(
         }
         // Ranks of other hosts may still read when none here does: for them it counts as taken.
         let taken = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        let _ = up.send(Frame::Message(ToLauncher::InputCredit(taken)));
+        let _ = events.send(Event::InputTaken(taken)).await;
     }
 }
 

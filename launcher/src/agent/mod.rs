@@ -1,9 +1,12 @@
 //! `transom agent`: one on each host. Starts the host's ranks, serves them PMI, carries their output, ends them.
 //!
-//! The launcher is at the other end of standard input and output. When that channel ends, so does everything
+//! The launcher is at the other end of standard input and output, or another agent: where there are many hosts, agents start agents.
+//! When that channel ends, so does everything
 //! that this process ever started.
 
+mod below;
 pub mod causes;
+mod child;
 mod io;
 pub mod pmi_server;
 mod ranks;
@@ -23,6 +26,7 @@ use transom_pmi::wire::WireError;
 use transom_transport::limits;
 
 use crate::frames::{Frame, FrameReader, MAGIC, Status, ToAgent, ToLauncher, write_frames};
+use crate::link::Heard;
 use crate::nonblocking::Nonblocking;
 use crate::process::kill_descendants;
 
@@ -37,6 +41,10 @@ pub enum Event {
     RankEnded(usize),
     /// One more pipe of a rank has ended.
     OutputEnd,
+    /// The ranks of this host that read the input have taken so many bytes of it.
+    InputTaken(u32),
+    /// From the agent below of that number.
+    Below(usize, Heard),
 }
 
 /// How long an agent may go on after the launcher has hung up: it kills what it started, and drains pipes.

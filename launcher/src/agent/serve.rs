@@ -15,6 +15,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use transom_transport::limits;
 
 use super::Event;
+use super::below::Below;
 use super::causes::Causes;
 use super::io::{ToRank, carry_pmi, forward_input, forward_output};
 use super::pmi_server::{Effect, Server};
@@ -42,6 +43,8 @@ pub(super) struct Agent {
     causes: Option<Causes>,
     pages: Option<Arc<Pages>>,
     server: Server,
+    /// Number of this host among the job's.
+    index: Option<u32>,
     first_rank: u32,
     ranks: Vec<Rank>,
     inboxes: Vec<UnboundedSender<ToRank>>,
@@ -55,11 +58,14 @@ pub(super) struct Agent {
     liveness: Liveness,
     /// The launcher is about to be stopped, as its user wishes: it may be silent until it goes on.
     stopped: bool,
+    /// The ranks are to be started, once those below have been told so.
+    go: bool,
     ending: bool,
+    below: Below,
 }
 
-/// Whether the launcher is still there.
-#[derive(PartialEq, Eq)]
+/// Whether the launcher, or the agent in its place, is still there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Launcher {
     There,
     Gone,
@@ -71,6 +77,7 @@ impl Agent {
         events: Sender<Event>,
     ) -> std::io::Result<Self> {
         Ok(Self {
+            below: Below::new(up.clone()),
             up,
             events,
             credit: Arc::new(Semaphore::new(OUTPUT_WINDOW as usize)),
@@ -78,6 +85,7 @@ impl Agent {
             causes: None,
             pages: None,
             server: Server::new(0, 0, "", ""),
+            index: None,
             first_rank: 0,
             ranks: Vec::new(),
             inboxes: Vec::new(),
@@ -89,6 +97,7 @@ impl Agent {
             kill_at: None,
             liveness: Liveness::new(Duration::ZERO, Instant::now()),
             stopped: false,
+            go: false,
             ending: false,
         })
     }
@@ -98,8 +107,10 @@ impl Agent {
         let mut children = signal(SignalKind::child())?;
         let mut terminate = signal(SignalKind::terminate())?;
         let mut hangup = signal(SignalKind::hangup())?;
+        let mut finished = false;
         loop {
             let far = Instant::now() + Duration::from_secs(3600);
+            let below_at = self.below.next().unwrap_or(far);
             let (kill_at, look_at) = (self.kill_at.unwrap_or(far), self.liveness.next().unwrap_or(far));
             tokio::select! {
                 event = events.recv() => if self.event(event) == Launcher::Gone {
@@ -112,11 +123,27 @@ impl Agent {
                     self.signal_ranks(Signal::SIGKILL as i32);
                 }
                 () = sleep_until(look_at) => self.look_at_launcher()?,
+                () = sleep_until(below_at) => self.below.time_passed(Instant::now()),
                 _ = terminate.recv() => return Err(std::io::Error::other("ended by SIGTERM")),
                 _ = hangup.recv() => return Err(std::io::Error::other("ended by SIGHUP")),
             }
-            if self.ending && self.reported == self.ranks.len() {
-                self.finish(&mut events).await;
+            if std::mem::take(&mut self.go) {
+                // To start ranks takes this thread a while: what goes down goes first.
+                tokio::task::yield_now().await;
+                if self.go() == Launcher::Gone {
+                    self.signal_ranks(Signal::SIGKILL as i32);
+                    return Ok(());
+                }
+            }
+            if self.ending && !finished && self.reported == self.ranks.len() {
+                finished = true;
+                if self.finish(&mut events).await == Launcher::Gone {
+                    return Ok(());
+                }
+            }
+            if finished && self.below.is_over() {
+                self.say(ToLauncher::Done);
+                self.pipes.shutdown().await;
                 return Ok(());
             }
         }
@@ -127,12 +154,15 @@ impl Agent {
             None | Some(Event::Frame(None)) => return Launcher::Gone,
             Some(Event::Frame(Some(Frame::Message(message)))) => return self.message(message),
             Some(Event::Frame(Some(Frame::Data { bytes, .. }))) => {
+                self.below.input(&bytes);
                 if let Some(input) = &self.input {
                     let _ = input.send(bytes);
                 }
             }
             Some(Event::PmiLine(local, line)) => self.pmi_line(local, &line),
             Some(Event::RankEnded(local)) => self.rank_ended(local),
+            Some(Event::InputTaken(bytes)) => self.below.own_input_taken(bytes),
+            Some(Event::Below(child, heard)) => self.below.heard(child, heard),
             Some(Event::OutputEnd) => self.open_pipes = self.open_pipes.saturating_sub(1),
         }
         Launcher::There
@@ -154,10 +184,15 @@ impl Agent {
 
     fn message(&mut self, message: ToAgent) -> Launcher {
         self.liveness.heard(Instant::now());
+        self.below.send_all(&message);
+        self.message_for_this(message)
+    }
+
+    fn message_for_this(&mut self, message: ToAgent) -> Launcher {
         match message {
             ToAgent::Alive => {}
             ToAgent::Prepare(spec) => self.prepare(*spec),
-            ToAgent::Go => return self.go(),
+            ToAgent::Go => self.go = true,
             ToAgent::StdinEof => self.input = None,
             ToAgent::OutputCredit(bytes) => self.credit.add_permits(bytes as usize),
             ToAgent::Signal(number) => self.signal(number),
@@ -170,6 +205,10 @@ impl Agent {
             ToAgent::Died { rank } => self.tell_of_death(rank),
             ToAgent::Agreed(agreed) => self.tell_of_agreement(&agreed),
             ToAgent::Look { number } => self.look(number),
+            ToAgent::For { host, message } if self.index == Some(host) => {
+                return self.message_for_this(*message);
+            }
+            ToAgent::For { host, message } => self.below.send_to(host, message),
             ToAgent::End { grace_ms } => self.end(Duration::from_millis(grace_ms)),
         }
         Launcher::There
@@ -220,12 +259,14 @@ impl Agent {
         self.first_rank = spec.first_rank;
         if spec.remote {
             let limit = Duration::from_millis(spec.silence_ms);
-            self.liveness = Liveness::new(limit, Instant::now()).patient(PATIENCE);
+            let times = if spec.tree.by_agent { 1 } else { PATIENCE };
+            self.liveness = Liveness::new(limit, Instant::now()).patient(times);
         }
-        match Starter::new(spec) {
+        self.index = Some(spec.tree.index);
+        match Starter::new(spec.clone()) {
             Ok(starter) => {
                 self.starter = Some(starter);
-                self.say(ToLauncher::Ready);
+                self.below.start(&spec, &self.events);
             }
             Err((message, code)) => self.say(ToLauncher::CannotStart { message, code }),
         }
@@ -252,7 +293,7 @@ impl Agent {
             let (sender, input) = unbounded_channel();
             self.input = Some(sender);
             let readers = std::mem::take(&mut self.readers);
-            self.pipes.spawn(forward_input(readers, starter.input_is_for_all(), input, self.up.clone()));
+            self.pipes.spawn(forward_input(readers, starter.input_is_for_all(), input, self.events.clone()));
         }
         // A rank that ended before the signal handler was there left no signal.
         self.reap();
@@ -299,7 +340,7 @@ impl Agent {
                 self.say(ToLauncher::Agree { rank: self.number(local), contribution })
             }
             Effect::Fence => match self.server.fence_ready() {
-                Some(pairs) => self.say(ToLauncher::FenceEnter(pairs)),
+                Some(pairs) => self.below.own_fence(pairs),
                 None => self.check_fence(),
             },
         }
@@ -322,7 +363,9 @@ impl Agent {
         let cause = self.causes.as_ref().filter(|_| !self.ending).and_then(|causes| causes.of(status));
         self.say(ToLauncher::RankExit { rank: self.number(local), pid, status, cause, unfinished });
         self.reported += 1;
+        self.below.rank_ended(self.number(local));
         self.check_fence();
+        self.below.check_broken();
     }
 
     /// Notices which ranks have ended. Of those that ended at once, the killed come first: the others may have
@@ -332,6 +375,7 @@ impl Agent {
             .filter(|local| self.ranks[*local].status.is_none() && self.ranks[*local].poll().is_some())
             .collect();
         for (pid, status) in reap_any() {
+            self.below.reaped(pid, status);
             if let Some(local) = self.ranks.iter().position(|rank| rank.pid == pid && rank.status.is_none()) {
                 self.ranks[local].status = Some(status);
                 ended.push(local);
@@ -341,6 +385,7 @@ impl Agent {
         for local in ended {
             let _ = self.inboxes[local].send(ToRank::Exited);
         }
+        self.below.poll();
     }
 
     /// A signal that the launcher got. What it sends between SIGTSTP and its own stop says nothing of later.
@@ -370,32 +415,35 @@ impl Agent {
     }
 
     /// All ranks have ended: lets their last output through, and kills what they left behind.
-    async fn finish(&mut self, events: &mut Receiver<Event>) {
+    async fn finish(&mut self, events: &mut Receiver<Event>) -> Launcher {
         self.input = None;
         let ended_well = self.ranks.iter().all(|rank| rank.status == Some(Status::Code(0)));
         if ended_well && self.open_pipes > 0 {
-            let _ = timeout(STRAGGLERS, self.drain(events)).await;
+            let drained = timeout(STRAGGLERS, self.drain(events)).await;
+            if drained == Ok(Launcher::Gone) {
+                return Launcher::Gone;
+            }
         }
-        kill_descendants(SILENCE, &[]);
-        self.drain(events).await;
-        self.say(ToLauncher::Done);
-        self.pipes.shutdown().await;
+        kill_descendants(SILENCE, &self.below.pids());
+        self.drain(events).await
     }
 
     /// Until every pipe has ended, the launcher is gone, or nothing comes though the launcher would take more.
-    async fn drain(&mut self, events: &mut Receiver<Event>) {
+    async fn drain(&mut self, events: &mut Receiver<Event>) -> Launcher {
         while self.open_pipes > 0 {
+            self.below.time_passed(Instant::now());
             match timeout(SILENCE, events.recv()).await {
                 Ok(event) => {
                     if self.event(event) == Launcher::Gone {
-                        return;
+                        return Launcher::Gone;
                     }
                 }
-                Err(_) if self.credit.available_permits() > 0 => return,
+                Err(_) if self.credit.available_permits() > 0 => break,
                 // Whoever reads the launcher's output is slow, and this host alive.
                 Err(_) => self.say(ToLauncher::Alive),
             }
         }
+        Launcher::There
     }
 }
 

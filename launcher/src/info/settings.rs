@@ -13,6 +13,12 @@ const RSH: Setting = Setting {
     default: "ssh",
     meaning: "how run and info start something on another host; called as COMMAND HOST COMMANDLINE",
 };
+const FAN_OUT: Setting = Setting {
+    name: "TRANSOM_FAN_OUT",
+    kind: "number",
+    default: "32",
+    meaning: "hosts that are reached from one; if there are more, agents start agents; 0: all are reached from the launcher's",
+};
 
 /// Variables that the launcher sets for ranks, and tests for themselves.
 const NO_SETTINGS: [&str; 7] = [
@@ -32,7 +38,7 @@ pub fn names_transport(name: &str) -> bool {
 
 /// Those of the runtime and the launcher's own.
 pub fn all() -> impl Iterator<Item = &'static Setting> {
-    SETTINGS.iter().chain([&RSH])
+    SETTINGS.iter().chain([&RSH, &FAN_OUT])
 }
 
 /// Prints the section.

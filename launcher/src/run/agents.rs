@@ -1,38 +1,38 @@
-//! The agents: starting them, and what is known of each.
+//! The agents: what the launcher knows of each.
 
 use std::io;
-use std::os::fd::OwnedFd;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
-use tokio::task::JoinHandle;
+use tokio::sync::mpsc::{UnboundedSender, WeakUnboundedSender};
 use tokio::time::Instant;
-use transom_transport::limits;
 
 use super::Event;
 use super::plan::Route;
-use crate::frames::{Frame, FrameReader, Pairs, Status, ToAgent, write_frames};
+use crate::frames::{Frame, Pairs, Status, ToAgent};
 use crate::hosts::Block;
+use crate::link::{Heard, Link};
 use crate::liveness::Liveness;
-use crate::nonblocking::Nonblocking;
 
 /// One agent, as the launcher sees it.
 #[derive(Debug)]
 pub struct Agent {
+    /// Its number.
+    index: u32,
+    /// Whether it starts others.
+    is_inner: bool,
     /// Its host and its ranks.
     pub block: Block,
     /// How it was started.
     pub route: Route,
     /// It has said hello.
     pub hello: bool,
-    /// It is ready to start.
+    /// It is ready to start, and so are those below it.
     pub ready: bool,
-    /// It has said that it is done.
+    /// How many of them are, itself counted.
+    pub ready_hosts: u32,
+    /// It has said that it is done, and those below it are.
     pub done: bool,
     /// Its channel has ended.
     pub eof: bool,
@@ -40,16 +40,24 @@ pub struct Agent {
     pub status: Option<Status>,
     /// When it is given up, after the first sign of its end.
     pub lost_at: Option<Instant>,
-    /// Bytes of input that each of its ranks that reads it has taken.
+    /// Bytes of input that each of its ranks (and of those below it) that reads it has taken.
     pub input_taken: u64,
     /// Whether its host is alive.
     pub liveness: Liveness,
-    /// What its ranks put, while they wait in the fence.
+    /// What its ranks and those below it put, while they wait in the fence.
     pub fence: Option<Pairs>,
-    to: Option<UnboundedSender<Frame<ToAgent>>>,
-    /// Reads what it sends: until nobody there has the channel any more.
-    reader: Option<JoinHandle<()>>,
-    child: Child,
+    way: Way,
+}
+
+/// How an agent is reached.
+#[derive(Debug)]
+enum Way {
+    /// By this process's own channel.
+    Direct(Link),
+    /// By the channel to another.
+    Through(WeakUnboundedSender<Frame<ToAgent>>),
+    /// Not any more.
+    None,
 }
 
 impl Agent {
@@ -57,29 +65,42 @@ impl Agent {
     pub fn start(
         index: usize,
         (block, route): (Block, Route),
+        is_inner: bool,
         exe: &Path,
         connect_timeout: Duration,
         events: UnboundedSender<Event>,
     ) -> io::Result<Self> {
-        let mut command = command(&route, &block.host, exe, connect_timeout);
-        // A group of its own: what the terminal sends to this command must not end ssh before it is passed on.
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
-        let name = command.get_program().to_string_lossy().into_owned();
-        let mut child = command.spawn().map_err(|e| {
-            io::Error::other(format!("host {}: {name}: {}", block.host, limits::no_process(&e, 1)))
-        })?;
-        let pipe =
-            |fd: Option<OwnedFd>| fd.ok_or(io::ErrorKind::BrokenPipe.into()).and_then(Nonblocking::new);
-        let input = pipe(child.stdin.take().map(Into::into))?;
-        let output = pipe(child.stdout.take().map(Into::into))?;
-        let (to, frames) = unbounded_channel();
-        tokio::spawn(write_frames(frames, input));
-        let reader = tokio::spawn(read_agent(index, FrameReader::new(output), events));
-        Ok(Self {
+        let heard = move |heard| {
+            let event = match heard {
+                Heard::Frame(frame) => Event::Agent(index, frame),
+                Heard::End(error) => Event::AgentEof(index, error),
+            };
+            std::future::ready(events.send(event).is_ok())
+        };
+        let link = Link::start((&block.host, &route), exe, connect_timeout, heard)?;
+        let index = u32::try_from(index).unwrap_or(u32::MAX);
+        Ok(Self { is_inner, ..Self::new(index, (block, route), Way::Direct(link)) })
+    }
+
+    /// One that another agent starts, of which `self` is the first on the way.
+    pub fn below(&self, index: u32, place: (Block, Route)) -> Self {
+        let sender = match &self.way {
+            Way::Direct(link) => link.sender(),
+            _ => None,
+        };
+        let way = sender.map_or(Way::None, Way::Through);
+        Self::new(index, place, way)
+    }
+
+    fn new(index: u32, (block, route): (Block, Route), way: Way) -> Self {
+        Self {
+            index,
+            is_inner: false,
             block,
             route,
             hello: false,
             ready: false,
+            ready_hosts: 0,
             done: false,
             eof: false,
             status: None,
@@ -87,15 +108,21 @@ impl Agent {
             input_taken: 0,
             liveness: Liveness::new(Duration::ZERO, Instant::now()),
             fence: None,
-            to: Some(to),
-            reader: Some(reader),
-            child,
-        })
+            way,
+        }
+    }
+
+    /// Whether this process has a channel to it.
+    pub fn is_direct(&self) -> bool {
+        matches!(self.way, Way::Direct(_))
     }
 
     /// Its process, or that of ssh, or of srun.
-    pub fn pid(&self) -> Pid {
-        Pid::from_raw(i32::try_from(self.child.id()).unwrap_or(i32::MAX))
+    pub fn pid(&self) -> Option<Pid> {
+        match &self.way {
+            Way::Direct(link) => Some(link.pid()),
+            _ => None,
+        }
     }
 
     /// Nothing more will come from it.
@@ -103,102 +130,61 @@ impl Agent {
         self.done || self.eof
     }
 
-    /// Sends a frame, if it is still there.
-    pub fn send(&self, frame: Frame<ToAgent>) {
-        if let Some(to) = &self.to {
-            let _ = to.send(frame);
+    /// Sends a message to this agent, if it is still there.
+    pub fn send(&self, message: ToAgent) {
+        let host = self.index;
+        let to_one = |message| Frame::Message(ToAgent::For { host, message: Box::new(message) });
+        match &self.way {
+            Way::Direct(link) if self.is_inner => link.send(to_one(message)),
+            Way::Direct(link) => link.send(Frame::Message(message)),
+            Way::Through(sender) => drop(sender.upgrade().map(|sender| sender.send(to_one(message)))),
+            Way::None => {}
+        }
+    }
+
+    /// Sends a frame to this agent and to all below it. (Those below one with a channel are not sent it again.)
+    pub fn send_down(&self, frame: Frame<ToAgent>) {
+        if let Way::Direct(link) = &self.way {
+            link.send(frame);
         }
     }
 
     /// Asks the kernel whether its process has ended.
     pub fn poll(&mut self) {
-        if self.status.is_none()
-            && let Ok(Some(status)) = self.child.try_wait()
-        {
-            self.status = Some(status.into());
+        if let Way::Direct(link) = &mut self.way {
+            link.status = link.status.or(self.status);
+            link.poll();
+            self.status = link.status;
         }
     }
 
     /// Closes the channel: an agent that still runs ends everything it started.
     pub fn hang_up(&mut self) {
-        self.to = None;
+        match &mut self.way {
+            Way::Direct(link) => link.hang_up(),
+            _ => self.way = Way::None,
+        }
     }
 
     /// Waits until its channel has really ended: what was started here may be gone before the agent is.
     pub async fn closed(&mut self) {
-        if let Some(reader) = self.reader.take() {
-            let _ = reader.await;
+        if let Way::Direct(link) = &mut self.way {
+            link.closed().await;
         }
     }
 
     /// It has given no sign of life: there is nothing to wait for.
     pub fn kill_silent(&mut self) {
-        self.reader = None;
-        self.kill();
+        if let Way::Direct(link) = &mut self.way {
+            link.kill_silent();
+        }
     }
 
     /// Kills what was started here; for ssh that may leave the agent, which has its own reasons to end then.
     pub fn kill(&mut self) {
-        self.hang_up();
-        if self.status.is_none() {
-            let _ = kill(Pid::from_raw(-self.pid().as_raw()), Signal::SIGKILL);
+        if let Way::Direct(link) = &mut self.way {
+            link.status = link.status.or(self.status);
+            link.kill();
         }
     }
-}
-
-async fn read_agent(index: usize, mut frames: FrameReader, events: UnboundedSender<Event>) {
-    let mut noise = Vec::new();
-    let mut next = match frames.skip_to_magic(&mut noise).await {
-        Ok(true) => frames.next().await,
-        Ok(false) => {
-            // What came instead may be why.
-            let _ = io::Write::write_all(&mut io::stderr(), &noise);
-            Ok(None)
-        }
-        Err(error) => Err(error),
-    };
-    loop {
-        let event = match next {
-            Ok(Some(frame)) => Event::Agent(index, frame),
-            Ok(None) => Event::AgentEof(index, None),
-            Err(error) => Event::AgentEof(index, Some(error)),
-        };
-        let last = matches!(event, Event::AgentEof(..));
-        if events.send(event).is_err() || last {
-            return;
-        }
-        next = frames.next().await;
-    }
-}
-
-fn command(route: &Route, host: &str, exe: &Path, connect_timeout: Duration) -> Command {
-    match route {
-        Route::Local => {
-            let mut command = Command::new(exe);
-            command.arg("agent");
-            command
-        }
-        Route::Srun { binds_cpus } => crate::slurm::agent_command(host, exe, *binds_cpus),
-        Route::Ssh => {
-            let mut command = Command::new("ssh");
-            let seconds = connect_timeout.as_secs().max(1);
-            command.args(["-x", "-T", "-o", "BatchMode=yes", "-o"]).arg(format!("ConnectTimeout={seconds}"));
-            command.arg(host).arg(shell_command(exe));
-            command
-        }
-        Route::Rsh(words) => {
-            let mut words = words.iter();
-            let mut command = Command::new(words.next().map_or("", String::as_str));
-            command.args(words).arg(host).arg(shell_command(exe));
-            command
-        }
-    }
-}
-
-/// For any login shell: the same file as here if the host has it, else `transom` from its PATH.
-fn shell_command(exe: &Path) -> String {
-    let exe = exe.to_string_lossy().replace(['\'', '\n'], "?");
-    format!(
-        "exec sh -c 'if [ -x \"$0\" ]; then exec \"$0\" agent keep; else exec transom agent keep; fi' '{exe}'"
-    )
 }

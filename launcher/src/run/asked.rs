@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::job::{Job, Phase};
 use super::report::Failure;
-use crate::frames::{Frame, ToAgent};
+use crate::frames::ToAgent;
 use crate::hang::{Question, RankView, Report, Summary, analysis, print};
 
 /// How long agents may take to look at their ranks.
@@ -81,9 +81,7 @@ impl Job {
         self.looks.next += 1;
         let there = |index: &usize| !self.agents[*index].is_over();
         let awaited: Vec<usize> = (0..self.agents.len()).filter(there).collect();
-        for index in &awaited {
-            self.agents[*index].send(Frame::Message(ToAgent::Look { number }));
-        }
+        self.broadcast(|| ToAgent::Look { number });
         let until = Instant::now() + PATIENCE;
         self.looks.open.push(Open { number, answer, awaited, ranks: Vec::new(), until });
         self.answer_late(Instant::now());

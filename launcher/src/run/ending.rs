@@ -28,10 +28,31 @@ const LOST: Duration = Duration::from_millis(300);
 
 impl Job {
     pub(super) fn connect_timed_out(&mut self) {
-        let Some(agent) = self.agents.iter().find(|agent| !agent.ready) else { return };
+        self.connect_rounds += 1;
+        self.connect_by += self.args.reach.connect_timeout;
+        // Who has agents below it has as many times as long as there are levels of them, to say which of them is late.
+        let late = |index: &usize| {
+            let agent = &self.agents[*index];
+            let alone = self.plan.parents.iter().all(|parent| *parent != u32::try_from(*index).ok());
+            let patient = agent.hello && !alone && self.connect_rounds < self.plan.height;
+            agent.is_direct() && !agent.ready && !patient
+        };
+        if let Some(index) = (0..self.agents.len()).find(late) {
+            self.unanswered(index);
+        }
+    }
+
+    /// An agent has not come in time.
+    pub(super) fn unanswered(&mut self, index: usize) {
         let why = Unreachable::Silence(self.args.reach.connect_timeout);
-        let (host, route) = (agent.block.host.clone(), agent.route.clone());
-        self.fail(Failure::Unreachable { host, route, why }, 0);
+        self.unreachable(index, why);
+    }
+
+    fn unreachable(&mut self, index: usize, why: Unreachable) {
+        let name = |index: usize| self.agents[index].block.host.clone();
+        let from = self.plan.parents[index].map(|parent| name(parent as usize));
+        let (host, route) = (name(index), self.agents[index].route.clone());
+        self.fail(Failure::Unreachable { host, from, route, why }, 0);
     }
 
     pub(super) fn give_up(&mut self) {
@@ -79,8 +100,10 @@ impl Job {
         (self.time_out_at, self.end_others_at) = (None, None);
         self.give_up_at = Some(Instant::now() + ENDING);
         for agent in &mut self.agents {
-            if agent.hello {
-                agent.send(Frame::Message(ToAgent::End { grace_ms }));
+            if !agent.is_direct() {
+                // It hears of it from the one above it.
+            } else if agent.hello {
+                agent.send_down(Frame::Message(ToAgent::End { grace_ms }));
             } else {
                 // Nothing runs there, and ssh may sit in a connect for minutes.
                 agent.kill();
@@ -93,12 +116,15 @@ impl Job {
         let known: Vec<usize> = (0..self.agents.len()).filter(|i| self.agents[*i].status.is_some()).collect();
         self.agents.iter_mut().for_each(Agent::poll);
         for (pid, status) in reap_any() {
-            if let Some(agent) = self.agents.iter_mut().find(|agent| agent.pid() == pid) {
+            if let Some(agent) = self.agents.iter_mut().find(|agent| agent.pid() == Some(pid)) {
                 agent.status.get_or_insert(status);
             }
         }
         for index in 0..self.agents.len() {
-            if self.agents[index].status.is_some() && !known.contains(&index) {
+            if self.agents[index].is_direct()
+                && self.agents[index].status.is_some()
+                && !known.contains(&index)
+            {
                 self.check_lost(index, None);
             }
         }
@@ -118,9 +144,12 @@ impl Job {
     }
 
     pub(super) fn lost(&mut self, index: usize, error: Option<io::Error>) {
+        // Nothing comes from those below it any more, either.
+        for host in self.within(index) {
+            self.agents[host].eof = true;
+        }
         let agent = &mut self.agents[index];
         agent.lost_at = None;
-        agent.eof = true;
         agent.hang_up();
         if agent.done {
             return;
@@ -128,9 +157,7 @@ impl Job {
         let (host, status, ready) = (agent.block.host.clone(), agent.status, agent.ready);
         let error = error.map(|error| error.to_string());
         if !ready {
-            let why = error.map_or(Unreachable::Ended(status), Unreachable::Nonsense);
-            let route = agent.route.clone();
-            return self.fail(Failure::Unreachable { host, route, why }, 0);
+            return self.unreachable(index, error.map_or(Unreachable::Ended(status), Unreachable::Nonsense));
         }
         let (_, ranks) = self.forget_ranks(index);
         self.fail(Failure::AgentLost { host, ranks, status, error }, 0);
@@ -140,30 +167,38 @@ impl Job {
     pub(super) fn look_at_hosts(&mut self, now: Instant) {
         for index in 0..self.agents.len() {
             let agent = &mut self.agents[index];
-            if agent.is_over() {
+            if agent.is_over() || !agent.is_direct() {
                 continue;
             }
             match agent.liveness.look(now) {
                 Look::Early => {}
-                Look::Say => agent.send(Frame::Message(ToAgent::Alive)),
-                Look::Silent => {
-                    agent.kill_silent();
-                    agent.eof = true;
-                    let (host, ranks) = self.forget_ranks(index);
-                    self.fail(Failure::Silent { host, ranks, limit: self.args.host_timeout }, 0);
-                }
+                // How long it may take to be ready is another matter.
+                Look::Silent if self.phase != Phase::Connecting => self.silent(index),
+                Look::Say | Look::Silent => agent.send_down(Frame::Message(ToAgent::Alive)),
             }
         }
     }
 
-    /// The ranks of an agent that is gone run no more: its host, and how many did.
+    /// A host has given no sign of life for too long.
+    pub(super) fn silent(&mut self, index: usize) {
+        for host in self.within(index) {
+            self.agents[host].eof = true;
+        }
+        self.agents[index].kill_silent();
+        let (host, ranks) = self.forget_ranks(index);
+        self.fail(Failure::Silent { host, ranks, limit: self.args.host_timeout }, 0);
+    }
+
+    /// The ranks of an agent that is gone run no more, nor do those of the agents below it: its host, and how many did.
     fn forget_ranks(&mut self, index: usize) -> (String, u32) {
-        let block = &self.agents[index].block;
-        let (first, count) = (block.first as usize, block.count);
-        let own = &mut self.running[first..first + count as usize];
-        let ranks = u32::try_from(own.iter().filter(|running| **running).count()).unwrap_or(count);
-        own.fill(false);
-        (block.host.clone(), ranks)
+        let mut ranks = 0;
+        for host in self.within(index) {
+            let block = &self.agents[host].block;
+            let own = &mut self.running[block.first as usize..(block.first + block.count) as usize];
+            ranks += own.iter().filter(|running| **running).count();
+            own.fill(false);
+        }
+        (self.agents[index].block.host.clone(), u32::try_from(ranks).unwrap_or(u32::MAX))
     }
 
     /// Writes what is left, for as long as that takes; one more signal ends it.
@@ -198,7 +233,7 @@ impl Job {
         let wait = async {
             loop {
                 self.agents.iter_mut().for_each(Agent::poll);
-                if self.agents.iter().all(|agent| agent.status.is_some()) {
+                if self.agents.iter().all(|agent| agent.status.is_some() || !agent.is_direct()) {
                     return;
                 }
                 children.recv().await;

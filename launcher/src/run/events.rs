@@ -5,13 +5,14 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::Event;
+use super::agents::Agent;
 use super::job::{ENDING, Job, Phase};
 use super::output::Chunk;
 use super::plan::Route;
 use super::report::{Death, Failure, RankName};
 use super::signals;
 use crate::cli::OnFailure;
-use crate::frames::{Frame, Pairs, Status, Stream, ToAgent, ToLauncher};
+use crate::frames::{Frame, OUTPUT_WINDOW, Pairs, Started, Status, Stream, ToAgent, ToLauncher};
 use crate::liveness::Liveness;
 
 /// Between a signal that asks for the end and SIGKILL.
@@ -28,6 +29,7 @@ impl Job {
         match event {
             Event::Agent(index, Frame::Message(message)) => self.message(index, message),
             Event::Agent(index, Frame::Data { rank, stream, bytes }) => {
+                let index = self.host_of(index, rank);
                 let credit = u32::try_from(bytes.len()).unwrap_or(0);
                 if self.args.output_dir.is_some() {
                     let bytes = bytes.to_vec();
@@ -51,12 +53,12 @@ impl Job {
             Event::Stdin(bytes) => {
                 for index in self.plan.readers() {
                     let bytes = bytes.clone();
-                    self.agents[index].send(Frame::Data { rank: 0, stream: Stream::In, bytes });
+                    self.agents[index].send_down(Frame::Data { rank: 0, stream: Stream::In, bytes });
                 }
             }
             Event::StdinEof => {
                 for index in self.plan.readers() {
-                    self.agents[index].send(Frame::Message(ToAgent::StdinEof));
+                    self.agents[index].send_down(Frame::Message(ToAgent::StdinEof));
                 }
             }
             Event::Written(index, credit) => {
@@ -66,6 +68,8 @@ impl Job {
             Event::OutputClosed(error) => {
                 self.writer = None;
                 self.unwritten = 0;
+                // What the writer had yet to write gives no credit back: agents would wait for it with their last output.
+                self.agents.iter().for_each(|agent| agent.send(ToAgent::OutputCredit(OUTPUT_WINDOW)));
                 self.fail(Failure::Output(error), 0);
             }
             Event::WriterDone => {}
@@ -76,12 +80,24 @@ impl Job {
         match message {
             ToLauncher::Alive => {}
             ToLauncher::Hello { version } => self.hello(index, &version),
-            ToLauncher::Ready => {
-                self.agents[index].ready = true;
-                if self.phase == Phase::Connecting && self.agents.iter().all(|agent| agent.ready) {
-                    self.go();
+            ToLauncher::Ready(started) => self.ready(index, started),
+            ToLauncher::Starting { ready } => {
+                self.agents[index].ready_hosts = ready;
+                self.show_start();
+            }
+            ToLauncher::Of { host, message } => {
+                let host = host as usize;
+                // Of a host that is not below it nothing is believed.
+                if host != index && host < self.agents.len() && self.plan.is_within(host, index) {
+                    self.message(host, *message);
                 }
             }
+            ToLauncher::Gone { status, error } => {
+                self.agents[index].status = status;
+                self.lost(index, error.map(std::io::Error::other));
+            }
+            ToLauncher::Unanswered => self.unanswered(index),
+            ToLauncher::Silent => self.silent(index),
             ToLauncher::CannotStart { message, code } => {
                 let host = self.agents[index].block.host.clone();
                 self.fail(Failure::CannotStart { host, message, code }, 0);
@@ -104,9 +120,10 @@ impl Job {
             }
             ToLauncher::Looked { number, ranks } => self.looked(index, number, ranks),
             ToLauncher::Done => {
-                let agent = &mut self.agents[index];
-                agent.done = true;
-                agent.hang_up();
+                for host in self.within(index) {
+                    self.agents[host].done = true;
+                }
+                self.agents[index].hang_up();
             }
         }
     }
@@ -120,16 +137,42 @@ impl Job {
             let message = format!("has transom {version}, and this is transom {own}");
             self.fail(Failure::CannotStart { host, message, code: 2 }, 0);
         } else if let Some(spec) = self.plan.spec(index) {
-            agent.send(Frame::Message(ToAgent::Prepare(Box::new(spec))));
+            agent.send_down(Frame::Message(ToAgent::Prepare(Box::new(spec))));
+            if agent.route != Route::Local {
+                agent.liveness = Liveness::new(self.args.host_timeout, Instant::now());
+            }
         }
+    }
+
+    /// An agent can start the job, and so can those below it.
+    fn ready(&mut self, index: usize, started: Started) {
+        for host in self.within(index) {
+            self.agents[host].ready = true;
+        }
+        self.agents[index].ready_hosts = started.hosts;
+        self.started = self.started.beside(started);
+        self.show_start();
+        if self.phase == Phase::Connecting && self.agents.iter().all(|agent| agent.ready) {
+            self.progress = None;
+            if self.args.agents_only { self.end_of_agents() } else { self.go() }
+        }
+    }
+
+    /// The hosts whose agents are that of this one, or below it.
+    pub(super) fn within(&self, index: usize) -> Vec<usize> {
+        (0..self.agents.len()).filter(|host| self.plan.is_within(*host, index)).collect()
+    }
+
+    /// The host of a rank that the agent of `index` has passed something on of.
+    fn host_of(&self, index: usize, rank: u32) -> usize {
+        let has = |agent: &Agent| agent.block.first <= rank && rank - agent.block.first < agent.block.count;
+        let host = if has(&self.agents[index]) { None } else { self.agents.iter().position(has) };
+        host.filter(|host| self.plan.is_within(*host, index)).unwrap_or(index)
     }
 
     pub(super) fn go(&mut self) {
         self.phase = Phase::Running;
         self.running.fill(true);
-        for agent in self.agents.iter_mut().filter(|agent| agent.route != Route::Local) {
-            agent.liveness = Liveness::new(self.args.host_timeout, Instant::now());
-        }
         self.broadcast(|| ToAgent::Go);
         if self.plan.readers().next().is_some() {
             self.stdin_credit = super::stdin::start_reader(self.events.clone()).ok();
@@ -146,11 +189,12 @@ impl Job {
         }
     }
 
+    /// To all agents that are there.
     pub(super) fn broadcast(&self, message: impl Fn() -> ToAgent) {
         self.agents
             .iter()
             .filter(|agent| !agent.is_over())
-            .for_each(|agent| agent.send(Frame::Message(message())));
+            .for_each(|agent| agent.send_down(Frame::Message(message())));
     }
 
     pub(super) fn name(&self, index: usize, rank: u32, pid: i32) -> RankName {
@@ -163,7 +207,7 @@ impl Job {
 
     pub(super) fn fence(&mut self, index: usize, pairs: Pairs) {
         self.agents[index].fence = Some(pairs);
-        if self.agents.iter().all(|agent| agent.fence.is_some()) {
+        if self.agents.iter().filter(|agent| agent.is_direct()).all(|agent| agent.fence.is_some()) {
             let all: Vec<_> =
                 self.agents.iter_mut().filter_map(|agent| agent.fence.take()).flatten().collect();
             self.broadcast(|| ToAgent::Fence(all.clone()));
@@ -270,7 +314,7 @@ impl Job {
 
     pub(super) fn give_credit(&self, agent: usize, credit: u32) {
         if credit > 0 {
-            self.agents[agent].send(Frame::Message(ToAgent::OutputCredit(credit)));
+            self.agents[agent].send(ToAgent::OutputCredit(credit));
         }
     }
 }

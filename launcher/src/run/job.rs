@@ -17,8 +17,10 @@ use super::output::{Chunk, Lines, start_writer};
 use super::plan::{Plan, Route};
 use super::report::{Death, Failure, tell_of};
 use super::signals;
+use super::start::Progress;
 use crate::agree::Agreements;
 use crate::cli::RunArgs;
+use crate::frames::Started;
 use crate::process::children;
 
 /// How long agents may be silent while they end the job.
@@ -57,7 +59,12 @@ pub struct Job {
     pub(super) stdin_credit: Option<mpsc::Sender<u32>>,
     /// Bytes of input beyond the first window that its reader may have read.
     pub(super) stdin_credited: u64,
+    /// What is known of the tree of agents.
+    pub(super) started: Started,
+    pub(super) progress: Option<Progress>,
     pub(super) connect_by: Instant,
+    /// How often that has passed.
+    pub(super) connect_rounds: u32,
     pub(super) time_out_at: Option<Instant>,
     pub(super) kill_at: Option<Instant>,
     pub(super) give_up_at: Option<Instant>,
@@ -120,7 +127,10 @@ impl Job {
             stdin_credit: None,
             stdin_credited: 0,
             time_out_at: args.timeout.map(|limit| Instant::now() + limit),
+            started: Started::default(),
+            progress: Progress::new(plan.hosts.len()),
             connect_by,
+            connect_rounds: 0,
             kill_at: None,
             give_up_at: None,
             end_others_at: None,
@@ -129,21 +139,6 @@ impl Job {
             plan,
             events,
         })
-    }
-
-    fn start_agents(&mut self) -> io::Result<()> {
-        for (index, host) in self.plan.hosts.clone().into_iter().enumerate() {
-            let limit = self.args.reach.connect_timeout;
-            let agent = Agent::start(index, host, &self.plan.exe, limit, self.events.clone());
-            match agent {
-                Ok(agent) => self.agents.push(agent),
-                Err(error) => {
-                    self.agents.iter_mut().for_each(Agent::kill);
-                    return Err(error);
-                }
-            }
-        }
-        Ok(())
     }
 
     async fn until_ended(&mut self, events: &mut UnboundedReceiver<Event>) -> io::Result<()> {

@@ -10,6 +10,7 @@ mod output;
 pub(crate) mod plan;
 mod report;
 mod signals;
+mod start;
 mod stdin;
 
 use std::io;
@@ -53,7 +54,7 @@ pub fn main(args: RunArgs) -> ExitCode {
         Ok(plan) => plan,
         Err(message) => return refuse(&message),
     };
-    if let Err(message) = room::for_files("this command", plan.hosts.len() as u64) {
+    if let Err(message) = room::for_files("this command", plan.branches.len() as u64) {
         return refuse(&message);
     }
     let files = args.output_dir.as_deref().map(|folder| files::Files::create(folder, plan.size));

@@ -6,13 +6,16 @@ use std::io::IsTerminal;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 use crate::cli::{Bind, OnFailure, RunArgs};
-use crate::frames::{Input, JobSpec, Program};
+use crate::frames::{Input, JobSpec, Program, Tree};
 use crate::hosts::{self, Block, Host};
 use crate::slurm;
+use crate::tree::{self, Branch, Place};
 
 /// How an agent is started.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Route {
     /// As a child of this process.
     Local,
@@ -32,6 +35,12 @@ pub enum Route {
 pub struct Plan {
     /// The ranks of each host, and the way there.
     pub hosts: Vec<(Block, Route)>,
+    /// The hosts that the launcher reaches itself, each with those that its agent does.
+    pub branches: Vec<Branch>,
+    /// Of each host: by which other host's agent its own is started, if not by the launcher.
+    pub parents: Vec<Option<u32>>,
+    /// The most agents on the way to a host.
+    pub height: u32,
     /// Number of ranks.
     pub size: u32,
     /// This executable.
@@ -60,6 +69,7 @@ impl Plan {
         {
             return Err(format!("--stdin {rank}: the job's ranks are 0 to {}", size - 1));
         }
+        let fan_out = fan_out(args)?;
         let exe = std::env::current_exe().map_err(|e| format!("/proc/self/exe: {e}"))?;
         let mut cwd = std::env::current_dir().map_err(|e| format!("working directory: {e}"))?;
         let mut env = environment();
@@ -84,28 +94,57 @@ impl Plan {
             bind_core: args.bind == Bind::Core,
             notify: args.on_failure == OnFailure::Notify,
             silence_ms: u64::try_from(args.host_timeout.as_millis()).unwrap_or(u64::MAX),
+            tree: Tree {
+                fan_out,
+                exe: exe.clone().into(),
+                connect_ms: u64::try_from(args.reach.connect_timeout.as_millis()).unwrap_or(u64::MAX),
+                ..Tree::default()
+            },
         };
-        let hosts =
-            blocks.into_iter().map(|block| (routes(&block.host), block)).map(|(r, b)| (b, r)).collect();
-        Ok(Self { hosts, size, exe, template })
+        let place = |(index, block): (u32, Block)| Place { index, route: routes(&block.host), block };
+        let places: Vec<Place> = (0..).zip(blocks).map(place).collect();
+        let hosts = places.iter().map(|place| (place.block.clone(), place.route.clone())).collect();
+        let (parents, height) = (tree::parents(&places, fan_out), tree::height(&places, fan_out));
+        Ok(Self { hosts, branches: tree::split(places, fan_out), parents, height, size, exe, template })
     }
 
-    /// The hosts, by number, whose ranks read standard input.
+    /// Whether a host's agent is that of another one, or is below it.
+    pub fn is_within(&self, host: usize, other: usize) -> bool {
+        let mut at = Some(host);
+        while let Some(host) = at.filter(|host| *host != other) {
+            at = self.parents.get(host).copied().flatten().map(|parent| parent as usize);
+        }
+        at.is_some()
+    }
+
+    /// The hosts, by number, that the launcher sends standard input to: of their ranks, or of those below them, some read it.
     pub fn readers(&self) -> impl Iterator<Item = usize> + '_ {
-        let reads = |block: &Block| match self.template.stdin {
-            Input::Rank(rank) => (block.first..block.first + block.count).contains(&rank),
-            Input::All => true,
-            Input::None => false,
-        };
-        (0..self.hosts.len()).filter(move |index| reads(&self.hosts[*index].0))
+        let reads = |branch: &&Branch| branch.places().any(|place| place.reads(self.template.stdin));
+        self.branches.iter().filter(reads).map(|branch| branch.head.index as usize)
     }
 
-    /// The orders for one host.
+    /// The orders for one host that the launcher reaches itself.
     pub fn spec(&self, index: usize) -> Option<JobSpec> {
-        let (block, route) = self.hosts.get(index)?;
-        let mut spec = self.template.clone();
-        (spec.first_rank, spec.count, spec.remote) = (block.first, block.count, *route != Route::Local);
-        Some(spec)
+        let branch = self.branches.iter().find(|branch| branch.head.index as usize == index)?;
+        Some(branch.spec(&self.template))
+    }
+}
+
+/// How many hosts are reached from one, if nothing else is said.
+const FAN_OUT: u32 = 32;
+
+fn fan_out(args: &RunArgs) -> Result<u32, String> {
+    // What agents merge on the way up takes a rank that died for the end.
+    if args.on_failure == OnFailure::Notify {
+        return Ok(0);
+    }
+    let of_variable = || std::env::var("TRANSOM_FAN_OUT").ok();
+    match (args.fan_out, of_variable()) {
+        (Some(number), _) => Ok(number),
+        (None, None) => Ok(FAN_OUT),
+        (None, Some(text)) => {
+            text.trim().parse().map_err(|_| format!("TRANSOM_FAN_OUT={text:?} is not a number of hosts"))
+        }
     }
 }
 

@@ -35,8 +35,8 @@ pub enum Failure {
     Fence(u32),
     /// An agent could not start the job.
     CannotStart { host: String, message: String, code: i32 },
-    /// No agent answers on a host.
-    Unreachable { host: String, route: Route, why: Unreachable },
+    /// No agent answers on a host; `from`: the other host that should have started it.
+    Unreachable { host: String, from: Option<String>, route: Route, why: Unreachable },
     /// An agent has ended in the middle of the job.
     AgentLost { host: String, ranks: u32, status: Option<Status>, error: Option<String> },
     /// Nothing has come from a host for too long.
@@ -92,7 +92,7 @@ impl Failure {
             Self::CannotStart { host, message, .. } => {
                 format!("host {host}: {message}{}", others_ended(others))
             }
-            Self::Unreachable { host, route, why } => unreachable(host, route, why),
+            Self::Unreachable { host, from, route, why } => unreachable(host, from.as_deref(), route, why),
             Self::AgentLost { host, ranks, status, error } => {
                 let how = match (status, error) {
                     (Some(status), _) => ended(*status),
@@ -178,7 +178,10 @@ fn count(ranks: u32) -> String {
     if ranks == 1 { "1 rank".to_owned() } else { format!("{ranks} ranks") }
 }
 
-fn unreachable(host: &str, route: &Route, why: &Unreachable) -> String {
+fn unreachable(host: &str, from: Option<&str>, route: &Route, why: &Unreachable) -> String {
+    let (there, alone) = from.map_or_else(Default::default, |from| {
+        (format!(" from host {from}"), " (there, or give --fan-out 0 to start all from here)".to_owned())
+    });
     let (how, advice) = match route {
         Route::Local => ("a child process".to_owned(), String::new()),
         Route::Ssh => ("ssh".to_owned(), format!("; `ssh {host} true` must work without a password")),
@@ -207,7 +210,7 @@ fn unreachable(host: &str, route: &Route, why: &Unreachable) -> String {
         Unreachable::Ended(None) => format!("{how} closed the connection"),
         Unreachable::Nonsense(error) => error.clone(),
     };
-    format!("cannot start on host {host}: {what}{advice}; nothing was started")
+    format!("cannot start on host {host}{there}: {what}{advice}{alone}; nothing was started")
 }
 
 /// `ranks 0-3, 7`.
