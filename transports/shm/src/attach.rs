@@ -48,10 +48,10 @@ pub unsafe fn copy(
     Ok(())
 }
 
-/// [`copy`] between this process's own memory and itself, where it is not known whether `there` is mapped still: then it is an error.
+/// Copies between this process's own memory and itself, where it is not known whether `there` is mapped still: then it is an error.
 ///
 /// # Safety
-/// As [`copy`]; and what may be at `there` by now may be read, or written.
+/// As for copying to and from a peer; and what may be at `there` by now may be read, or written.
 pub unsafe fn copy_own(direction: Direction, local: *mut u8, there: u64, len: usize) -> TransportResult<()> {
     // SAFETY: getpid(2) takes nothing and always succeeds.
     let pid = unsafe { libc::getpid() };
