@@ -166,7 +166,7 @@ fn environment_of_a_rank() {
 
 #[test]
 fn a_rank_has_six_descriptors_and_no_more() {
-    let script = "exec 3</dev/null 4</dev/null; exec \"$0\" run -n 2 sh -c 'for f in /proc/$$/fd/*; do [ -e $f ] || continue; f=${f##*/}; [ $f -le 2 ] && continue; case ,$PMI_FD,$TRANSOM_WAITS_FD, in *,$f,*) ;; *) echo extra $f; esac; done; [ -n \"$TRANSOM_WAITS_FD\" ] || echo none'";
+    let script = "exec 3</dev/null 4</dev/null; exec \"$0\" run -n 2 sh -c 'for f in /proc/$$/fd/*; do [ -e $f ] || continue; f=${f##*/}; [ $f -le 2 ] && continue; case ,$PMI_FD,$TRANSOM_WAITS_FD, in *,$f,*) ;; *) echo extra $f; esac; done; [ -n \"$TRANSOM_WAITS_FD\" ] || echo none; [ $PMI_FD,$TRANSOM_WAITS_FD = 3,4,5 ] || echo $PMI_FD,$TRANSOM_WAITS_FD'";
     let out = common::output(std::process::Command::new("sh").args(["-c", script, common::TRANSOM]));
     assert_eq!(
         (out.status.code(), out.stdout.len()),

@@ -2,15 +2,15 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
+use command_fds::{CommandFdExt, FdMapping};
 use nix::errno::Errno;
-use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -18,7 +18,7 @@ use transom::waits::{ON_FAILURE, VARIABLE};
 
 use crate::exec_rank::Orders;
 use crate::frames::{Input, JobSpec, Status};
-use crate::hang::look::{Pages, Passed};
+use crate::hang::look::Pages;
 use crate::mpi;
 use crate::program::{self, ProgramError};
 use crate::room;
@@ -38,6 +38,9 @@ const OF_HOST: [&str; 12] = [
     "SLURM_LAUNCH_NODE_IPADDR",
     "SLURM_TASK_PID",
 ];
+
+/// The PMI socket's number in a rank; behind it those of its pages. What starts containers passes on descriptors from 3 on.
+const FIRST_FD: RawFd = 3;
 
 /// A rank of this host.
 #[derive(Debug)]
@@ -155,15 +158,19 @@ impl Starter {
     /// Call it from the main thread only: the ranks die with the thread that started them.
     pub fn start(&self, local: u32) -> io::Result<Started> {
         let (ours, theirs) = UnixStream::pair()?;
-        // The child inherits its end; nothing else is started between here and the drop of `theirs`; so it is with `passed`.
-        fcntl(&theirs, FcntlArg::F_SETFD(FdFlag::empty()))?;
         let rank = self.spec.first_rank + local;
-        let passed = self.pages.as_ref().map(|pages| pages.pass()).transpose()?;
-        let mut command = self.command(local, theirs.as_raw_fd(), passed.as_ref().map(Passed::numbers));
+        let mut passed = vec![theirs.into()];
+        if let Some(pages) = &self.pages {
+            passed.extend(pages.pass()?);
+        }
+        let mut command = self.command(local, passed.len());
+        let mappings =
+            (FIRST_FD..).zip(passed).map(|(child_fd, parent_fd)| FdMapping { parent_fd, child_fd }).collect();
+        command.fd_mappings(mappings).map_err(io::Error::other)?;
         command.stdin(if self.spec.stdin.is_for(rank) { Stdio::piped() } else { Stdio::null() });
-        let spawned = command.spawn();
-        drop((theirs, passed));
-        let mut child = spawned?;
+        let mut child = command.spawn()?;
+        // It owns the rank's ends.
+        drop(command);
         let pid = Pid::from_raw(i32::try_from(child.id()).unwrap_or(i32::MAX));
         Ok(Started {
             pmi: ours.into(),
@@ -174,29 +181,31 @@ impl Starter {
         })
     }
 
-    fn command(&self, local: u32, pmi: RawFd, pages: Option<[RawFd; 2]>) -> Command {
+    /// The rank inherits so many descriptors, the first numbers behind the standard streams.
+    fn command(&self, local: u32, passed: usize) -> Command {
         let cpu = self.cpus.get(local as usize).copied();
-        let kept = [pmi].into_iter().chain(pages.into_iter().flatten()).collect();
+        let kept: Vec<_> = (FIRST_FD..).take(passed).collect();
         let parent = nix::unistd::getpid().as_raw();
+        let waits = kept.get(1..).filter(|rest| !rest.is_empty()).map(numbers);
         let orders = Orders { parent, cpu, open_files: self.open_files, kept };
         let mut command = Command::new(&self.exe);
         let program = self.spec.program_of(self.spec.first_rank + local);
         let (file, argv) = (&self.files[program], &self.spec.programs[program].argv);
         command.arg("exec-rank").args(orders.to_args()).arg(file).args(argv);
-        command.env_clear().envs(self.environment(local, pmi));
+        command.env_clear().envs(self.environment(local));
         // What this process has inherited is of another job.
         command.env_remove(VARIABLE).env_remove(ON_FAILURE);
         if self.spec.notify {
             command.env(ON_FAILURE, "notify");
         }
-        if let Some([file, event]) = pages {
-            command.env(VARIABLE, format!("{file},{event}"));
+        if let Some(waits) = waits {
+            command.env(VARIABLE, waits);
         }
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         command
     }
 
-    fn environment(&self, local: u32, pmi: i32) -> Vec<(OsString, OsString)> {
+    fn environment(&self, local: u32) -> Vec<(OsString, OsString)> {
         let spec = &self.spec;
         let of_host =
             |name: &OsString| OF_HOST.iter().any(|of_host| name == of_host) && !spec.exported.contains(name);
@@ -206,7 +215,7 @@ impl Starter {
             env.extend(std::env::vars_os().filter(|(name, _)| of_host(name)));
         }
         let own: [(&str, u64); 7] = [
-            ("PMI_FD", u64::try_from(pmi).unwrap_or(0)),
+            ("PMI_FD", u64::from(FIRST_FD.unsigned_abs())),
             ("PMI_RANK", u64::from(spec.first_rank + local)),
             ("PMI_SIZE", u64::from(spec.size)),
             ("PMI_SPAWNED", 0),
@@ -218,6 +227,10 @@ impl Starter {
         mpi::show_libraries(&self.exe, &mut env);
         env
     }
+}
+
+fn numbers(fds: &[RawFd]) -> String {
+    fds.iter().map(RawFd::to_string).collect::<Vec<_>>().join(",")
 }
 
 /// The processors of `count` ranks, one each; none when there are not enough.

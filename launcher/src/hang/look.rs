@@ -2,13 +2,12 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::resource::Resource;
@@ -32,20 +31,6 @@ pub struct Pages {
     count: u32,
     /// Ranks of the job that have died.
     died: Mutex<u32>,
-}
-
-/// Descriptors that a rank inherits, as long as this is kept.
-#[derive(Debug)]
-pub struct Passed {
-    file: OwnedFd,
-    event: OwnedFd,
-}
-
-impl Passed {
-    /// The numbers that they have in the rank.
-    pub fn numbers(&self) -> [RawFd; 2] {
-        [self.file.as_raw_fd(), self.event.as_raw_fd()]
-    }
 }
 
 /// A rank to look at.
@@ -81,9 +66,9 @@ impl Pages {
     ///
     /// # Errors
     /// There are no more descriptors.
-    pub fn pass(&self) -> io::Result<Passed> {
+    pub fn pass(&self) -> io::Result<[OwnedFd; 2]> {
         let event = EventFd::from_value_and_flags(0, EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
-        let passed = Passed { file: inheritable(&self.file)?, event: inheritable(&event)? };
+        let passed = [self.file.as_fd().try_clone_to_owned()?, event.as_fd().try_clone_to_owned()?];
         self.events.lock().unwrap_or_else(PoisonError::into_inner).push(event);
         Ok(passed)
     }
@@ -218,11 +203,4 @@ fn state_of(stat: impl AsRef<Path>) -> State {
 fn sleeps_in(pid: i32, thread: i32) -> Option<String> {
     let name = std::fs::read_to_string(format!("/proc/{pid}/task/{thread}/wchan")).ok()?;
     (name.len() > 1 && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')).then_some(name)
-}
-
-/// The same descriptor without close-on-exec.
-fn inheritable(fd: impl AsFd) -> io::Result<OwnedFd> {
-    let copy = fd.as_fd().try_clone_to_owned()?;
-    fcntl(&copy, FcntlArg::F_SETFD(FdFlag::empty()))?;
-    Ok(copy)
 }
