@@ -115,6 +115,14 @@ impl Job {
         }
     }
 
+    /// What its ranks wait for.
+    fn ask_where(&self) -> String {
+        let mut command = Command::new(TRANSOM);
+        let out =
+            command.args(["where", &self.child.id().to_string()]).env("COLUMNS", "150").output().unwrap();
+        String::from_utf8_lossy(&[out.stdout, out.stderr].concat()).into_owned()
+    }
+
     pub fn signal(&self, signal: Signal) {
         kill(Pid::from_raw(self.child.id() as i32), signal).unwrap();
     }
@@ -126,7 +134,7 @@ impl Job {
             if let Some(status) = self.child.try_wait().unwrap() {
                 break status;
             }
-            assert!(Instant::now() < end, "hangs: {:?}", self.processes());
+            assert!(Instant::now() < end, "hangs: {:?}\n{}", self.processes(), self.ask_where());
             std::thread::sleep(Duration::from_millis(1));
         };
         let left = self.processes();

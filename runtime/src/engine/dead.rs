@@ -97,6 +97,7 @@ impl Engine {
         ranks.extend(&new);
         drop(ranks);
         self.dead.any.store(true, Ordering::Release);
+        self.routes.transports().iter().for_each(|transport| transport.forget(&new));
         self.outbox.forget(&new);
         for (window, exposure) in self.exposures.all() {
             locks::recover(self, window, &exposure);

@@ -140,6 +140,9 @@ impl Engine {
             if status.left.is_empty() { Board::from_env(tally.clone(), routes.summary(rank)) } else { None };
         let (board, event) = board.unzip();
         let outlives = status.left.is_empty() && dead::outlives(board.as_ref(), routes.len())?;
+        if outlives {
+            routes.transports().iter().for_each(|transport| transport.outlives_peers());
+        }
         Ok(Self {
             rank,
             size: routes.len(),

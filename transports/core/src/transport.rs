@@ -347,6 +347,12 @@ pub trait Transport: Send + Sync + fmt::Debug {
     /// Adds the peers whose silence this transport does not notice by itself, as far as anything was sent to them.
     fn unwatched(&self, _peers: &mut Vec<Unwatched>) {}
 
+    /// Peers may die while this rank goes on. To be said before the first message.
+    fn outlives_peers(&self) {}
+
+    /// These peers have died: nothing that they hold is waited for.
+    fn forget(&self, _peers: &[usize]) {}
+
     /// Ends every operation under way without its completion: after this no local buffer is touched any more, and
     /// later calls fail. For a caller that cannot keep its buffers any longer.
     fn abandon(&self);

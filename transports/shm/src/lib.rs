@@ -18,6 +18,7 @@
 mod address;
 mod arena;
 mod attach;
+mod deaths;
 mod doorbell;
 mod file;
 mod host;

@@ -19,6 +19,8 @@ pub struct Peer {
     pub files: Files,
     /// Its queue was found full, and has not been seen to have room for several messages since.
     pub full: AtomicBool,
+    /// The rank is gone while others go on.
+    pub gone: AtomicBool,
 }
 
 /// Where a peer's memory files are.
@@ -58,7 +60,13 @@ impl Peer {
     pub fn own(memory: &Span, doorbell: &Doorbell) -> io::Result<Self> {
         let [read, write] = doorbell.ends();
         let bell = Bell::of(read.try_clone_to_owned()?, write.try_clone_to_owned()?);
-        Ok(Self { queue: Queue::new(memory.clone()), bell, files: Files::Own, full: AtomicBool::new(false) })
+        Ok(Self {
+            queue: Queue::new(memory.clone()),
+            bell,
+            files: Files::Own,
+            full: AtomicBool::new(false),
+            gone: AtomicBool::new(false),
+        })
     }
 
     /// A peer whose files can be opened.
@@ -72,6 +80,7 @@ impl Peer {
             bell,
             files: Files::Proc,
             full: AtomicBool::new(false),
+            gone: AtomicBool::new(false),
         })
     }
 
@@ -87,6 +96,7 @@ impl Peer {
             bell: Bell::of(read, write),
             files: Files::Passed(files.collect()),
             full: AtomicBool::new(false),
+            gone: AtomicBool::new(false),
         })
     }
 }

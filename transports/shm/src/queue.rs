@@ -30,6 +30,8 @@ const ASLEEP: usize = 128;
 pub const NONCE: usize = 256;
 /// Not zero: the owner has announced something.
 const ANNOUNCED: usize = 320;
+/// Threads of the owner that are appending to a queue, its own or a peer's; counted where peers may outlive the owner.
+const APPENDING: usize = 384;
 const FIRST_CELL: usize = 4096;
 
 /// Most bytes of one message.
@@ -37,7 +39,7 @@ pub const MAX_MESSAGE: usize = CELL_BYTES - CELL_HEADER;
 /// Bytes that a queue takes.
 pub const QUEUE_BYTES: usize = FIRST_CELL + CELLS as usize * CELL_BYTES;
 /// Changes with the layout above.
-pub const LAYOUT: u32 = 3;
+pub const LAYOUT: u32 = 4;
 
 /// Bytes with which the messages of a job begin.
 pub type Prefix = [u8; 16];
@@ -95,7 +97,8 @@ impl Queue {
             let round = index / CELLS * 2;
             let sequence = self.sequence(index)?.load(Ordering::Acquire);
             if sequence == round {
-                match tail.compare_exchange_weak(index, index + 1, Ordering::Relaxed, Ordering::Relaxed) {
+                // Release: who sees the claim sees its owner `appending`.
+                match tail.compare_exchange_weak(index, index + 1, Ordering::Release, Ordering::Relaxed) {
                     Ok(_) => break,
                     Err(now) => index = now,
                 }
@@ -124,6 +127,29 @@ impl Queue {
             long => self.0.prefetch_for_writing(next + LINE, long)?,
         }
         Ok(true)
+    }
+
+    /// The owner is appending to a queue, as long as the result is kept.
+    pub fn append(&self) -> TransportResult<Appending<'_>> {
+        let count = self.0.word32(APPENDING)?;
+        count.fetch_add(1, Ordering::SeqCst);
+        Ok(Appending(count))
+    }
+
+    /// Whether no thread of the owner is appending to a queue: then the cells that its threads have claimed have their messages.
+    pub fn appends_nothing(&self) -> bool {
+        self.0.word32(APPENDING).is_ok_and(|count| count.load(Ordering::Acquire) == 0)
+    }
+
+    /// Whether the cell at `head` is claimed. Owner only.
+    pub fn is_claimed(&self, head: u64) -> TransportResult<bool> {
+        Ok(self.0.word64(TAIL)?.load(Ordering::Acquire) > head)
+    }
+
+    /// Gives the cell at `head` back, which a rank has claimed that is gone. Owner only.
+    pub fn skip(&self, head: u64) -> TransportResult<()> {
+        self.sequence(head)?.store(head / CELLS * 2 + 2, Ordering::Release);
+        Ok(())
     }
 
     /// Whether the owner slept and this caller is the one to ring for it.
@@ -189,9 +215,26 @@ impl Queue {
     }
 }
 
+/// A thread is appending to a queue.
+#[derive(Debug)]
+pub struct Appending<'a>(&'a AtomicU32);
+
+impl Drop for Appending<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Queue {
+        /// What is left of a rank that is killed while it appends.
+        pub fn claim(&self) {
+            self.0.word64(TAIL).unwrap().fetch_add(1, Ordering::Release);
+        }
+    }
 
     fn queue() -> Queue {
         Queue::new(Span::anonymous(QUEUE_BYTES).unwrap())

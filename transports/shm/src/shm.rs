@@ -14,6 +14,7 @@ use zerocopy::{FromBytes, IntoBytes};
 use crate::address::{Address, Key, NO_FILE};
 use crate::arena::Arena;
 use crate::attach::{self, Direction};
+use crate::deaths::Deaths;
 use crate::doorbell::Doorbell;
 use crate::file;
 use crate::meeting::{Call, Meeting, Passed, hand_over};
@@ -34,6 +35,8 @@ pub struct Shm {
     queue: Queue,
     /// Room for a message, which who takes messages holds.
     inbox: TryLock<Box<[u8; MAX_MESSAGE]>>,
+    /// Where peers may die while others go on.
+    deaths: OnceLock<Deaths>,
     /// Number of the next message: written by who holds the inbox.
     head: AtomicU64,
     /// With what the job's messages begin.
@@ -87,6 +90,7 @@ impl Shm {
             queue: Queue::new(memory.clone()),
             memory,
             inbox: TryLock::new(Box::new([0; MAX_MESSAGE])),
+            deaths: OnceLock::new(),
             head: AtomicU64::new(0),
             prefix: OnceLock::new(),
             doorbell,
@@ -174,11 +178,32 @@ impl Shm {
         let Some(mut inbox) = self.inbox.try_lock() else { return Ok(0) };
         for taken in 0..most {
             let head = self.head.load(Ordering::Relaxed);
-            let Some(len) = self.queue.pop(self.prefix.get(), head, &mut inbox)? else { return Ok(taken) };
+            let Some(len) = self.queue.pop(self.prefix.get(), head, &mut inbox)? else {
+                self.skip_what_the_dead_claimed(head)?;
+                return Ok(taken);
+            };
             self.head.store(head + 1, Ordering::Relaxed);
             sink(Event::Message(&inbox[..len]));
         }
         Ok(most)
+    }
+
+    /// If the next cell was claimed by a rank that died before its message was there, the queue goes on behind it. By who holds the
+    /// inbox.
+    #[inline]
+    fn skip_what_the_dead_claimed(&self, head: u64) -> TransportResult<()> {
+        match self.deaths.get() {
+            Some(deaths) if deaths.any.load(Ordering::Acquire) => {
+                let peers = self.peers.iter().filter_map(OnceLock::get);
+                if deaths.is_stuck(&self.queue, head, peers)? {
+                    tracing::debug!(head, "a message of a dead rank is left out");
+                    self.queue.skip(head)?;
+                    self.head.store(head + 1, Ordering::Relaxed);
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// A peer's region, mapped if it is in a file.
@@ -292,7 +317,9 @@ impl Transport for Shm {
         }
         let peer = self.peer(peer)?;
         let waits = peer.full.load(Ordering::Relaxed) && !peer.queue.has_room()?;
+        let appending = self.deaths.get().map(|_| self.queue.append()).transpose()?;
         let pushed = !waits && peer.queue.push(self.prefix.get(), header, payload)?;
+        drop(appending);
         if peer.full.load(Ordering::Relaxed) == pushed {
             peer.full.store(!pushed, Ordering::Relaxed);
         }
@@ -318,6 +345,18 @@ impl Transport for Shm {
     fn is_idle(&self) -> bool {
         // Who finds another thread's number finds a cell that is taken, or not there yet: that thread has the message.
         !self.queue.ready(self.head.load(Ordering::Relaxed)).unwrap_or(true)
+    }
+
+    fn outlives_peers(&self) {
+        let _ = self.deaths.set(Deaths::default());
+    }
+
+    fn forget(&self, peers: &[usize]) {
+        let Some(deaths) = self.deaths.get() else { return };
+        for peer in peers.iter().filter_map(|peer| self.peers.get(*peer)?.get()) {
+            peer.gone.store(true, Ordering::Release);
+        }
+        deaths.any.store(true, Ordering::Release);
     }
 
     fn abandon(&self) {
