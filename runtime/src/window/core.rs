@@ -266,7 +266,10 @@ impl Core {
             if !matches!(engine.poll(), Ok(found) if found > 0) {
                 std::thread::yield_now();
             }
-            waiting.retain(|(rank, reply)| reply.outcome().is_none() && !engine.has_left(*rank));
+            waiting.retain(|(rank, reply)| {
+                let is_gone = engine.has_left(*rank) || engine.dead.has(*rank);
+                reply.outcome().is_none() && !is_gone
+            });
         }
         if !waiting.is_empty() && self.member.is_alive() {
             let ranks: Vec<usize> = waiting.iter().map(|(rank, _)| *rank).collect();

@@ -117,7 +117,12 @@ impl<T: Element> Window<T> {
     fn finish(&self) -> Result<()> {
         let core = &self.core;
         core.access.open.check_none("free").map_err(|e| core.name(e))?;
-        collective::barrier_as(core.comm.channel(), Kind::Free).map_err(|e| core.name(e))?;
+        let met = match core.comm.outlives_ranks() {
+            // Those that live, also if one dies meanwhile.
+            true => core.comm.meet_living(),
+            false => collective::barrier_as(core.comm.channel(), Kind::Free),
+        };
+        met.map_err(|e| core.name(e))?;
         core.freed.store(true, Ordering::Relaxed);
         core.publish("free")?;
         core.refresh("free")
