@@ -7,7 +7,7 @@ mod common;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::{compile, prefix};
+use common::{compile, prefix, source, succeed};
 
 /// Seconds after which a job hangs.
 const LIMIT: &str = "60";
@@ -84,5 +84,34 @@ fn fatal() {
         let (code, lines, said) = job(prefix, "fatal", transport, &["--on-failure", "notify"]);
         assert!(lines.is_empty() && said.contains("[MPIX_ERR_PROC_FAILED]"), "over {transport}: {said}");
         assert_eq!(code, Some(PROC_FAILED), "over {transport}: {said}");
+    }
+}
+
+/// The program to copy from: whoever dies, the field is what one rank makes of it.
+#[test]
+fn a_field_is_restored_from_a_neighbours_window() {
+    let Some(prefix) = prefix() else { return };
+    let program = prefix.join("survivors");
+    let mut compiler = Command::new(prefix.join("bin/mpicc"));
+    compiler.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-o"]).arg(&program);
+    succeed(compiler.arg(source().join("examples/survivors.c")));
+    let whole = "after 200 steps the plate has 19482.649347, exactly as by one rank\n";
+    for (transport, ranks) in [("shm", 4), ("tcp", 4), ("shm", 2), ("tcp", 3)] {
+        for victim in [0, 1, ranks - 1, ranks] {
+            let mut job = Command::new(prefix.join("bin/transom"));
+            job.args(["run", "-n", &ranks.to_string(), "--timeout", LIMIT, "--on-failure", "notify"]);
+            job.arg(&program)
+                .arg(victim.to_string())
+                .env("TRANSOM_TRANSPORT", transport)
+                .env_remove("SLURM_JOB_ID");
+            let output = job.stdin(Stdio::null()).output().unwrap();
+            let [printed, said] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+            let (code, first) = match victim < ranks {
+                true => (KILLED, format!("{} of {ranks} ranks go on from step 80\n", ranks - 1)),
+                false => (0, String::new()),
+            };
+            assert_eq!(printed, first + whole, "rank {victim} of {ranks} over {transport}: {said}");
+            assert_eq!(output.status.code(), Some(code), "rank {victim} of {ranks} over {transport}: {said}");
+        }
     }
 }

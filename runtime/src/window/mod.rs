@@ -86,7 +86,12 @@ impl<T: Element> Window<T> {
         self.core.refresh("sync")
     }
 
-    /// Frees the window (`MPI_Win_free`, §12.2.5). Collective: waits until every rank is done with it. Dropping a window
+    /// The ranks of this window that are gone, as [`crate::Communicator::failed`].
+    pub fn failed(&self) -> Vec<usize> {
+        self.core.comm.failed()
+    }
+
+    /// Frees the window (`MPI_Win_free`, §12.2.5). Collective: waits until every rank is done with it, or is gone in a job that goes on. Dropping a window
     /// instead does not wait; accesses of other ranks that come later fail or have no effect, and the block of an allocated
     /// window in this rank's heap is not used again.
     ///

@@ -348,6 +348,10 @@ static void windows(void) {
     settle_and_die();
     FAILS(MPI_Win_fence(0, allocated), MPIX_ERR_PROC_FAILED);
     FAILS(MPI_Win_create(own, sizeof own, 4, MPI_INFO_NULL, world, &shared), MPIX_ERR_PROC_FAILED);
+    /* What is open ends with the window. */
+    OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, rank_, 0, created));
+    OK(MPI_Win_unlock(rank_, created));
+    if (rank_ == 2) OK(MPI_Win_lock_all(0, dynamic));
     /* Locks of those that live are good yet. */
     int to = rank_ == 0 ? 2 : 0, found;
     OK(MPI_Win_lock(MPI_LOCK_SHARED, to, 0, created));
