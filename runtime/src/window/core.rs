@@ -106,7 +106,12 @@ impl Core {
     /// What a transport reported of an operation to `target`.
     #[cold]
     pub fn failed(&self, operation: &'static str, target: usize, error: &TransportError) -> Error {
-        self.name(Error::transport(operation, error)).with_target(target)
+        let failed = self.name(Error::transport(operation, error)).with_target(target);
+        match error {
+            // Who cannot be reached is gone, most often, before the launcher tells.
+            TransportError::Peer { peer, .. } if self.member.engine.outlives => failed.with_dead(*peer),
+            _ => failed,
+        }
     }
 
     /// The target of an operation; `None` for the null rank.

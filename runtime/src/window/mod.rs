@@ -91,8 +91,8 @@ impl<T: Element> Window<T> {
         self.core.comm.failed()
     }
 
-    /// Frees the window (`MPI_Win_free`, §12.2.5). Collective: waits until every rank is done with it, or is gone in a job that goes on. Dropping a window
-    /// instead does not wait; accesses of other ranks that come later fail or have no effect, and the block of an allocated
+    /// Frees the window (`MPI_Win_free`, §12.2.5). Collective: waits until every rank is done with it, or is gone in a job
+    /// that goes on. Dropping a window instead does not wait; accesses of other ranks that come later fail or have no effect, and the block of an allocated
     /// window in this rank's heap is not used again.
     ///
     /// # Errors
