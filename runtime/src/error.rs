@@ -186,6 +186,11 @@ impl Error {
         self
     }
 
+    pub(crate) fn and_ended(mut self) -> Self {
+        self.0.goes_on = false;
+        self
+    }
+
     pub(crate) fn in_window(mut self, window: u32) -> Self {
         self.0.window.get_or_insert(window);
         self

@@ -176,6 +176,11 @@ impl RequestObject {
     /// Makes progress; whether the outcome is there, which inactive requests have, too: nothing.
     fn poll(&self) -> bool {
         let mut state = self.state.lock();
+        if let State::Interrupted(pending, _) = &*state {
+            // The program may have acknowledged what interrupted it.
+            let pending = pending.clone();
+            *state = State::Running(pending);
+        }
         if let State::Running(pending) = &mut *state {
             // Another thread that waits for it takes what comes of it.
             match Arc::get_mut(pending).and_then(Pending::test) {

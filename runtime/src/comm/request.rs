@@ -193,7 +193,9 @@ impl<T: 'static> Request<T> {
     pub fn wait(mut self) -> Result<T> {
         let Self { inner, member, operation, .. } = &mut self;
         let what = inner.what();
-        member.engine.wait_until(operation, &|| what.clone(), None, || inner.take())
+        let waited = member.engine.wait_until(operation, &|| what.clone(), None, || inner.take());
+        // What has not ended does with the request.
+        waited.map_err(Error::and_ended)
     }
 
     /// Takes back a receive that has not met a message yet, or a send that has not met a receive (`MPI_Cancel`, §3.8.4): its

@@ -166,6 +166,9 @@ static void any_source(void) {
     settle_and_die();
     FAILS(MPI_Recv(&got, 1, MPI_INT, MPI_ANY_SOURCE, 4, world, MPI_STATUS_IGNORE), MPIX_ERR_PROC_FAILED);
     FAILS(MPI_Probe(MPI_ANY_SOURCE, 4, world, MPI_STATUS_IGNORE), MPIX_ERR_PROC_FAILED);
+    FAILS(MPI_Sendrecv(&got, 1, MPI_INT, MPI_PROC_NULL, 4, &count, 1, MPI_INT, MPI_ANY_SOURCE, 4, world,
+                       MPI_STATUS_IGNORE),
+          MPIX_ERR_PROC_FAILED);
     for (int i = 0; i < 2; i++) {
         FAILS(MPI_Wait(&requests[0], MPI_STATUS_IGNORE), MPIX_ERR_PROC_FAILED_PENDING);
         FAILS(test(&requests[0]), MPIX_ERR_PROC_FAILED_PENDING);
