@@ -39,7 +39,7 @@ ln -sf libmpi.so.12 "$mpich/libmpi.so"
 for name in libmpich libmpifort libmpichfort; do
     ln -sf libmpi.so.12 "$mpich/$name.so.12"
 done
-cp -f "$here/include/mpi.h" "$prefix/include/mpi.h"
+cp -f "$here/include/mpi.h" "$here/include/mpi-ext.h" "$prefix/include/"
 cp -f "$here/../mpich/include/mpif.h" "$prefix/include/mpif.h"
 rm -rf "$prefix"/lib/fortran/*/
 cp -f "$built"/fortran/*.f90 "$prefix/lib/fortran/"

@@ -31,6 +31,9 @@ const PROGRAMS: &[(&str, Program)] = &[
     ("agree", agree),
     ("shrink", shrink),
     ("twice", twice),
+    ("acknowledge", acknowledge),
+    ("revoke", revoke),
+    ("free", free),
 ];
 
 const RANKS: usize = 4;
@@ -346,6 +349,69 @@ fn work(living: &transom::Communicator) -> Result<()> {
     living.send(right, 3, &[rank])?;
     assert_eq!(living.recv::<usize>(ANY_SOURCE, 3)?.0, [left]);
     living.ibarrier().wait()
+}
+
+/// Receives from any source wait for those that live, once the program knows who does not.
+fn acknowledge(job: &transom::Job) -> Result<()> {
+    let mut early = job.irecv::<u64>(ANY_SOURCE, 3, 8);
+    settle(job, VICTIM)?;
+    if is_victim(job) {
+        die();
+    }
+    blames(job.recv::<u64>(ANY_SOURCE, 4));
+    let error = loop {
+        if let Some(result) = early.test() {
+            break result.unwrap_err();
+        }
+    };
+    assert!(error.goes_on() && error.dead() == Some(VICTIM), "{error}");
+    assert!(!job.agree(1)?.acknowledged);
+    assert_eq!((job.acknowledge(0), job.acknowledged().size()), (0, 0));
+    assert_eq!((job.acknowledge(7), job.acknowledged()), (1, job.failures()));
+    assert_eq!(job.failures().job_ranks().collect::<Vec<_>>(), [VICTIM]);
+    assert!(job.agree(1)?.acknowledged);
+    let living = [0, 2, 3];
+    living.into_iter().try_for_each(|rank| job.send(rank, 3, &[job.rank() as u64]))?;
+    let mut sources = vec![early.wait()?.1.source];
+    for _ in 1..living.len() {
+        sources.push(job.recv::<u64>(ANY_SOURCE, 3)?.1.source);
+    }
+    sources.sort_unstable();
+    assert_eq!(sources, living);
+    Ok(())
+}
+
+/// It revokes what the others wait on, and dies.
+fn revoke(job: &transom::Job) -> Result<()> {
+    let other = job.dup()?;
+    settle(job, VICTIM)?;
+    if is_victim(job) {
+        std::thread::sleep(Duration::from_millis(50));
+        other.revoke();
+        die();
+    }
+    let revoked = |result: Result<()>| assert_eq!(result.unwrap_err().class(), Class::Revoked);
+    revoked(other.recv::<u64>((job.rank() + 2) % RANKS, 3).map(drop));
+    revoked(other.ibarrier().wait());
+    revoked(other.send(0, 3, &[1u64]));
+    assert!(other.is_revoked() && !job.is_revoked());
+    assert_eq!(other.agree(6)?.flags, 6);
+    work(&other.shrink()?)
+}
+
+/// Those that live free windows with the dead.
+fn free(job: &transom::Job) -> Result<()> {
+    let windows = [job.allocate::<u64>(8)?, job.create(vec![0; 8])?, job.dynamic::<u64>()?];
+    settle(job, VICTIM)?;
+    if is_victim(job) {
+        die();
+    }
+    await_death(job);
+    for window in windows {
+        assert_eq!(window.failed(), [VICTIM]);
+        window.free()?;
+    }
+    work(&job.shrink()?)
 }
 
 /// Another dies, of those that went on.

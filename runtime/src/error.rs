@@ -58,6 +58,8 @@ pub enum Class {
     Collective,
     /// `MPI_ERR_PROC_FAILED` (MPI Forum's fault-tolerance proposal): a peer cannot be reached.
     Peer,
+    /// `MPI_ERR_REVOKED` (as above): a member has revoked the communicator.
+    Revoked,
     /// A deadline passed.
     Timeout,
     /// The environment that started the process is broken (launcher, PMI).
@@ -99,6 +101,7 @@ impl Class {
             Self::Cancelled => "cancelled",
             Self::Collective => "mismatched collectives",
             Self::Peer => "MPI_ERR_PROC_FAILED",
+            Self::Revoked => "MPI_ERR_REVOKED",
             Self::Timeout => "deadline passed",
             Self::Launch => "launch",
             Self::Transport => "transport",
@@ -120,6 +123,7 @@ struct Details {
     target: Option<usize>,
     window: Option<u32>,
     dead: Option<usize>,
+    goes_on: bool,
     message: String,
 }
 
@@ -138,6 +142,7 @@ impl Error {
             target: None,
             window: None,
             dead: None,
+            goes_on: false,
             message,
         }))
     }
@@ -176,6 +181,16 @@ impl Error {
         self
     }
 
+    pub(crate) fn while_it_goes_on(mut self) -> Self {
+        self.0.goes_on = true;
+        self
+    }
+
+    pub(crate) fn and_ended(mut self) -> Self {
+        self.0.goes_on = false;
+        self
+    }
+
     pub(crate) fn in_window(mut self, window: u32) -> Self {
         self.0.window.get_or_insert(window);
         self
@@ -211,6 +226,12 @@ impl Error {
         self.0.dead
     }
 
+    /// Whether only the wait has ended, and what was awaited goes on: a receive from any source, when a rank has died that the
+    /// program has not acknowledged ([`crate::Communicator::acknowledge`]; `MPI_ERR_PROC_FAILED_PENDING`).
+    pub fn goes_on(&self) -> bool {
+        self.0.goes_on
+    }
+
     /// The number of the window, counted from 0 in the order of creation.
     pub fn window(&self) -> Option<u32> {
         self.0.window
@@ -219,7 +240,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Details { class, operation, rank, target, window, message, dead: _ } = &*self.0;
+        let Details { class, operation, rank, target, window, message, dead: _, goes_on: _ } = &*self.0;
         write!(f, "{operation}")?;
         if let Some(target) = target {
             write!(f, " to rank {target}")?;

@@ -57,7 +57,11 @@ pub fn rust(constants: &[Constant]) -> String {
         };
     }
     let classes = constants.iter().filter_map(|constant| match constant {
-        Constant::Int { name, .. } if name.starts_with("ERR_") || name.starts_with("T_ERR_") => Some(name),
+        Constant::Int { name, .. }
+            if ["ERR_", "T_ERR_", "MPIX_ERR_"].iter().any(|begin| name.starts_with(begin)) =>
+        {
+            Some(name)
+        }
         _ => None,
     });
     let _ = writeln!(
@@ -65,7 +69,7 @@ pub fn rust(constants: &[Constant]) -> String {
         "/// Every error class with its name.\npub const ERROR_CLASSES: &[(c_int, &str)] = &["
     );
     for name in classes {
-        let _ = writeln!(text, "    ({name}, \"MPI_{name}\"),");
+        let _ = writeln!(text, "    ({name}, \"{}\"),", full_name(name));
     }
     text.push_str(
         "];\n/// Every predefined datatype with its name.\npub const DATATYPES: &[(Datatype, &str)] = &[\n",
@@ -116,5 +120,5 @@ pub fn c<'a>(constants: impl Iterator<Item = &'a Constant>) -> String {
 }
 
 fn define(text: &mut String, name: &str, value: &str) -> std::fmt::Result {
-    writeln!(text, "#define {:<32} {value}", format!("MPI_{name}"))
+    writeln!(text, "#define {:<32} {value}", full_name(name))
 }

@@ -249,6 +249,11 @@ typedef struct MPI_ABI_Datatype *MPI_Datatype;
 #define MPI_T_ERR_PVAR_NO_ATOMIC         1018
 #define MPI_ERR_LASTCODE                 16383
 
+/* Failures of processes: no part of the standard; the numbers are MPICH's */
+#define MPIX_ERR_PROC_FAILED             101
+#define MPIX_ERR_PROC_FAILED_PENDING     102
+#define MPIX_ERR_REVOKED                 103
+
 /* Modes of files, assertions of epochs */
 #define MPI_MODE_APPEND                  1
 #define MPI_MODE_CREATE                  2
@@ -1568,6 +1573,16 @@ int MPI_T_source_get_info(int source_index, char *name, int *name_len, char *des
 int MPI_T_source_get_num(int *num_sources);
 int MPI_T_source_get_timestamp(int source_index, MPI_Count *timestamp);
 
+/* Failures of processes: the fault-tolerance chapter that was proposed to the MPI Forum (ULFM), as MPICH and Open MPI have it; no part of the ABI */
+int MPIX_Comm_ack_failed(MPI_Comm comm, int num_to_ack, int *num_acked);
+int MPIX_Comm_agree(MPI_Comm comm, int *flag);
+int MPIX_Comm_failure_ack(MPI_Comm comm);
+int MPIX_Comm_failure_get_acked(MPI_Comm comm, MPI_Group *failedgrp);
+int MPIX_Comm_get_failed(MPI_Comm comm, MPI_Group *failedgrp);
+int MPIX_Comm_is_revoked(MPI_Comm comm, int *flag);
+int MPIX_Comm_revoke(MPI_Comm comm);
+int MPIX_Comm_shrink(MPI_Comm comm, MPI_Comm *newcomm);
+
 /* The same under the names of the profiling interface (section 15.2) */
 int PMPI_Abi_get_fortran_booleans(int logical_size, void *logical_true, void *logical_false, int *is_set);
 int PMPI_Abi_get_fortran_info(MPI_Info *info);
@@ -2611,6 +2626,14 @@ int PMPI_T_source_get_info(int source_index, char *name, int *name_len, char *de
     MPI_T_source_order *ordering, MPI_Count *ticks_per_second, MPI_Count *max_ticks, MPI_Info *info);
 int PMPI_T_source_get_num(int *num_sources);
 int PMPI_T_source_get_timestamp(int source_index, MPI_Count *timestamp);
+int PMPIX_Comm_ack_failed(MPI_Comm comm, int num_to_ack, int *num_acked);
+int PMPIX_Comm_agree(MPI_Comm comm, int *flag);
+int PMPIX_Comm_failure_ack(MPI_Comm comm);
+int PMPIX_Comm_failure_get_acked(MPI_Comm comm, MPI_Group *failedgrp);
+int PMPIX_Comm_get_failed(MPI_Comm comm, MPI_Group *failedgrp);
+int PMPIX_Comm_is_revoked(MPI_Comm comm, int *flag);
+int PMPIX_Comm_revoke(MPI_Comm comm);
+int PMPIX_Comm_shrink(MPI_Comm comm, MPI_Comm *newcomm);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,7 @@
 //! Communicators (MPI-4.1 chapter 7).
 
 pub mod calls;
+pub mod failures;
 pub mod inter;
 pub mod inter_create;
 pub mod name;

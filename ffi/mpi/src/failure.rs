@@ -6,6 +6,7 @@ use transom::Class;
 
 use crate::abi::{self, Status};
 use crate::handlers::{ErrorObject, Handler};
+use crate::world;
 
 /// An error on its way to an error handler. One word, so that the way without errors stays short.
 #[derive(Debug, Clone)]
@@ -92,7 +93,8 @@ pub fn fail<T>(code: c_int, message: impl Into<String>) -> Result<T> {
 impl From<transom::Error> for Failure {
     #[cold]
     fn from(error: transom::Error) -> Self {
-        Self::new(class(error.class()), error.to_string())
+        let code = if error.goes_on() { abi::MPIX_ERR_PROC_FAILED_PENDING } else { class(error.class()) };
+        Self::new(code, error.to_string())
     }
 }
 
@@ -121,6 +123,8 @@ pub fn class(class: Class) -> c_int {
         Class::Argument => abi::ERR_ARG,
         Class::Tag => abi::ERR_TAG,
         Class::Truncate => abi::ERR_TRUNCATE,
+        Class::Revoked => abi::MPIX_ERR_REVOKED,
+        Class::Peer if world::outlives_ranks() => abi::MPIX_ERR_PROC_FAILED,
         Class::Peer => abi::ERR_PROC_ABORTED,
         _ => abi::ERR_OTHER,
     }

@@ -50,7 +50,7 @@ mod world;
 mod calls {
     pub use crate::attributes::calls::*;
     pub use crate::collective::{gathering::*, local::*, neighbours::*, reducing::*, scattering::*};
-    pub use crate::comm::{calls::*, inter::*, inter_create::*, name::*};
+    pub use crate::comm::{calls::*, failures::*, inter::*, inter_create::*, name::*};
     pub use crate::conversions::*;
     pub use crate::environment::*;
     pub use crate::errors::*;

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use transom::Class;
 
 use crate::abi::{ERR_REQUEST, Request, Status, TABLE, Word};
-use crate::failure::{Result, fail};
+use crate::failure::{Failure, Result, fail};
 use crate::handlers::ErrorObject;
 use crate::message::partitioned::Partitioned;
 use crate::table::Table;
@@ -38,6 +38,8 @@ enum State {
     Inactive,
     /// Shared with threads that wait for it, which keep no other from cancelling it.
     Running(Arc<Pending>),
+    /// That a wait has ended, and the operation has not, is to be told.
+    Interrupted(Arc<Pending>, Failure),
     Ended(Outcome),
 }
 
@@ -174,14 +176,27 @@ impl RequestObject {
     /// Makes progress; whether the outcome is there, which inactive requests have, too: nothing.
     fn poll(&self) -> bool {
         let mut state = self.state.lock();
+        if let State::Interrupted(pending, _) = &*state {
+            // The program may have acknowledged what interrupted it.
+            let pending = pending.clone();
+            *state = State::Running(pending);
+        }
         if let State::Running(pending) = &mut *state {
             // Another thread that waits for it takes what comes of it.
             match Arc::get_mut(pending).and_then(Pending::test) {
+                Some(Err(error)) if error.goes_on() => {
+                    *state = State::Interrupted(pending.clone(), error.into());
+                }
                 Some(result) => *state = State::Ended(outcome(result)),
                 None => return false,
             }
         }
         true
+    }
+
+    /// Whether it has not ended.
+    fn goes_on(&self) -> bool {
+        matches!(*self.state.lock(), State::Running(_) | State::Interrupted(..))
     }
 
     /// What is under way, to be awaited without the lock.
@@ -195,10 +210,12 @@ impl RequestObject {
     /// Waits for the outcome.
     fn wait(&self) {
         while let Some(pending) = self.running() {
-            let awaited = transom::await_any(&[&*pending]);
-            drop(pending);
-            if let Err(error) = awaited {
-                *self.state.lock() = State::Ended(Err(error.into()));
+            match transom::await_any(&[&*pending]) {
+                Ok(()) => drop(pending),
+                Err(error) if error.goes_on() => {
+                    *self.state.lock() = State::Interrupted(pending, error.into());
+                }
+                Err(error) => *self.state.lock() = State::Ended(Err(error.into())),
             }
             self.poll();
         }
@@ -210,12 +227,18 @@ impl RequestObject {
             return Ok(Status::EMPTY);
         }
         self.wait();
-        let state = std::mem::replace(&mut *self.state.lock(), State::Inactive);
+        let mut place = self.state.lock();
+        let state = std::mem::replace(&mut *place, State::Inactive);
+        if let State::Interrupted(pending, failure) = state {
+            *place = State::Running(pending);
+            return Err(failure.at(self.error_object));
+        }
+        drop(place);
         let outcome = match (state, &self.general) {
             (State::Ended(Ok(_)), Some(general)) => general.end(),
             (State::Ended(outcome), _) => outcome,
             // Another thread started it again meanwhile: that is an error of the program's (§11.6.2).
-            (State::Inactive | State::Running(_), _) => Ok(Status::EMPTY),
+            (_, _) => Ok(Status::EMPTY),
         };
         outcome.map_err(|failure| failure.at(self.error_object))
     }
@@ -224,6 +247,7 @@ impl RequestObject {
     fn peek(&self) -> Outcome {
         let outcome = match &*self.state.lock() {
             State::Ended(outcome) => outcome.clone(),
+            State::Interrupted(_, failure) => Err(failure.clone()),
             _ => return Ok(Status::EMPTY),
         };
         let outcome = match (outcome, &self.general) {
@@ -250,7 +274,7 @@ impl RequestObject {
         if let Some(general) = &self.general {
             return general.cancel();
         }
-        if let State::Running(pending) = &*self.state.lock() {
+        if let State::Running(pending) | State::Interrupted(pending, _) = &*self.state.lock() {
             pending.cancel();
         }
         Ok(())
@@ -261,7 +285,8 @@ impl RequestObject {
         if self.is_complete_for_good() {
             return;
         }
-        if let State::Running(pending) = std::mem::replace(&mut *self.state.lock(), State::Inactive) {
+        let state = std::mem::replace(&mut *self.state.lock(), State::Inactive);
+        if let State::Running(pending) | State::Interrupted(pending, _) = state {
             add_detached(pending);
         }
     }

@@ -279,6 +279,11 @@ pub fn win_handler(handle: Win) -> Handler {
     }
 }
 
+/// Whether the job goes on when a rank dies.
+pub fn outlives_ranks() -> bool {
+    WORLD.get().is_some_and(|world| world.world.comm.outlives_ranks())
+}
+
 /// This process in messages.
 pub fn who() -> String {
     WORLD.get().map_or("before MPI_Init".into(), |world| format!("rank {}", world.world.comm.rank()))
@@ -304,6 +309,10 @@ pub fn end_job(code: c_int) -> ! {
 
 /// Ends this process by an error, and with it the job: the launcher ends the others.
 pub fn abort(code: c_int) -> ! {
+    if outlives_ranks() {
+        // By its death alone the others would go on.
+        end_job(failing(code));
+    }
     flush();
     exit(failing(code))
 }

@@ -368,6 +368,12 @@
       parameter (MPI_ERR_ABI=81)
       integer MPI_ERR_LASTCODE
       parameter (MPI_ERR_LASTCODE=1073741823)
+      integer MPIX_ERR_PROC_FAILED
+      parameter (MPIX_ERR_PROC_FAILED=101)
+      integer MPIX_ERR_PROC_FAILED_PENDING
+      parameter (MPIX_ERR_PROC_FAILED_PENDING=102)
+      integer MPIX_ERR_REVOKED
+      parameter (MPIX_ERR_REVOKED=103)
       integer MPI_MODE_APPEND
       parameter (MPI_MODE_APPEND=128)
       integer MPI_MODE_CREATE

@@ -170,6 +170,7 @@ impl<'a> Exchange<'a> {
     /// Sends `bytes` to a peer, which receives them in the same round.
     pub async fn send(&self, peer: usize, round: usize, bytes: &[u8]) -> Result<()> {
         let engine = &*self.channel.engine;
+        self.in_vain().map_or(Ok(()), Err)?;
         let to = self.channel.job_rank(peer);
         let room = engine.routes.route(to).capabilities.max_message - HEADER_BYTES;
         let mut start = 0;
@@ -217,6 +218,9 @@ impl<'a> Exchange<'a> {
 
     /// What a peer has sent in this round, if it has come.
     pub fn take(&self, peer: usize, round: usize) -> Option<Result<Vec<u8>>> {
+        if let Some(revoked) = self.revoked() {
+            return Some(Err(revoked));
+        }
         let is_awaited =
             || (self.awaited.load(Ordering::Relaxed), self.round.load(Ordering::Relaxed)) == (peer, round);
         if self.taken.load(Ordering::Acquire) && is_awaited() {
@@ -228,7 +232,7 @@ impl<'a> Exchange<'a> {
         let any = engine.has_collectives.load(Ordering::Acquire) || engine.waiting.load(Ordering::Acquire);
         if !any {
             self.awaits(peer, round);
-            return self.dead().map(Err);
+            return self.in_vain().map(Err);
         }
         let source = self.channel.job_rank(peer);
         let key = Key { source, context: *context, sequence: self.sequence, round: round as u64 };
@@ -237,22 +241,36 @@ impl<'a> Exchange<'a> {
             Ok(Some(bytes)) => Some(Ok(bytes)),
             Ok(None) => {
                 self.awaits(peer, round);
-                self.dead().map(Err)
+                self.in_vain().map(Err)
             }
             Err(refusal) => Some(Err(self.refused(peer, refusal))),
         }
     }
 
-    /// The error of a member that has died, which the others would wait for: also who need not hear from it.
-    fn dead(&self) -> Option<Error> {
+    /// That the communicator is revoked.
+    #[inline]
+    fn revoked(&self) -> Option<Error> {
+        // The job ends on it all the same.
+        if self.kind == Kind::Finalize {
+            return None;
+        }
+        self.channel.check_use(self.operation()).err()
+    }
+
+    /// The error of a member that has died, which the others would wait for: also who need not hear from it; or that the communicator
+    /// is revoked.
+    fn in_vain(&self) -> Option<Error> {
         let engine = &self.channel.engine;
         if !engine.dead.any() {
             return None;
         }
+        if let Some(revoked) = self.revoked() {
+            return Some(revoked);
+        }
         match self.kind {
             // Two ranks' own affair: their wait says whom it needs.
             Kind::Partitioned => None,
-            _ => engine.dead_among(self.operation(), &self.channel.group),
+            _ => engine.dead_among(self.operation(), &self.channel.group, 0),
         }
     }
 
@@ -279,6 +297,7 @@ impl<'a> Exchange<'a> {
         let peer = self.channel.job_rank(self.awaited.load(Ordering::Relaxed));
         let on = (peer != self.channel.engine.rank).then_some(peer);
         let awaits = Awaits::new(self.awaited(), subject, on);
+        let awaits = if self.kind == Kind::Finalize { awaits } else { awaits.on_channel(self.channel) };
         if self.kind == Kind::Partitioned { awaits } else { awaits.among(&self.channel.group) }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
@@ -40,6 +40,8 @@ pub(crate) struct Channel {
     partitioned: Mutex<HashMap<(bool, usize, i32), u32>>,
     /// Number of the next agreement of the members that live.
     agreements: AtomicU64,
+    /// How many of the ranks that are gone, in the order in which they are told of, the program has acknowledged here.
+    pub acknowledged: AtomicUsize,
     /// Whether the members know each other's heaps.
     pub heaps_known: AtomicBool,
 }
@@ -58,6 +60,7 @@ impl Channel {
             nonblocking: AtomicU64::new(NONBLOCKING),
             partitioned: Mutex::default(),
             agreements: AtomicU64::new(0),
+            acknowledged: AtomicUsize::new(0),
             heaps_known: AtomicBool::new(false),
         }
     }
@@ -74,6 +77,20 @@ impl Channel {
         let group = self.group.of(self.group.job_ranks().filter(|rank| !dead.has(*rank)).collect());
         let rank = group.rank().unwrap_or(0);
         Self::new(self.engine.clone(), FOUNDING | (group.digest() ^ digest(b"living")), group, rank)
+    }
+
+    /// The channel of the next agreement, where the launcher makes none: it works although this one is revoked.
+    pub fn aside(&self) -> Self {
+        let context = FOUNDING | (self.context.rotate_left(COUNT_BITS) ^ digest(b"agreement"));
+        let aside = Self::new(self.engine.clone(), context, self.group.clone(), self.rank);
+        aside.start_at(self.next_agreement());
+        aside
+    }
+
+    /// That it is not revoked.
+    #[inline]
+    pub fn check_use(&self, operation: &'static str) -> crate::Result<()> {
+        self.engine.check_use(operation, self.context, None)
     }
 
     /// A context that no other communicator has.

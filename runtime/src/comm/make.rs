@@ -95,7 +95,7 @@ impl Communicator {
     }
 
     /// Contexts that rank 0 has sent.
-    fn contexts<const N: usize>(&self, sent: &[u8]) -> Result<[u64; N]> {
+    pub(super) fn contexts<const N: usize>(&self, sent: &[u8]) -> Result<[u64; N]> {
         <[u64; N]>::read_from_bytes(sent)
             .map(|contexts| contexts.map(u64::from_le))
             .map_err(|_| self.channel().error(Class::Collective, "dup", "what rank 0 sent makes no sense"))

@@ -161,14 +161,24 @@ impl<T: 'static> Request<T> {
     }
 
     /// The result if it is there; makes progress otherwise (`MPI_Test`). After it has given a result the request is
-    /// complete, and another call is an error.
+    /// complete, and another call is an error; but for an error that [goes on](Error::goes_on).
     pub fn test(&mut self) -> Option<Result<T>> {
         if !self.inner.is_done()
             && let Err(error) = self.engine().try_progress()
         {
             return Some(Err(error));
         }
-        self.result()
+        self.result().or_else(|| self.in_vain().map(Err))
+    }
+
+    /// Whether who waits for it gets a result, or an error.
+    fn is_over(&self) -> bool {
+        self.is_done() || self.in_vain().is_some()
+    }
+
+    /// Why it is awaited in vain, if so.
+    fn in_vain(&self) -> Option<Error> {
+        self.engine().in_vain(self.operation, &|| self.inner.what()).filter(|_| !self.inner.is_done())
     }
 
     /// Whether the result is there: then [`Request::test`] gives it.
@@ -183,7 +193,9 @@ impl<T: 'static> Request<T> {
     pub fn wait(mut self) -> Result<T> {
         let Self { inner, member, operation, .. } = &mut self;
         let what = inner.what();
-        member.engine.wait_until(operation, &|| what.clone(), None, || inner.take())
+        let waited = member.engine.wait_until(operation, &|| what.clone(), None, || inner.take());
+        // What has not ended does with the request.
+        waited.map_err(Error::and_ended)
     }
 
     /// Takes back a receive that has not met a message yet, or a send that has not met a receive (`MPI_Cancel`, §3.8.4): its
@@ -264,7 +276,7 @@ pub fn wait_some<T: 'static>(requests: &mut Vec<Request<T>>) -> Result<Vec<(usiz
 /// As [`wait_any`].
 pub fn test_any<T: 'static>(requests: &mut Vec<Request<T>>) -> Result<Option<(usize, T)>> {
     progress(requests)?;
-    let Some(slot) = requests.iter().position(Request::is_done) else { return Ok(None) };
+    let Some(slot) = requests.iter().position(Request::is_over) else { return Ok(None) };
     Ok(Some((slot, requests.remove(slot).wait()?)))
 }
 
@@ -277,7 +289,7 @@ pub fn test_some<T: 'static>(requests: &mut Vec<Request<T>>) -> Result<Vec<(usiz
     let mut done = Vec::new();
     let mut left = Vec::with_capacity(requests.len());
     for (slot, request) in std::mem::take(requests).into_iter().enumerate() {
-        if request.is_done() {
+        if request.is_over() {
             done.push((slot, request));
         } else {
             left.push(request);
@@ -293,7 +305,7 @@ pub fn test_some<T: 'static>(requests: &mut Vec<Request<T>>) -> Result<Vec<(usiz
 /// As [`wait_any`].
 pub fn test_all<T: 'static>(requests: &mut Vec<Request<T>>) -> Result<Option<Vec<T>>> {
     progress(requests)?;
-    if !requests.iter().all(Request::is_done) {
+    if !requests.iter().all(Request::is_over) {
         return Ok(None);
     }
     wait_all(std::mem::take(requests)).map(Some)
@@ -326,6 +338,6 @@ fn await_first<T: 'static>(operation: &'static str, requests: &[&Request<T>]) ->
             several => format!("one of {several} requests, the first of which awaits {awaits}").into(),
         }
     };
-    let done = || requests.iter().any(|request| request.is_done()).then_some(Ok(()));
+    let done = || requests.iter().any(|request| request.is_over()).then_some(Ok(()));
     first.engine().wait_until(operation, &what, None, done)
 }

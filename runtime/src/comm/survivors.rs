@@ -1,7 +1,12 @@
 //! Members that are gone, in jobs that go on without them (`transom run --on-failure notify`): who they are, what the others agree on,
 //! and communicators of those.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
 use super::{Channel, Communicator, Group};
+use crate::collective::{self, Kind};
+use crate::engine::ranges;
 use crate::{Band, Class, Error, Result};
 
 /// What the members of a communicator have agreed on, the same at all of them.
@@ -11,6 +16,8 @@ pub struct Agreement {
     pub flags: u64,
     /// The members that were gone when the agreement was reached, in the order of their ranks.
     pub failed: Vec<usize>,
+    /// Whether all had [acknowledged](Communicator::acknowledge) all of these.
+    pub acknowledged: bool,
 }
 
 impl Communicator {
@@ -38,6 +45,89 @@ impl Communicator {
         ranks
     }
 
+    /// The members that are gone, as [`Communicator::failed`], in the order in which the launcher told of them: what comes later is behind
+    /// what was there, at all ranks (`MPIX_Comm_get_failed`).
+    pub fn failures(&self) -> Group {
+        self.channel().engine.look_for_deaths();
+        self.members_among(self.channel().engine.dead.ranks())
+    }
+
+    /// The program knows that the first `count` of [`Communicator::failures`] are gone, or all if there are fewer: receives from any source
+    /// wait for the others from now on. Says how many are acknowledged (`MPIX_Comm_ack_failed`, `MPIX_Comm_failure_ack`).
+    ///
+    /// Until then a receive from any source is an error when a member is gone. One that was started before goes on all the same
+    /// ([`Error::goes_on`]).
+    pub fn acknowledge(&self, count: usize) -> usize {
+        let channel = self.channel();
+        channel.engine.look_for_deaths();
+        let dead = channel.engine.dead.ranks();
+        let is_member = |place: &usize| channel.group.rank_of(dead[*place]).is_some();
+        let unknown = (0..dead.len()).filter(is_member).nth(count);
+        channel.acknowledged.fetch_max(unknown.unwrap_or(dead.len()), Ordering::Relaxed);
+        // Who waits for any source waits for fewer.
+        channel.engine.wake_sleepers();
+        self.acknowledged().size()
+    }
+
+    /// The members that are gone and acknowledged (`MPIX_Comm_failure_get_acked`).
+    pub fn acknowledged(&self) -> Group {
+        let channel = self.channel();
+        let mut dead = channel.engine.dead.ranks();
+        dead.truncate(channel.acknowledged.load(Ordering::Relaxed));
+        self.members_among(dead)
+    }
+
+    fn members_among(&self, job_ranks: Vec<usize>) -> Group {
+        let group = &self.channel().group;
+        group.of(job_ranks.into_iter().filter(|rank| group.rank_of(*rank).is_some()).collect())
+    }
+
+    /// Makes the communicator useless at all members (`MPIX_Comm_revoke`): calls on it, also those that wait, return an error of
+    /// [`Class::Revoked`], but for [`Communicator::agree`], [`Communicator::shrink`] and what is about members that are gone. Not
+    /// collective: who has met an error gets the others out of what they wait for. All hear of it although this rank dies
+    /// then.
+    ///
+    /// ```
+    /// transom::local(3, |job| {
+    ///     let all = job.dup()?;
+    ///     if job.rank() == 1 {
+    ///         all.revoke();
+    ///     }
+    ///     let error = all.recv::<u8>(1, 0).expect_err("nothing is sent");
+    ///     assert_eq!(error.class(), transom::Class::Revoked);
+    ///     assert!(all.is_revoked());
+    ///     all.shrink()?.barrier()
+    /// })?;
+    /// # Ok::<(), transom::Error>(())
+    /// ```
+    pub fn revoke(&self) {
+        let channel = self.channel();
+        channel.engine.revoke(channel.context, channel.group.job_ranks().collect());
+    }
+
+    /// Whether it is revoked, as far as this rank has heard (`MPIX_Comm_is_revoked`).
+    pub fn is_revoked(&self) -> bool {
+        let engine = &self.channel().engine;
+        // What fails here other calls say.
+        let _ = engine.try_progress();
+        engine.dead.is_revoked(self.context())
+    }
+
+    /// Whether this job goes on when a rank dies (`transom run --on-failure notify`).
+    pub fn outlives_ranks(&self) -> bool {
+        self.channel().engine.outlives
+    }
+
+    /// Waits for all members that live.
+    pub(crate) fn meet_living(&self) -> Result<()> {
+        self.settle(0).map(drop)
+    }
+
+    /// The same members in the context of the next agreement.
+    fn aside(&self) -> Self {
+        Self::new(self.member().clone(), Arc::new(self.channel().aside()), "")
+    }
+
     /// Agrees with all members that live on flags, and on who is gone (`MPIX_Comm_agree`). Collective over the members that live;
     /// whoever dies meanwhile, all others get the same answer. In a job that a death ends all members are to come.
     ///
@@ -51,10 +141,16 @@ impl Communicator {
     /// The launcher does not answer; as [`Communicator::barrier`] in a job that a death ends.
     pub fn agree(&self, flags: u64) -> Result<Agreement> {
         if !self.channel().engine.outlives {
-            let flags = self.allreduce(Band, &[flags])?[0];
-            return Ok(Agreement { flags, failed: Vec::new() });
+            let flags = self.aside().allreduce(Band, &[flags])?[0];
+            return Ok(Agreement { flags, failed: Vec::new(), acknowledged: true });
         }
-        let (agreement, _) = self.settle(flags)?;
+        let (mut agreement, _) = self.settle(flags)?;
+        if !agreement.failed.is_empty() {
+            let known = self.acknowledged();
+            let job_rank = |rank: &usize| self.channel().job_rank(*rank);
+            let all = agreement.failed.iter().map(job_rank).all(|rank| known.rank_of(rank).is_some());
+            agreement.acknowledged = self.settle(u64::from(all))?.0.flags != 0;
+        }
         Ok(agreement)
     }
 
@@ -66,7 +162,11 @@ impl Communicator {
     pub fn shrink(&self) -> Result<Self> {
         let channel = self.channel();
         if !channel.engine.outlives {
-            return self.dup();
+            let aside = self.aside();
+            let own = self.new_context().to_le_bytes().to_vec();
+            let context = collective::broadcast_bytes(aside.channel(), Kind::Duplicate, 0, own)?;
+            let [context] = self.contexts(&context)?;
+            return Ok(self.with_context(context));
         }
         let (Agreement { failed, .. }, number) = self.settle(u64::MAX)?;
         let living = (0..self.size()).filter(|rank| failed.binary_search(rank).is_err());
@@ -78,7 +178,7 @@ impl Communicator {
     fn settle(&self, flags: u64) -> Result<(Agreement, u64)> {
         let channel = self.channel();
         let key = format!("{:x}-{}", channel.context, channel.next_agreement());
-        let agreed = self.member().agree(&key, &ranges(&channel.group), flags)?;
+        let agreed = self.member().agree(&key, &ranges(channel.group.job_ranks().collect()), flags)?;
         let malformed = || {
             let message = format!("the launcher says that {:?} are gone", agreed.gone);
             Error::new(Class::Launch, "agree", message).at_rank(channel.engine.rank)
@@ -86,14 +186,7 @@ impl Communicator {
         let gone = agreed.gone.split(',').filter(|rank| *rank != "-");
         let gone: Option<Vec<usize>> = gone.map(|rank| rank.parse().ok()).collect();
         let failed = self.places(gone.ok_or_else(malformed)?);
-        Ok((Agreement { flags: agreed.flags, failed }, agreed.number))
+        let acknowledged = failed.is_empty();
+        Ok((Agreement { flags: agreed.flags, failed, acknowledged }, agreed.number))
     }
-}
-
-/// A group's ranks in the job: `0-3,7`.
-fn ranges(group: &Group) -> String {
-    let mut ranks: Vec<usize> = group.job_ranks().collect();
-    ranks.sort_unstable();
-    let runs = ranks.chunk_by(|a, b| a + 1 == *b);
-    runs.filter_map(|run| Some(format!("{}-{}", run.first()?, run.last()?))).collect::<Vec<_>>().join(",")
 }

@@ -33,6 +33,7 @@ pub(super) fn handle(engine: &Engine, header: &Header, kind: Kind, payload: &[u8
             }
             reply(engine, header, Some(Answer::Value(0)));
         }
+        Kind::RevokeContext => engine.heard_of_revocation(header, payload),
         Kind::Wake => locks::agent_recheck(engine, header.window),
         Kind::Ask => engine.send_later(header.origin as usize, &engine.header(Kind::Here), &[]),
         Kind::Here => engine.signs.seen(header.origin as usize),

@@ -3,7 +3,7 @@
 //!
 //! A rank that has left the job in good order is gone, too: who still waits for it would wait for ever.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -24,15 +24,20 @@ const TOLD_WITHIN: Duration = Duration::from_secs(5);
 /// What is known of ranks that are gone.
 #[derive(Debug, Default)]
 pub(crate) struct Dead {
+    /// Whether any rank is gone, or any communicator is revoked.
     any: AtomicBool,
     /// In the order in which the launcher told of them.
     ranks: RwLock<Vec<usize>>,
+    /// When the last of them was told of.
+    since: Mutex<Option<Instant>>,
+    /// Contexts of communicators that are revoked.
+    revoked: RwLock<BTreeSet<u64>>,
     /// Peers to which a connection was lost, when, and how.
     suspects: Mutex<BTreeMap<usize, (Instant, Error)>>,
 }
 
 impl Dead {
-    /// Whether any rank is gone.
+    /// Whether any rank is gone, or any communicator is revoked: calls have to look further.
     #[inline]
     pub fn any(&self) -> bool {
         self.any.load(Ordering::Acquire)
@@ -46,6 +51,18 @@ impl Dead {
     /// All that are.
     pub fn ranks(&self) -> Vec<usize> {
         self.ranks.read().clone()
+    }
+
+    /// Whether a communicator is revoked.
+    pub fn is_revoked(&self, context: u64) -> bool {
+        self.any() && self.revoked.read().contains(&context)
+    }
+
+    /// Revokes a communicator; false if it was.
+    pub(super) fn revoke(&self, context: u64) -> bool {
+        let is_new = self.revoked.write().insert(context);
+        self.any.store(true, Ordering::Release);
+        is_new
     }
 
     /// A connection was lost.
@@ -95,6 +112,7 @@ impl Engine {
         }
         tracing::debug!(rank = self.rank, ?new, "ranks are gone");
         ranks.extend(&new);
+        *self.dead.since.lock() = Some(Instant::now());
         drop(ranks);
         self.dead.any.store(true, Ordering::Release);
         self.routes.transports().iter().for_each(|transport| transport.forget(&new));
@@ -102,12 +120,51 @@ impl Engine {
         for (window, exposure) in self.exposures.all() {
             locks::recover(self, window, &exposure);
         }
+        self.have_all_look();
+    }
+
+    /// Calls that wait are to find out that they do so in vain. Not for the agent.
+    pub(super) fn have_all_look(&self) {
         if !self.tasks.is_empty() {
             self.tasks.drive();
         }
         self.progress.interrupt();
         self.tasks.wake_all();
         self.wake();
+    }
+
+    /// What the beginning of a call looks at: that its communicator is not revoked, and the rank that it sends to not gone.
+    #[inline]
+    pub fn check_use(&self, operation: &'static str, context: u64, to: Option<usize>) -> Result<()> {
+        if self.dead.any() { self.check_use_further(operation, context, to) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn check_use_further(&self, operation: &'static str, context: u64, to: Option<usize>) -> Result<()> {
+        self.check_revoked(operation, context)?;
+        match to.filter(|rank| self.dead.has(*rank)) {
+            Some(rank) => Err(self.death_of(operation, rank, "needs it")),
+            None => Ok(()),
+        }
+    }
+
+    /// That a communicator is not revoked.
+    pub fn check_revoked(&self, operation: &'static str, context: u64) -> Result<()> {
+        if !self.dead.is_revoked(context) {
+            return Ok(());
+        }
+        let message = "the communicator is revoked: agree, shrink it, and go on with the result";
+        Err(Error::new(Class::Revoked, operation, message).at_rank(self.rank))
+    }
+
+    /// Why who looks at an operation again and again does so in vain, if so.
+    #[inline]
+    pub fn in_vain(&self, operation: &'static str, what: &dyn Fn() -> Awaits) -> Option<Error> {
+        if !self.dead.any() {
+            return None;
+        }
+        let since = *self.dead.since.lock();
+        self.check_deaths(operation, what, since.map_or(Duration::ZERO, |since| since.elapsed()))
     }
 
     /// Why a wait that has lasted `waited` is in vain, if it is.
@@ -127,7 +184,10 @@ impl Engine {
         if !self.dead.any() {
             return None;
         }
-        let Awaits { on, subject, among, .. } = what();
+        let Awaits { on, subject, among, context, known, goes_on, .. } = what();
+        if let Some(Err(error)) = context.map(|context| self.check_revoked(operation, context)) {
+            return Some(error);
+        }
         if subject == Subject::Target && waited < ENDS_WITHIN {
             return None;
         }
@@ -135,18 +195,22 @@ impl Engine {
         let dead = on.into_iter().chain(owner).find(|rank| self.dead.has(*rank));
         match (dead, among) {
             (Some(rank), _) => Some(self.death_of(operation, rank, "needs it")),
-            (None, Some(group)) => self.dead_among(operation, &group),
+            (None, Some(group)) => {
+                let error = self.dead_among(operation, &group, known)?;
+                Some(if goes_on { error.while_it_goes_on() } else { error })
+            }
             (None, None) => None,
         }
     }
 
-    /// The error of a call that may need any rank of a group, if one of these is gone.
-    pub fn dead_among(&self, operation: &'static str, group: &Group) -> Option<Error> {
-        let dead = self.dead.ranks().into_iter().find(|rank| group.rank_of(*rank).is_some())?;
+    /// The error of a call that may need any rank of a group, if one of these is gone, besides the first so `known`.
+    pub fn dead_among(&self, operation: &'static str, group: &Group, known: usize) -> Option<Error> {
+        let mut unknown = self.dead.ranks().into_iter().skip(known);
+        let dead = unknown.find(|rank| group.rank_of(*rank).is_some())?;
         Some(self.death_of(operation, dead, "may need any member"))
     }
 
-    fn death_of(&self, operation: &'static str, rank: usize, why: &str) -> Error {
+    pub(super) fn death_of(&self, operation: &'static str, rank: usize, why: &str) -> Error {
         let message = format!(
             "rank {rank} of the job is gone, and this call {why}: go on without it, on a communicator of those that live"
         );

@@ -19,6 +19,7 @@ mod regions;
 #[cfg(test)]
 mod regions_tests;
 mod requests;
+mod revoke;
 mod routes;
 mod runs;
 mod sent;
@@ -51,6 +52,7 @@ pub(crate) use pending::{Countdown, Pending, Pendings};
 pub(crate) use pull::Pull;
 pub(crate) use regions::{Attached, CachedRegion, RegionInfo, Regions, key_for};
 pub(crate) use requests::{OnReply, Request, Requests};
+pub(crate) use revoke::ranges;
 pub(crate) use routes::{Registered, Route, Routes};
 pub(crate) use signal_line::{PeerSleepers, SignalLine, Sleepers};
 pub(crate) use target_state::TargetState;

@@ -256,6 +256,9 @@ impl Engine {
         let misses = if found > 0 { 0 } else { MISSES.get().wrapping_add(1) };
         MISSES.set(misses);
         if misses % MISSES_PER_YIELD == MISSES_PER_YIELD - 1 {
+            if self.outlives {
+                self.look_for_deaths();
+            }
             std::thread::yield_now();
         }
         Ok(found)
@@ -271,7 +274,7 @@ impl Engine {
         if let Some(error) = self.failed().or_else(|| self.look_for_life(waited)) {
             return Err(error);
         }
-        if self.outlives
+        if (self.outlives || self.dead.any())
             && let Some(error) = self.check_deaths(operation, what, waited)
         {
             return Err(error);

@@ -7,7 +7,7 @@ use transom_transport::Region;
 use zerocopy::IntoBytes;
 
 use super::send::{Mode, Sending, awaited, recalled, refused};
-use crate::comm::Awaited;
+use crate::comm::{Awaited, Channel};
 use crate::engine::two_sided::{Answer, OnAnswer, SegmentedSend};
 use crate::engine::{Engine, Promise};
 use crate::memory::ExposedVec;
@@ -81,8 +81,7 @@ pub(super) fn isend<T: Element>(
     let promise = Promise::new();
     match answered_send(&sending, data, promise.clone()) {
         Ok(number) => {
-            let engine = sending.engine().clone();
-            let send = (engine, operation, sending.to, number);
+            let send = (comm.channel().clone(), operation, sending.to, number);
             Request::new(comm.member(), operation, Sent { promise, send, dest, tag })
         }
         Err(error) => done(Err(error)),
@@ -130,7 +129,7 @@ fn ended(sending: &Sending<'_>, number: u64, sent: Result<()>) -> Result<u64> {
 struct Sent<T> {
     promise: Arc<Promise<Vec<T>>>,
     /// The call, the receiver in the job, and the send's number.
-    send: (Arc<Engine>, &'static str, usize, u64),
+    send: (Arc<Channel>, &'static str, usize, u64),
     dest: usize,
     tag: i32,
 }
@@ -149,7 +148,8 @@ impl<T: Element> Awaited<Vec<T>> for Sent<T> {
     }
 
     fn cancel(&self) -> bool {
-        let (engine, operation, to, number) = &self.send;
+        let (channel, operation, to, number) = &self.send;
+        let engine = &channel.engine;
         if self.promise.is_complete() {
             return false;
         }
@@ -159,6 +159,6 @@ impl<T: Element> Awaited<Vec<T>> for Sent<T> {
     }
 
     fn what(&self) -> Awaits {
-        awaited(self.send.2, self.dest, self.tag)
+        awaited(&self.send.0, self.dest, self.tag)
     }
 }

@@ -13,7 +13,9 @@ mod send;
 
 pub use matched::Message;
 
-use crate::comm::{Channel, Group};
+use std::sync::atomic::Ordering;
+
+use crate::comm::Channel;
 use crate::protocol::messages::{Envelope, Pattern};
 use crate::waits::{Awaits, Subject};
 use crate::{Class, NULL_RANK, Result};
@@ -93,6 +95,7 @@ fn check_tag(channel: &Channel, operation: &'static str, tag: i32) -> Result<()>
 
 /// What to look for; nothing from the null rank.
 fn pattern(channel: &Channel, operation: &'static str, source: Source, tag: Tag) -> Result<Option<Pattern>> {
+    channel.check_use(operation)?;
     let tag = match tag {
         Tag::Any => None,
         Tag::Is(tag) => Some(tag),
@@ -109,8 +112,8 @@ fn pattern(channel: &Channel, operation: &'static str, source: Source, tag: Tag)
     Ok(Some(Pattern { context: channel.context, source, tag }))
 }
 
-/// What is awaited; `world` is the source in the job, or any of `group` is.
-fn awaited(world: Option<usize>, group: &Group, source: Source, tag: Tag) -> Awaits {
+/// What is awaited; `world` is the source in the job, or any member is.
+fn awaited(world: Option<usize>, channel: &Channel, source: Source, tag: Tag) -> Awaits {
     let tag = match tag {
         Tag::Any => "any tag".to_owned(),
         Tag::Is(tag) => format!("tag {tag}"),
@@ -119,6 +122,9 @@ fn awaited(world: Option<usize>, group: &Group, source: Source, tag: Tag) -> Awa
         Source::Any => format!("a message with {tag} from any rank"),
         Source::Rank(rank) => format!("a message with {tag} from rank {rank}"),
     };
-    let awaits = Awaits::new(text, Subject::Receive, world);
-    if world.is_none() { awaits.among(group) } else { awaits }
+    let awaits = Awaits::new(text, Subject::Receive, world).on_channel(channel);
+    if world.is_some() {
+        return awaits;
+    }
+    Awaits { known: channel.acknowledged.load(Ordering::Relaxed), ..awaits.among(&channel.group) }
 }

@@ -16,12 +16,7 @@ impl Communicator {
         let channel = self.channel();
         let Some(pattern) = pattern(channel, "probe", source, tag)? else { return Ok(Status::NULL) };
         let look = || self.look(pattern).map(Ok);
-        channel.engine.wait_until(
-            "probe",
-            &|| awaited(pattern.source, &channel.group, source, tag),
-            None,
-            look,
-        )
+        channel.engine.wait_until("probe", &|| awaited(pattern.source, channel, source, tag), None, look)
     }
 
     /// What a receive would receive now; makes progress if there is nothing (`MPI_Iprobe`, §3.8.1).

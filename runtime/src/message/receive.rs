@@ -8,7 +8,7 @@ use zerocopy::IntoBytes;
 use super::matched::store;
 use super::send::{Mode, send};
 use super::{Matched, Message, Source, Status, Tag, awaited, pattern};
-use crate::comm::{Awaited, Group};
+use crate::comm::{Awaited, Channel};
 use crate::engine::two_sided::{Direct, Incoming, check_capacity, deliver};
 use crate::engine::{Engine, Promise};
 use crate::protocol::messages::Pattern;
@@ -20,18 +20,17 @@ type Received<T> = (Vec<T>, Status);
 
 /// A receive under way. If it is dropped before it has matched a message, it is cancelled.
 struct Receiving<T> {
-    engine: Arc<Engine>,
+    channel: Arc<Channel>,
     promise: Arc<Promise<Matched<Vec<T>>>>,
     posted: Option<(Pattern, u64)>,
     /// Whose in the job, and as the call has it.
     from: (Option<usize>, (Source, Tag)),
-    group: Group,
     operation: &'static str,
 }
 
 impl<T> Receiving<T> {
     fn cancel_posted(&self) -> bool {
-        self.posted.is_some_and(|(pattern, number)| self.engine.two_sided.cancel(pattern, number))
+        self.posted.is_some_and(|(pattern, number)| self.channel.engine.two_sided.cancel(pattern, number))
     }
 }
 
@@ -57,16 +56,17 @@ impl<T: Element> Awaited<Matched<Vec<T>>> for Receiving<T> {
     fn cancel(&self) -> bool {
         let cancelled = self.cancel_posted();
         if cancelled {
+            let engine = &self.channel.engine;
             let error = Error::new(Class::Cancelled, self.operation, "the receive was taken back");
-            self.promise.complete(&self.engine, Err(error.at_rank(self.engine.rank)));
-            self.engine.wake();
+            self.promise.complete(engine, Err(error.at_rank(engine.rank)));
+            engine.wake();
         }
         cancelled
     }
 
     fn what(&self) -> Awaits {
         let (world, (source, tag)) = self.from;
-        awaited(world, &self.group, source, tag)
+        Awaits { goes_on: world.is_none(), ..awaited(world, &self.channel, source, tag) }
     }
 }
 
@@ -93,7 +93,7 @@ pub(super) fn start_receive<T: Element>(
         Ok(None) => return Request::done(comm.member(), operation, Ok((Ok(Vec::new()), Status::NULL))),
         Err(error) => return Request::done(comm.member(), operation, Err(error)),
     };
-    let (engine, promise) = (channel.engine.clone(), Promise::new());
+    let promise = Promise::new();
     let (completed, group) = (promise.clone(), channel.group.clone());
     let receive = move |engine: &Engine, arrived: crate::engine::two_sided::Incoming| {
         let (envelope, bytes) = (arrived.envelope, arrived.bytes());
@@ -104,18 +104,11 @@ pub(super) fn start_receive<T: Element>(
         };
         deliver(engine, operation, arrived, max, Box::new(then));
     };
-    let posted = engine.post_receive(pattern, Box::new(receive)).map(|number| (pattern, number));
+    let posted = channel.engine.post_receive(pattern, Box::new(receive)).map(|number| (pattern, number));
     Request::new(
         comm.member(),
         operation,
-        Receiving {
-            engine,
-            promise,
-            posted,
-            from: (pattern.source, from),
-            group: channel.group.clone(),
-            operation,
-        },
+        Receiving { channel: channel.clone(), promise, posted, from: (pattern.source, from), operation },
     )
 }
 
@@ -208,7 +201,7 @@ impl Communicator {
     ) -> Result<Incoming> {
         let channel = self.channel();
         let engine = &channel.engine;
-        let what = || awaited(pattern.source, &channel.group, source, tag);
+        let what = || awaited(pattern.source, channel, source, tag);
         engine.wait_until(operation, &what, None, || engine.two_sided.take(pattern).map(Ok))
     }
 
@@ -224,7 +217,7 @@ impl Communicator {
         let Some(pattern) = pattern(channel, operation, source, tag)? else {
             return Ok((Ok(()), Status::NULL));
         };
-        let (engine, what) = (&channel.engine, || awaited(pattern.source, &channel.group, source, tag));
+        let (engine, what) = (&channel.engine, || awaited(pattern.source, channel, source, tag));
         let direct = Direct::new(pattern, buffer.as_mut_bytes());
         let come = || match direct.take() {
             Some(taken) => Some(Ok(Err(taken))),

@@ -41,7 +41,9 @@ impl<'a> Sending<'a> {
             return Ok(None);
         }
         channel.check_rank(operation, dest)?;
-        Ok(Some(Self { channel, operation, dest, to: channel.job_rank(dest), tag }))
+        let to = channel.job_rank(dest);
+        channel.engine.check_use(operation, channel.context, Some(to))?;
+        Ok(Some(Self { channel, operation, dest, to, tag }))
     }
 
     pub fn engine(&self) -> &'a Arc<Engine> {
@@ -111,14 +113,14 @@ impl<'a> Sending<'a> {
 
     /// What a synchronous or long send awaits.
     fn what(&self) -> Awaits {
-        awaited(self.to, self.dest, self.tag)
+        awaited(self.channel, self.dest, self.tag)
     }
 }
 
-/// `world`: the receiver in the job.
-pub(super) fn awaited(world: usize, dest: usize, tag: i32) -> Awaits {
+/// What a send to a member awaits.
+pub(super) fn awaited(channel: &Channel, dest: usize, tag: i32) -> Awaits {
     let text = format!("rank {dest} to receive a message with tag {tag}");
-    Awaits::new(text, Subject::Send, [world])
+    Awaits::new(text, Subject::Send, [channel.job_rank(dest)]).on_channel(channel)
 }
 
 /// The send was taken back.
@@ -146,6 +148,9 @@ pub(super) fn send_now(comm: &Communicator, (dest, tag): (usize, i32), bytes: &[
     }
     let (header, bytes) = sending.eager(None).carrying(bytes);
     let engine = sending.engine();
+    if engine.dead.any() {
+        return false;
+    }
     engine.count_post();
     matches!(engine.try_send(NAME, sending.to, &header, bytes), Some(Ok(())))
 }

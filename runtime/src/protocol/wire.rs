@@ -75,6 +75,8 @@ pub enum Kind {
     Ask = 25,
     /// I am alive.
     Here = 26,
+    /// A communicator is revoked, whose context is as in a collective's data; the payload is its members.
+    RevokeContext = 27,
     /// An eager message: `offset` its tag, the payload its bytes; `window` and `request` are the communicator's context. If
     /// `op` is 1, say [`Kind::Done`] to number `value` when it is received. If the status is [`INLINE`], its bytes are in the
     /// header.
@@ -125,6 +127,7 @@ impl Kind {
             24 => Self::Apply,
             25 => Self::Ask,
             26 => Self::Here,
+            27 => Self::RevokeContext,
             32 => Self::Eager,
             33 => Self::RequestToSend,
             34 => Self::ClearToSend,

@@ -14,7 +14,7 @@ use std::time::Duration;
 use nix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
-use crate::comm::Group;
+use crate::comm::{Channel, Group};
 
 pub(crate) use board::{Board, Holds, WaitSlot};
 pub use deaths::{Deaths, ON_FAILURE};
@@ -152,11 +152,30 @@ pub(crate) struct Awaits {
     pub subject: Subject,
     /// Ranks of which any may be needed.
     pub among: Option<Group>,
+    /// The context of the communicator whose revocation ends it.
+    pub context: Option<u64>,
+    /// How many of the ranks that are gone, in the order in which they are told of, need not be waited for.
+    pub known: usize,
+    /// Whether what is awaited goes on when a wait for it has ended by a death of which the program did not know.
+    pub goes_on: bool,
 }
 
 impl Awaits {
     pub fn new(text: impl Into<String>, subject: Subject, on: impl IntoIterator<Item = usize>) -> Self {
-        Self { text: text.into(), on: on.into_iter().take(LISTED).collect(), subject, among: None }
+        Self {
+            text: text.into(),
+            on: on.into_iter().take(LISTED).collect(),
+            subject,
+            among: None,
+            context: None,
+            known: 0,
+            goes_on: false,
+        }
+    }
+
+    /// The same, on this channel.
+    pub fn on_channel(self, channel: &Channel) -> Self {
+        Self { context: Some(channel.context), ..self }
     }
 
     /// The same, where any of these ranks may be needed.

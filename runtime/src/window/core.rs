@@ -106,7 +106,12 @@ impl Core {
     /// What a transport reported of an operation to `target`.
     #[cold]
     pub fn failed(&self, operation: &'static str, target: usize, error: &TransportError) -> Error {
-        self.name(Error::transport(operation, error)).with_target(target)
+        let failed = self.name(Error::transport(operation, error)).with_target(target);
+        match error {
+            // Who cannot be reached is gone, most often, before the launcher tells.
+            TransportError::Peer { peer, .. } if self.member.engine.outlives => failed.with_dead(*peer),
+            _ => failed,
+        }
     }
 
     /// The target of an operation; `None` for the null rank.
@@ -266,7 +271,10 @@ impl Core {
             if !matches!(engine.poll(), Ok(found) if found > 0) {
                 std::thread::yield_now();
             }
-            waiting.retain(|(rank, reply)| reply.outcome().is_none() && !engine.has_left(*rank));
+            waiting.retain(|(rank, reply)| {
+                let is_gone = engine.has_left(*rank) || engine.dead.has(*rank);
+                reply.outcome().is_none() && !is_gone
+            });
         }
         if !waiting.is_empty() && self.member.is_alive() {
             let ranks: Vec<usize> = waiting.iter().map(|(rank, _)| *rank).collect();

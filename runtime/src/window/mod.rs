@@ -86,8 +86,13 @@ impl<T: Element> Window<T> {
         self.core.refresh("sync")
     }
 
-    /// Frees the window (`MPI_Win_free`, §12.2.5). Collective: waits until every rank is done with it. Dropping a window
-    /// instead does not wait; accesses of other ranks that come later fail or have no effect, and the block of an allocated
+    /// The ranks of this window that are gone, as [`crate::Communicator::failed`].
+    pub fn failed(&self) -> Vec<usize> {
+        self.core.comm.failed()
+    }
+
+    /// Frees the window (`MPI_Win_free`, §12.2.5). Collective: waits until every rank is done with it, or is gone in a job
+    /// that goes on. Dropping a window instead does not wait; accesses of other ranks that come later fail or have no effect, and the block of an allocated
     /// window in this rank's heap is not used again.
     ///
     /// # Errors
@@ -117,7 +122,12 @@ impl<T: Element> Window<T> {
     fn finish(&self) -> Result<()> {
         let core = &self.core;
         core.access.open.check_none("free").map_err(|e| core.name(e))?;
-        collective::barrier_as(core.comm.channel(), Kind::Free).map_err(|e| core.name(e))?;
+        let met = match core.comm.outlives_ranks() {
+            // Those that live, also if one dies meanwhile.
+            true => core.comm.meet_living(),
+            false => collective::barrier_as(core.comm.channel(), Kind::Free),
+        };
+        met.map_err(|e| core.name(e))?;
         core.freed.store(true, Ordering::Relaxed);
         core.publish("free")?;
         core.refresh("free")

@@ -34,10 +34,10 @@ pub(super) fn object(request: Request) -> Result<Option<std::sync::Arc<RequestOb
     if request == REQUEST_NULL { Ok(None) } else { get(request).map(Some) }
 }
 
-/// Takes the outcome of a request that has ended, whose handle is gone unless it is persistent.
+/// Takes the outcome of a request that has ended, whose handle is gone unless it is persistent, or goes on.
 pub(super) fn end(request: Pointer<Request>, index: usize, object: &RequestObject) -> Result<Outcome> {
     let outcome = object.take();
-    if object.start.is_none() {
+    if object.start.is_none() && !object.goes_on() {
         remove(request.at(index)?)?;
         request.set_at(index, REQUEST_NULL)?;
     }

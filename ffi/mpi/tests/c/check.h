@@ -21,7 +21,12 @@ static int rank_, size_;
 #define OK(call) CHECK((call) == MPI_SUCCESS)
 
 /* A call that fails with an error class. */
-#define FAILS(call, class) CHECK(class_of(call) == (class))
+#define FAILS(call, class)                                                                              \
+    do {                                                                                                \
+        int found_ = class_of(call);                                                                    \
+        if (found_ != (class)) fprintf(stderr, "rank %d: %s:%d: class %d\n", rank_, __FILE__, __LINE__, found_); \
+        CHECK(found_ == (class));                                                                       \
+    } while (0)
 
 static inline int class_of(int code) {
     int class_ = -1;
