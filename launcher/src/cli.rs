@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
+use serde::{Deserialize, Serialize};
 
 use crate::bench::{self, BenchArgs};
 use crate::frames::Input;
@@ -162,13 +163,27 @@ pub struct DoctorArgs {
     pub subject: Option<String>,
 }
 
-/// Where ranks may run on a host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+/// What each rank is bound to. Only processors count that this command's agent on the host may use (cpusets, taskset).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 pub enum Bind {
-    /// Each rank on a core of its own, if the host has enough; otherwise as `none`
+    /// A core of its own with all its hardware threads; where a host has more ranks than cores, a hardware thread of its own; where it
+    /// has more ranks than those, nothing, and that is said
     Core,
-    /// Wherever the kernel puts it
+    /// The processors of one socket, which the ranks of a host share out evenly, neighbours together
+    Socket,
+    /// The processors of one NUMA node, shared out in the same way
+    Numa,
+    /// Nothing: a rank runs where the kernel puts it
     None,
+}
+
+/// How ranks are spread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum MapBy {
+    /// Consecutive ranks are on the same host, as many as it has slots, and next to each other where they are bound
+    Slot,
+    /// As slot; of the ranks of a host, consecutive ones are bound to different NUMA nodes, in turn
+    Numa,
 }
 
 /// What the death of a rank means to its job.
@@ -228,9 +243,15 @@ pub struct RunArgs {
     /// Put `[RANK] ` before each line of output
     #[arg(long)]
     pub tag: bool,
-    /// Pin ranks to processors
-    #[arg(long, value_enum, default_value = "none")]
-    pub bind: Bind,
+    /// What of a host's processors each rank is bound to [default: none; with --map-by numa: numa]
+    #[arg(long, value_enum, value_name = "core|socket|numa|none")]
+    pub bind: Option<Bind>,
+    /// How ranks are spread over the hosts and over a host's NUMA nodes
+    #[arg(long, value_enum, value_name = "slot|numa", default_value = "slot")]
+    pub map_by: MapBy,
+    /// Print a table of the processors that each rank is bound to, on standard error, before the ranks start
+    #[arg(long)]
+    pub report_bindings: bool,
     /// The program and its arguments. Without a slash it is looked for beside `transom`, then in PATH
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM [ARGS]", value_hint = ValueHint::CommandWithArguments)]
     pub program: Vec<OsString>,

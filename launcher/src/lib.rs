@@ -37,8 +37,13 @@ use std::process::ExitCode;
 
 /// Says something to the user. A closed standard error is no reason to fail (`eprintln!` would panic).
 pub(crate) fn tell(message: &str) {
+    say(&format!("transom: {message}\n"));
+}
+
+/// Writes to standard error.
+pub(crate) fn say(text: &str) {
     use std::io::Write;
-    let _ = writeln!(std::io::stderr(), "transom: {message}");
+    let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
 /// Runs the command line of this process.

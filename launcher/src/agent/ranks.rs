@@ -16,8 +16,10 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use transom::waits::{ON_FAILURE, VARIABLE};
 
+use super::topology::{Topology, list};
+use crate::cli::Bind;
 use crate::exec_rank::Orders;
-use crate::frames::{Input, JobSpec, Status};
+use crate::frames::{Bound, Input, JobSpec, Status, ToLauncher, Unit};
 use crate::hang::look::{Pages, Passed};
 use crate::mpi;
 use crate::program::{self, ProgramError};
@@ -81,7 +83,8 @@ pub struct Starter {
     exe: PathBuf,
     /// Of each program; empty if no rank of this host is that.
     files: Vec<PathBuf>,
-    cpus: Vec<usize>,
+    cpus: Vec<Vec<usize>>,
+    bindings: Option<ToLauncher>,
     open_files: u64,
     pages: Option<Arc<Pages>>,
 }
@@ -120,7 +123,7 @@ impl Starter {
                 .map_err(|e: ProgramError| (e.to_string(), e.code()))?;
             mpi::check(file).map_err(|message| (message, 2))?;
         }
-        let cpus = if spec.bind_core { allowed_cpus(spec.count) } else { Vec::new() };
+        let (cpus, bindings) = bind(&spec).map_err(|message| (message, 2))?;
         let open_files = raise_open_files();
         room::for_ranks(spec.count).map_err(|message| (message, 2))?;
         let pages = match Pages::new(spec.count, if spec.notify { spec.size } else { 0 }) {
@@ -132,7 +135,12 @@ impl Starter {
             // A host that has no memory files can run the job all the same.
             Err(_) => None,
         };
-        Ok(Self { spec, exe, files, cpus, open_files, pages })
+        Ok(Self { spec, exe, files, cpus, bindings, open_files, pages })
+    }
+
+    /// What the launcher is to know of where the ranks run.
+    pub fn bindings(&mut self) -> Option<ToLauncher> {
+        self.bindings.take()
     }
 
     /// Where the ranks note what they wait for.
@@ -175,10 +183,10 @@ impl Starter {
     }
 
     fn command(&self, local: u32, pmi: RawFd, pages: Option<[RawFd; 2]>) -> Command {
-        let cpu = self.cpus.get(local as usize).copied();
+        let cpus = self.cpus.get(local as usize).cloned().unwrap_or_default();
         let kept = [pmi].into_iter().chain(pages.into_iter().flatten()).collect();
         let parent = nix::unistd::getpid().as_raw();
-        let orders = Orders { parent, cpu, open_files: self.open_files, kept };
+        let orders = Orders { parent, cpus, open_files: self.open_files, kept };
         let mut command = Command::new(&self.exe);
         let program = self.spec.program_of(self.spec.first_rank + local);
         let (file, argv) = (&self.files[program], &self.spec.programs[program].argv);
@@ -220,12 +228,30 @@ impl Starter {
     }
 }
 
-/// The processors of `count` ranks, one each; none when there are not enough.
-fn allowed_cpus(count: u32) -> Vec<usize> {
-    let Ok(set) = nix::sched::sched_getaffinity(Pid::from_raw(0)) else { return Vec::new() };
-    let cpus: Vec<usize> =
-        (0..nix::sched::CpuSet::count()).filter(|cpu| set.is_set(*cpu) == Ok(true)).collect();
-    if cpus.len() < count as usize { Vec::new() } else { cpus }
+/// The processors of each rank of this host, none if they are not bound, and what the launcher is to know of that.
+fn bind(spec: &JobSpec) -> Result<(Vec<Vec<usize>>, Option<ToLauncher>), String> {
+    let binding = spec.binding;
+    if binding.to == Bind::None && !binding.report {
+        return Ok((Vec::new(), None));
+    }
+    let topology =
+        Topology::here().map_err(|error| format!("which processors ranks may use is not known: {error}"))?;
+    let (all, count) = (topology.all(), spec.count as usize);
+    let places = topology.places(count, binding);
+    let unbound = places.unit == Unit::None && binding.to != Bind::None;
+    let complaint = unbound.then(|| {
+        let own = if all.is_empty() { "none".to_owned() } else { list(&all) };
+        format!("no rank is bound: there are {count}, and the processors that they may use are {own}")
+    });
+    let bound = |local: usize| {
+        let cpus = places.cpus.get(local).unwrap_or(&all);
+        let rank = spec.first_rank + u32::try_from(local).unwrap_or(u32::MAX);
+        Bound { rank, unit: places.unit, cpus: list(cpus), names: topology.names(cpus) }
+    };
+    let ranks = if binding.report { (0..count).map(bound).collect() } else { Vec::new() };
+    let bindings =
+        (binding.report || complaint.is_some()).then_some(ToLauncher::Bindings { ranks, complaint });
+    Ok((places.cpus, bindings))
 }
 
 /// The agent holds four descriptors for each rank. Gives the old soft limit, which the ranks get back.

@@ -264,7 +264,10 @@ impl Agent {
         }
         self.index = Some(spec.tree.index);
         match Starter::new(spec.clone()) {
-            Ok(starter) => {
+            Ok(mut starter) => {
+                if let Some(bindings) = starter.bindings() {
+                    self.say(bindings);
+                }
                 self.starter = Some(starter);
                 self.below.start(&spec, &self.events);
             }

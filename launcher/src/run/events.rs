@@ -81,6 +81,9 @@ impl Job {
             ToLauncher::Alive => {}
             ToLauncher::Hello { version } => self.hello(index, &version),
             ToLauncher::Ready(started) => self.ready(index, started),
+            ToLauncher::Bindings { ranks, complaint } => {
+                self.bindings.add(&self.agents[index].block.host, ranks, complaint);
+            }
             ToLauncher::Starting { ready } => {
                 self.agents[index].ready_hosts = ready;
                 self.show_start();
@@ -154,6 +157,7 @@ impl Job {
         self.show_start();
         if self.phase == Phase::Connecting && self.agents.iter().all(|agent| agent.ready) {
             self.progress = None;
+            self.bindings.tell();
             if self.args.agents_only { self.end_of_agents() } else { self.go() }
         }
     }

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cli::{Bind, OnFailure, RunArgs};
-use crate::frames::{Input, JobSpec, Program, Tree};
+use crate::cli::{Bind, MapBy, OnFailure, RunArgs};
+use crate::frames::{Binding, Input, JobSpec, Program, Tree};
 use crate::hosts::{self, Block, Host};
 use crate::slurm;
 use crate::tree::{self, Branch, Place};
@@ -91,7 +91,7 @@ impl Plan {
             exported,
             stdin: args.stdin,
             remote: false,
-            bind_core: args.bind == Bind::Core,
+            binding: binding(args)?,
             notify: args.on_failure == OnFailure::Notify,
             silence_ms: u64::try_from(args.host_timeout.as_millis()).unwrap_or(u64::MAX),
             tree: Tree {
@@ -146,6 +146,17 @@ fn fan_out(args: &RunArgs) -> Result<u32, String> {
             text.trim().parse().map_err(|_| format!("TRANSOM_FAN_OUT={text:?} is not a number of hosts"))
         }
     }
+}
+
+fn binding(args: &RunArgs) -> Result<Binding, String> {
+    let by_numa = args.map_by == MapBy::Numa;
+    let to = args.bind.unwrap_or(if by_numa { Bind::Numa } else { Bind::None });
+    if by_numa && to == Bind::None {
+        return Err(
+            "--map-by numa says to which NUMA node each rank is bound, and --bind none that none is".into()
+        );
+    }
+    Ok(Binding { to, by_numa, report: args.report_bindings })
 }
 
 /// The most ranks of a job.
