@@ -182,6 +182,8 @@ pub enum Bind {
 pub enum MapBy {
     /// Consecutive ranks are on the same host, as many as it has slots, and next to each other where they are bound
     Slot,
+    /// Consecutive ranks are on different hosts, in turn
+    Node,
     /// As slot; of the ranks of a host, consecutive ones are bound to different NUMA nodes, in turn
     Numa,
 }
@@ -247,7 +249,7 @@ pub struct RunArgs {
     #[arg(long, value_enum, value_name = "core|socket|numa|none")]
     pub bind: Option<Bind>,
     /// How ranks are spread over the hosts and over a host's NUMA nodes
-    #[arg(long, value_enum, value_name = "slot|numa", default_value = "slot")]
+    #[arg(long, value_enum, value_name = "slot|node|numa", default_value = "slot")]
     pub map_by: MapBy,
     /// Print a table of the processors that each rank is bound to, on standard error, before the ranks start
     #[arg(long)]

@@ -16,6 +16,7 @@ use crate::agree::{Agreed, Contribution};
 use crate::cli::Bind;
 use crate::hang::RankView;
 use crate::nonblocking::Nonblocking;
+use crate::ranks::Ranks;
 use crate::tree::Place;
 
 /// The first thing an agent writes. What a login shell prints before it is skipped.
@@ -148,10 +149,8 @@ pub struct Bound {
 pub struct JobSpec {
     /// Number of ranks in the job.
     pub size: u32,
-    /// First rank on this host.
-    pub first_rank: u32,
-    /// Number of ranks on this host.
-    pub count: u32,
+    /// The ranks on this host.
+    pub ranks: Ranks,
     /// Number of hosts in the job.
     pub hosts: u32,
     /// Name of the job's key-value space.

@@ -26,6 +26,7 @@ pub mod mpi;
 pub mod nonblocking;
 pub mod process;
 pub mod program;
+pub mod ranks;
 mod room;
 pub mod run;
 pub mod slurm;

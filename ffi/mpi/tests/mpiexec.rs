@@ -36,6 +36,8 @@ fn names_of_other_launchers() {
         (&["-l", "p"], &["--tag", "p"]),
         (&["--bind-to", "core", "p"], &["--bind", "core", "p"]),
         (&["-bind-to=none", "p"], &["--bind", "none", "p"]),
+        (&["--map-by", "node", "p"], &["--map-by", "node", "p"]),
+        (&["-rr", "p"], &["--map-by", "node", "p"]),
         (&["--bind-to", "package", "p"], &["--bind", "socket", "p"]),
         (
             &["--map-by", "numa", "-bind-to", "core", "--report-bindings", "p"],

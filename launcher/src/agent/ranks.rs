@@ -114,7 +114,7 @@ impl Starter {
         let exe = std::env::current_exe().map_err(|e| (format!("/proc/self/exe: {e}"), 2))?;
         let path = spec.env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
         let mut files = vec![PathBuf::new(); spec.programs.len()];
-        for rank in spec.first_rank..spec.first_rank + spec.count {
+        for rank in spec.ranks.iter() {
             let index = spec.program_of(rank);
             let file = files.get_mut(index).filter(|file| file.as_os_str().is_empty());
             let (Some(file), Some(program)) = (file, spec.programs.get(index)) else { continue };
@@ -125,8 +125,8 @@ impl Starter {
         }
         let (cpus, bindings) = bind(&spec).map_err(|message| (message, 2))?;
         let open_files = raise_open_files();
-        room::for_ranks(spec.count).map_err(|message| (message, 2))?;
-        let pages = match Pages::new(spec.count, if spec.notify { spec.size } else { 0 }) {
+        room::for_ranks(spec.ranks.count()).map_err(|message| (message, 2))?;
+        let pages = match Pages::new(spec.ranks.count(), if spec.notify { spec.size } else { 0 }) {
             Ok(pages) => Some(Arc::new(pages)),
             Err(error) if spec.notify => {
                 let message = format!("--on-failure notify needs a memory file, which ranks read: {error}");
@@ -150,7 +150,7 @@ impl Starter {
 
     /// Number of ranks to start.
     pub fn count(&self) -> u32 {
-        self.spec.count
+        self.spec.ranks.count()
     }
 
     /// Whether ranks of all hosts read standard input.
@@ -165,7 +165,7 @@ impl Starter {
         let (ours, theirs) = UnixStream::pair()?;
         // The child inherits its end; nothing else is started between here and the drop of `theirs`; so it is with `passed`.
         fcntl(&theirs, FcntlArg::F_SETFD(FdFlag::empty()))?;
-        let rank = self.spec.first_rank + local;
+        let rank = self.rank(local);
         let passed = self.pages.as_ref().map(|pages| pages.pass()).transpose()?;
         let mut command = self.command(local, theirs.as_raw_fd(), passed.as_ref().map(Passed::numbers));
         command.stdin(if self.spec.stdin.is_for(rank) { Stdio::piped() } else { Stdio::null() });
@@ -182,13 +182,17 @@ impl Starter {
         })
     }
 
+    fn rank(&self, local: u32) -> u32 {
+        self.spec.ranks.rank(local).unwrap_or(u32::MAX)
+    }
+
     fn command(&self, local: u32, pmi: RawFd, pages: Option<[RawFd; 2]>) -> Command {
         let cpus = self.cpus.get(local as usize).cloned().unwrap_or_default();
         let kept = [pmi].into_iter().chain(pages.into_iter().flatten()).collect();
         let parent = nix::unistd::getpid().as_raw();
         let orders = Orders { parent, cpus, open_files: self.open_files, kept };
         let mut command = Command::new(&self.exe);
-        let program = self.spec.program_of(self.spec.first_rank + local);
+        let program = self.spec.program_of(self.rank(local));
         let (file, argv) = (&self.files[program], &self.spec.programs[program].argv);
         command.arg("exec-rank").args(orders.to_args()).arg(file).args(argv);
         command.env_clear().envs(self.environment(local, pmi));
@@ -213,14 +217,15 @@ impl Starter {
         if spec.remote {
             env.extend(std::env::vars_os().filter(|(name, _)| of_host(name)));
         }
-        let own: [(&str, u64); 7] = [
+        let own: [(&str, u64); 8] = [
             ("PMI_FD", u64::try_from(pmi).unwrap_or(0)),
-            ("PMI_RANK", u64::from(spec.first_rank + local)),
+            ("PMI_RANK", u64::from(self.rank(local))),
             ("PMI_SIZE", u64::from(spec.size)),
             ("PMI_SPAWNED", 0),
             ("TRANSOM_HOST_COUNT", u64::from(spec.hosts)),
+            ("TRANSOM_HOST_NUMBER", u64::from(spec.tree.index)),
             ("TRANSOM_LOCAL_RANK", u64::from(local)),
-            ("TRANSOM_LOCAL_SIZE", u64::from(spec.count)),
+            ("TRANSOM_LOCAL_SIZE", u64::from(spec.ranks.count())),
         ];
         env.extend(own.map(|(name, value)| (name.into(), value.to_string().into())));
         mpi::show_libraries(&self.exe, &mut env);
@@ -236,19 +241,18 @@ fn bind(spec: &JobSpec) -> Result<(Vec<Vec<usize>>, Option<ToLauncher>), String>
     }
     let topology =
         Topology::here().map_err(|error| format!("which processors ranks may use is not known: {error}"))?;
-    let (all, count) = (topology.all(), spec.count as usize);
+    let (all, count) = (topology.all(), spec.ranks.count() as usize);
     let places = topology.places(count, binding);
     let unbound = places.unit == Unit::None && binding.to != Bind::None;
     let complaint = unbound.then(|| {
         let own = if all.is_empty() { "none".to_owned() } else { list(&all) };
         format!("no rank is bound: there are {count}, and the processors that they may use are {own}")
     });
-    let bound = |local: usize| {
+    let bound = |(local, rank): (usize, u32)| {
         let cpus = places.cpus.get(local).unwrap_or(&all);
-        let rank = spec.first_rank + u32::try_from(local).unwrap_or(u32::MAX);
         Bound { rank, unit: places.unit, cpus: list(cpus), names: topology.names(cpus) }
     };
-    let ranks = if binding.report { (0..count).map(bound).collect() } else { Vec::new() };
+    let ranks = if binding.report { spec.ranks.iter().enumerate().map(bound).collect() } else { Vec::new() };
     let bindings =
         (binding.report || complaint.is_some()).then_some(ToLauncher::Bindings { ranks, complaint });
     Ok((places.cpus, bindings))

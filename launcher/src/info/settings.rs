@@ -21,8 +21,9 @@ const FAN_OUT: Setting = Setting {
 };
 
 /// Variables that the launcher sets for ranks, and tests for themselves.
-const NO_SETTINGS: [&str; 7] = [
+const NO_SETTINGS: [&str; 8] = [
     "TRANSOM_HOST_COUNT",
+    "TRANSOM_HOST_NUMBER",
     "TRANSOM_LOCAL_RANK",
     "TRANSOM_LOCAL_SIZE",
     "TRANSOM_TERMINAL_WIDTH",

@@ -169,7 +169,7 @@ impl Job {
 
     /// The host of a rank that the agent of `index` has passed something on of.
     fn host_of(&self, index: usize, rank: u32) -> usize {
-        let has = |agent: &Agent| agent.block.first <= rank && rank - agent.block.first < agent.block.count;
+        let has = |agent: &Agent| agent.block.ranks.local(rank).is_some();
         let host = if has(&self.agents[index]) { None } else { self.agents.iter().position(has) };
         host.filter(|host| self.plan.is_within(*host, index)).unwrap_or(index)
     }
