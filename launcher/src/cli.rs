@@ -43,6 +43,9 @@ pub enum Command {
     Info(InfoArgs),
     /// Try what jobs rely on: when data is visible, what atomics exclude, limits; and say what to do
     Doctor(DoctorArgs),
+    /// Say what each setting is, where that comes from (environment, files, default), what it means and which values it may have
+    #[command(after_help = CONFIG_HELP)]
+    Config(ConfigArgs),
     /// Print a script that completes this command's words in a shell
     #[command(after_help = COMPLETIONS_HELP)]
     Completions {
@@ -137,6 +140,14 @@ pub struct InfoArgs {
     /// provider that a job would use]
     #[arg(long, value_name = "PROVIDER")]
     pub atomics: Vec<String>,
+}
+
+/// The flags of `transom config`.
+#[derive(Debug, clap::Args)]
+pub struct ConfigArgs {
+    /// Say all of one setting, by its variable or its name in files: also what is set and does not count
+    #[arg(long, value_name = "NAME")]
+    pub explain: Option<String>,
 }
 
 /// The flags of `transom doctor`.
@@ -292,6 +303,24 @@ To have them in every shell that starts (of zsh, where the folder is one of its 
     transom completions zsh > ~/.zfunc/_transom
     transom completions fish > ~/.config/fish/completions/transom.fish";
 
+const CONFIG_HELP: &str = "\
+The first of these counts that has a setting:
+    the environment                TRANSOM_TCP_SILENCE=20
+    the user's file                $XDG_CONFIG_HOME/transom.toml, else
+                                   ~/.config/transom.toml
+    the system's file              /etc/transom.toml, or what TRANSOM_CONFIG
+                                   names; none: no file is read at all
+In files names are in small letters and have no TRANSOM_ in front:
+    tcp_silence = 20
+    transport = [\"shm\", \"tcp\"]
+
+run, bench, info and doctor read the files, and ranks on all hosts get what
+run has read, as their environment. Ranks that other launchers start (srun,
+MPICH's mpiexec) have the environment only.
+
+Exit code: 0; 1 when a variable has a value that it may not have; 2 when a file
+is wrong, or cannot be read.";
+
 fn seconds(text: &str) -> Result<Duration, String> {
     let number: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
     match Duration::try_from_secs_f64(number) {
@@ -306,7 +335,17 @@ fn seconds_or_none(text: &str) -> Result<Duration, String> {
 
 /// Parses a command line and does what it says.
 pub fn main(args: Vec<OsString>) -> ExitCode {
-    match Cli::try_parse_from(bench::own_options_first(args)) {
+    let parsed = Cli::try_parse_from(bench::own_options_first(args));
+    let reads_files = |command: &Command| {
+        matches!(command, Command::Run(_) | Command::Bench(_) | Command::Info(_) | Command::Doctor(_))
+    };
+    if parsed.as_ref().is_ok_and(|cli| reads_files(&cli.command))
+        && let Err(message) = crate::config::apply()
+    {
+        crate::tell(&message);
+        return ExitCode::from(USAGE);
+    }
+    match parsed {
         Ok(Cli { command: Command::Run(args) }) => crate::run::main(args),
         Ok(Cli { command: Command::Bench(args) }) => bench::main(args),
         Ok(Cli { command: Command::Ps(args) }) => crate::hang::ask::ps(&args),
@@ -314,6 +353,7 @@ pub fn main(args: Vec<OsString>) -> ExitCode {
         Ok(Cli { command: Command::Top(args) }) => crate::top::main(&args),
         Ok(Cli { command: Command::Info(args) }) => crate::info::main(&args),
         Ok(Cli { command: Command::Doctor(args) }) => crate::doctor::main(&args),
+        Ok(Cli { command: Command::Config(args) }) => crate::config::main(&args),
         Ok(Cli { command: Command::Completions { shell } }) => crate::manual::completions(shell),
         Ok(Cli { command: Command::Man { folder } }) => crate::manual::pages(&folder),
         Err(error) => {

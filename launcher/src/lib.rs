@@ -12,6 +12,7 @@ pub mod agent;
 pub mod agree;
 pub mod bench;
 pub mod cli;
+pub mod config;
 pub mod doctor;
 pub mod exec_rank;
 mod facts;
