@@ -12,7 +12,7 @@ use clap::{CommandFactory, ValueHint};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::timeout;
 
-use crate::cli::{Bind, Cli, OnFailure, Reach, RunArgs, USAGE};
+use crate::cli::{Cli, MapBy, OnFailure, Reach, RunArgs, USAGE};
 use crate::frames::Input;
 use crate::process::is_ignored;
 use crate::program;
@@ -166,7 +166,9 @@ impl From<BenchArgs> for RunArgs {
             host_timeout: Duration::from_secs(10),
             on_failure: OnFailure::End,
             tag: false,
-            bind: Bind::None,
+            bind: None,
+            map_by: MapBy::Slot,
+            report_bindings: false,
             fan_out: None,
             agents_only: false,
             program: std::iter::once(bench()).chain(program).collect(),

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
+use serde::{Deserialize, Serialize};
 
 use crate::bench::{self, BenchArgs};
 use crate::frames::Input;
@@ -42,6 +43,9 @@ pub enum Command {
     Info(InfoArgs),
     /// Try what jobs rely on: when data is visible, what atomics exclude, limits; and say what to do
     Doctor(DoctorArgs),
+    /// Say what each setting is, where that comes from (environment, files, default), what it means and which values it may have
+    #[command(after_help = CONFIG_HELP)]
+    Config(ConfigArgs),
     /// Print a script that completes this command's words in a shell
     #[command(after_help = COMPLETIONS_HELP)]
     Completions {
@@ -138,6 +142,14 @@ pub struct InfoArgs {
     pub atomics: Vec<String>,
 }
 
+/// The flags of `transom config`.
+#[derive(Debug, clap::Args)]
+pub struct ConfigArgs {
+    /// Say all of one setting, by its variable or its name in files: also what is set and does not count
+    #[arg(long, value_name = "NAME")]
+    pub explain: Option<String>,
+}
+
 /// The flags of `transom doctor`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Exit code: 0 when all that Transom relies on was seen to hold, 1 otherwise.")]
@@ -162,13 +174,29 @@ pub struct DoctorArgs {
     pub subject: Option<String>,
 }
 
-/// Where ranks may run on a host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+/// What each rank is bound to. Only processors count that this command's agent on the host may use (cpusets, taskset).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 pub enum Bind {
-    /// Each rank on a core of its own, if the host has enough; otherwise as `none`
+    /// A core of its own with all its hardware threads; where a host has more ranks than cores, a hardware thread of its own; where it
+    /// has more ranks than those, nothing, and that is said
     Core,
-    /// Wherever the kernel puts it
+    /// The processors of one socket, which the ranks of a host share out evenly, neighbours together
+    Socket,
+    /// The processors of one NUMA node, shared out in the same way
+    Numa,
+    /// Nothing: a rank runs where the kernel puts it
     None,
+}
+
+/// How ranks are spread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum MapBy {
+    /// Consecutive ranks are on the same host, as many as it has slots, and next to each other where they are bound
+    Slot,
+    /// Consecutive ranks are on different hosts, in turn
+    Node,
+    /// As slot; of the ranks of a host, consecutive ones are bound to different NUMA nodes, in turn
+    Numa,
 }
 
 /// What the death of a rank means to its job.
@@ -228,9 +256,15 @@ pub struct RunArgs {
     /// Put `[RANK] ` before each line of output
     #[arg(long)]
     pub tag: bool,
-    /// Pin ranks to processors
-    #[arg(long, value_enum, default_value = "none")]
-    pub bind: Bind,
+    /// What of a host's processors each rank is bound to [default: none; with --map-by numa: numa]
+    #[arg(long, value_enum, value_name = "core|socket|numa|none")]
+    pub bind: Option<Bind>,
+    /// How ranks are spread over the hosts and over a host's NUMA nodes
+    #[arg(long, value_enum, value_name = "slot|node|numa", default_value = "slot")]
+    pub map_by: MapBy,
+    /// Print a table of the processors that each rank is bound to, on standard error, before the ranks start
+    #[arg(long)]
+    pub report_bindings: bool,
     /// The program and its arguments. Without a slash it is looked for beside `transom`, then in PATH
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM [ARGS]", value_hint = ValueHint::CommandWithArguments)]
     pub program: Vec<OsString>,
@@ -269,6 +303,24 @@ To have them in every shell that starts (of zsh, where the folder is one of its 
     transom completions zsh > ~/.zfunc/_transom
     transom completions fish > ~/.config/fish/completions/transom.fish";
 
+const CONFIG_HELP: &str = "\
+The first of these counts that has a setting:
+    the environment                TRANSOM_TCP_SILENCE=20
+    the user's file                $XDG_CONFIG_HOME/transom.toml, else
+                                   ~/.config/transom.toml
+    the system's file              /etc/transom.toml, or what TRANSOM_CONFIG
+                                   names; none: no file is read at all
+In files names are in small letters and have no TRANSOM_ in front:
+    tcp_silence = 20
+    transport = [\"shm\", \"tcp\"]
+
+run, bench, info and doctor read the files, and ranks on all hosts get what
+run has read, as their environment. Ranks that other launchers start (srun,
+MPICH's mpiexec) have the environment only.
+
+Exit code: 0; 1 when a variable has a value that it may not have; 2 when a file
+is wrong, or cannot be read.";
+
 fn seconds(text: &str) -> Result<Duration, String> {
     let number: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
     match Duration::try_from_secs_f64(number) {
@@ -283,7 +335,17 @@ fn seconds_or_none(text: &str) -> Result<Duration, String> {
 
 /// Parses a command line and does what it says.
 pub fn main(args: Vec<OsString>) -> ExitCode {
-    match Cli::try_parse_from(bench::own_options_first(args)) {
+    let parsed = Cli::try_parse_from(bench::own_options_first(args));
+    let reads_files = |command: &Command| {
+        matches!(command, Command::Run(_) | Command::Bench(_) | Command::Info(_) | Command::Doctor(_))
+    };
+    if parsed.as_ref().is_ok_and(|cli| reads_files(&cli.command))
+        && let Err(message) = crate::config::apply()
+    {
+        crate::tell(&message);
+        return ExitCode::from(USAGE);
+    }
+    match parsed {
         Ok(Cli { command: Command::Run(args) }) => crate::run::main(args),
         Ok(Cli { command: Command::Bench(args) }) => bench::main(args),
         Ok(Cli { command: Command::Ps(args) }) => crate::hang::ask::ps(&args),
@@ -291,6 +353,7 @@ pub fn main(args: Vec<OsString>) -> ExitCode {
         Ok(Cli { command: Command::Top(args) }) => crate::top::main(&args),
         Ok(Cli { command: Command::Info(args) }) => crate::info::main(&args),
         Ok(Cli { command: Command::Doctor(args) }) => crate::doctor::main(&args),
+        Ok(Cli { command: Command::Config(args) }) => crate::config::main(&args),
         Ok(Cli { command: Command::Completions { shell } }) => crate::manual::completions(shell),
         Ok(Cli { command: Command::Man { folder } }) => crate::manual::pages(&folder),
         Err(error) => {

@@ -8,17 +8,21 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
+use nix::errno::Errno;
+use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
+
+use crate::agent::topology::{allowed, list, parse};
 
 /// What the agent says to this program, before the program's own arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Orders {
     /// The agent: die when it does.
     pub parent: i32,
-    /// Pin to this processor.
-    pub cpu: Option<usize>,
+    /// Bind to these processors; none: do not.
+    pub cpus: Vec<usize>,
     /// Soft limit of open files.
     pub open_files: u64,
     /// Descriptors that stay open: the PMI socket, and those of the pages.
@@ -29,31 +33,35 @@ impl Orders {
     /// As arguments.
     pub fn to_args(&self) -> [String; 4] {
         let kept: Vec<String> = self.kept.iter().map(RawFd::to_string).collect();
-        let cpu = self.cpu.map_or_else(|| "-".to_owned(), |cpu| cpu.to_string());
-        [self.parent.to_string(), cpu, self.open_files.to_string(), kept.join(",")]
+        let cpus = if self.cpus.is_empty() { "-".to_owned() } else { list(&self.cpus) };
+        [self.parent.to_string(), cpus, self.open_files.to_string(), kept.join(",")]
     }
 
     fn from_args(args: &[OsString]) -> Option<Self> {
         let text = |index: usize| args.get(index)?.to_str();
-        let cpu = match text(1)? {
-            "-" => None,
-            cpu => Some(cpu.parse().ok()?),
+        let cpus = match text(1)? {
+            "-" => Vec::new(),
+            list => Vec::from_iter(parse(list)?),
         };
         Some(Self {
             parent: text(0)?.parse().ok()?,
-            cpu,
+            cpus,
             open_files: text(2)?.parse().ok()?,
             kept: text(3)?.split(',').map(|fd| fd.parse().ok()).collect::<Option<_>>()?,
         })
     }
 }
 
-/// Takes `PARENT CPU OPEN_FILES FD,… FILE NAME ARGS…` and becomes FILE.
+/// Takes `PARENT CPU,… OPEN_FILES FD,… FILE NAME ARGS…` and becomes FILE.
 pub fn main(args: &[OsString]) -> ExitCode {
     let (Some(orders), Some(file), Some(name)) = (Orders::from_args(args), args.get(4), args.get(5)) else {
         crate::tell("exec-rank is started by `transom agent`, not by people");
         return ExitCode::from(2);
     };
+    if let Err(error) = bind(&orders.cpus) {
+        crate::tell(&format!("cannot bind a rank to processors {}: {error}", list(&orders.cpus)));
+        return ExitCode::from(2);
+    }
     prepare(&orders);
     let error = Command::new(file).arg0(name).args(&args[6..]).exec();
     crate::tell(&format!("cannot execute {}: {error}", Path::new(file).display()));
@@ -66,20 +74,21 @@ fn prepare(orders: &Orders) {
     if nix::unistd::getppid().as_raw() != orders.parent {
         std::process::exit(1);
     }
-    if let Some(cpu) = orders.cpu {
-        pin(cpu);
-    }
     if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
         let _ = setrlimit(Resource::RLIMIT_NOFILE, orders.open_files.min(hard), hard);
     }
     close_all_but(&orders.kept);
 }
 
-fn pin(cpu: usize) {
-    let mut set = nix::sched::CpuSet::new();
-    if set.set(cpu).is_ok() {
-        let _ = nix::sched::sched_setaffinity(Pid::from_raw(0), &set);
+/// Also fails if the kernel leaves out some: they have gone offline, or out of this process's cpuset, since the agent has looked.
+fn bind(cpus: &[usize]) -> nix::Result<()> {
+    if cpus.is_empty() {
+        return Ok(());
     }
+    let mut set = CpuSet::new();
+    cpus.iter().try_for_each(|cpu| set.set(*cpu))?;
+    sched_setaffinity(Pid::from_raw(0), &set)?;
+    if allowed()? == cpus { Ok(()) } else { Err(Errno::EINVAL) }
 }
 
 /// Whatever the agent's parents left open is none of the rank's business.

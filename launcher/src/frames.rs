@@ -13,8 +13,10 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::codec::{Decoder, LengthDelimitedCodec};
 
 use crate::agree::{Agreed, Contribution};
+use crate::cli::Bind;
 use crate::hang::RankView;
 use crate::nonblocking::Nonblocking;
+use crate::ranks::Ranks;
 use crate::tree::Place;
 
 /// The first thing an agent writes. What a login shell prints before it is skipped.
@@ -103,15 +105,52 @@ pub struct Program {
     pub argv: Vec<OsString>,
 }
 
+/// Where ranks may run on a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Binding {
+    /// What each is bound to.
+    pub to: Bind,
+    /// Whether consecutive ones are bound to different NUMA nodes.
+    pub by_numa: bool,
+    /// Whether the launcher is to be told of each.
+    pub report: bool,
+}
+
+/// What a rank is bound to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Unit {
+    /// A core with all its hardware threads.
+    Core,
+    /// A hardware thread.
+    Thread,
+    /// A socket.
+    Socket,
+    /// A NUMA node.
+    Numa,
+    /// Nothing.
+    None,
+}
+
+/// The processors of a rank.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bound {
+    /// Which rank.
+    pub rank: u32,
+    /// What it is bound to.
+    pub unit: Unit,
+    /// The processors, as `0-3,8`.
+    pub cpus: String,
+    /// Of which cores, sockets and NUMA nodes they are, by the kernel's numbers.
+    pub names: [String; 3],
+}
+
 /// What one agent is to do.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct JobSpec {
     /// Number of ranks in the job.
     pub size: u32,
-    /// First rank on this host.
-    pub first_rank: u32,
-    /// Number of ranks on this host.
-    pub count: u32,
+    /// The ranks on this host.
+    pub ranks: Ranks,
     /// Number of hosts in the job.
     pub hosts: u32,
     /// Name of the job's key-value space.
@@ -130,8 +169,8 @@ pub struct JobSpec {
     pub stdin: Input,
     /// Whether the environment is that of another host.
     pub remote: bool,
-    /// Whether each rank is pinned to a core.
-    pub bind_core: bool,
+    /// Where the ranks may run on a host.
+    pub binding: Binding,
     /// Whether ranks are told of those that die, and go on.
     pub notify: bool,
     /// Milliseconds that launcher and agent may be silent; 0: for ever.
@@ -242,6 +281,13 @@ pub enum ToLauncher {
     Starting {
         /// How many.
         ready: u32,
+    },
+    /// Where the ranks of this host are to run; comes before `Ready`.
+    Bindings {
+        /// The ranks, if that was asked for.
+        ranks: Vec<Bound>,
+        /// What of it cannot be done as asked.
+        complaint: Option<String>,
     },
     /// It cannot, or a rank could not be started.
     CannotStart {

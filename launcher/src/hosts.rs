@@ -5,6 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::process::host_name;
+use crate::ranks::Ranks;
 
 /// A host as the user or Slurm named it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,15 +16,13 @@ pub struct Host {
     pub slots: Option<u32>,
 }
 
-/// The ranks of one host: `count` of them from `first` on.
+/// The ranks of one host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Block {
     /// Name of the host.
     pub host: String,
-    /// First rank.
-    pub first: u32,
-    /// Number of ranks, at least 1.
-    pub count: u32,
+    /// Which, at least one.
+    pub ranks: Ranks,
 }
 
 /// Why the hosts cannot be used.
@@ -177,38 +176,63 @@ pub fn per_node(hosts: &mut [Host], ranks: u32) -> Result<(), HostError> {
     Ok(())
 }
 
-/// Gives each host a block of consecutive ranks; hosts that get none are left out.
-pub fn place(hosts: &[Host], ranks: u32) -> Result<Vec<Block>, HostError> {
+/// Gives each host its ranks: consecutive ones, or with `in_turn` every host one until its slots are full; hosts that get none are left out.
+pub fn place(hosts: &[Host], ranks: u32, in_turn: bool) -> Result<Vec<Block>, HostError> {
     let by_slots = total_slots(hosts);
     if let Some(slots) = by_slots.filter(|slots| u64::from(ranks) > *slots) {
         return Err(HostError::Full { ranks, slots });
     }
     let host_count = u32::try_from(hosts.len()).unwrap_or(u32::MAX).max(1);
     let (even, extra) = (ranks / host_count, ranks % host_count);
-    let mut blocks = Vec::new();
-    let mut first = 0;
-    for (index, host) in hosts.iter().enumerate() {
+    let most = |(index, host): (usize, &Host)| {
         let share = even + u32::from((index as u64) < u64::from(extra));
-        let count = by_slots.map_or(share, |_| host.slots.unwrap_or(1).min(ranks - first));
-        if count > 0 {
-            blocks.push(Block { host: host.name.clone(), first, count });
-            first += count;
+        by_slots.map_or(share, |_| host.slots.unwrap_or(1))
+    };
+    let most: Vec<u32> = hosts.iter().enumerate().map(most).collect();
+    let mut of_hosts = vec![Ranks::default(); hosts.len()];
+    let mut next = 0;
+    while next < ranks {
+        for (own, most) in of_hosts.iter_mut().zip(&most) {
+            let free = (most - own.count()).min(ranks - next);
+            let count = if in_turn { free.min(1) } else { free };
+            (next..next + count).for_each(|rank| own.push(rank));
+            next += count;
         }
     }
-    Ok(blocks)
+    let blocks = hosts.iter().zip(of_hosts).map(|(host, ranks)| Block { host: host.name.clone(), ranks });
+    Ok(blocks.filter(|block| block.ranks.count() > 0).collect())
 }
 
-/// `PMI_process_mapping`: runs of hosts with equally many ranks, as (first host, hosts, ranks on each).
+/// `PMI_process_mapping`: runs of hosts with equally many consecutive ranks, as (first host, hosts, ranks on each), which begin again when
+/// there are more ranks (so MPICH reads it).
 pub fn process_mapping(blocks: &[Block]) -> String {
-    let mut runs: Vec<(usize, usize, u32)> = Vec::new();
+    let size: u32 = blocks.iter().map(|block| block.ranks.count()).sum();
+    let mut host_of = vec![0; size as usize];
     for (index, block) in blocks.iter().enumerate() {
-        match runs.last_mut() {
-            Some((_, hosts, count)) if *count == block.count => *hosts += 1,
-            _ => runs.push((index, 1, block.count)),
+        for rank in block.ranks.iter() {
+            if let Some(host) = host_of.get_mut(rank as usize) {
+                *host = index;
+            }
         }
     }
+    let mut runs: Vec<(usize, usize, usize)> = Vec::new();
+    for same in host_of.chunk_by(|a, b| a == b) {
+        match runs.last_mut() {
+            Some((first, hosts, count)) if *count == same.len() && *first + *hosts == same[0] => *hosts += 1,
+            _ => runs.push((same[0], 1, same.len())),
+        }
+    }
+    // The last one may be cut off.
+    let repeats = |period: &usize| {
+        let last = runs.len() - 1;
+        runs.iter().enumerate().all(|(at, run)| {
+            let other = runs[at % period];
+            *run == other || at == last && (run.0, run.2) == (other.0, other.2) && run.1 < other.1
+        })
+    };
+    let period = (1..runs.len()).find(repeats).unwrap_or(runs.len());
     let runs: Vec<String> =
-        runs.iter().map(|(first, hosts, count)| format!("({first},{hosts},{count})")).collect();
+        runs[..period].iter().map(|(first, hosts, count)| format!("({first},{hosts},{count})")).collect();
     format!("(vector,{})", runs.join(","))
 }
 
@@ -224,9 +248,9 @@ mod tests {
     use super::*;
 
     fn counts(list: &str, ranks: u32) -> Vec<u32> {
-        let blocks = place(&parse_list(list).unwrap(), ranks).unwrap();
-        assert_eq!(blocks.iter().map(|b| b.count).sum::<u32>(), ranks);
-        blocks.iter().map(|b| b.count).collect()
+        let blocks = place(&parse_list(list).unwrap(), ranks, false).unwrap();
+        assert!(blocks.iter().flat_map(|block| block.ranks.iter()).eq(0..ranks));
+        blocks.iter().map(|block| block.ranks.count()).collect()
     }
 
     #[test]
@@ -237,8 +261,19 @@ mod tests {
         assert_eq!(counts("a:2,b:3", 4), [2, 2]);
         assert_eq!(counts("a:2,b,c:3", 6), [2, 1, 3]);
         assert_eq!(counts("a,b,a", 3), [2, 1]);
-        let full = place(&parse_list("a:1,b:1").unwrap(), 3);
+        let full = place(&parse_list("a:1,b:1").unwrap(), 3, true);
         assert_eq!(full, Err(HostError::Full { ranks: 3, slots: 2 }));
+    }
+
+    #[test]
+    fn hosts_in_turn() {
+        let ranks = |list, ranks| {
+            let blocks = place(&parse_list(list).unwrap(), ranks, true).unwrap();
+            blocks.iter().map(|block| block.ranks.iter().collect::<Vec<_>>()).collect::<Vec<_>>()
+        };
+        assert_eq!(ranks("a,b,c", 5), [vec![0, 3], vec![1, 4], vec![2]]);
+        assert_eq!(ranks("a:1,b:9,c:2", 7), [vec![0], vec![1, 3, 5, 6], vec![2, 4]]);
+        assert_eq!(ranks("a,b,c", 2), [[0], [1]]);
     }
 
     #[test]
@@ -247,7 +282,8 @@ mod tests {
         assert!(per_node(&mut hosts, 4).unwrap_err().to_string().contains("host b has 3 slots"));
         per_node(&mut hosts, 3).unwrap();
         assert_eq!(total_slots(&hosts), Some(6));
-        assert_eq!(place(&hosts, 4).unwrap().iter().map(|b| b.count).collect::<Vec<_>>(), [3, 1]);
+        let blocks = place(&hosts, 4, false).unwrap();
+        assert_eq!(blocks.iter().map(|block| block.ranks.count()).collect::<Vec<_>>(), [3, 1]);
     }
 
     #[test]
@@ -298,9 +334,17 @@ mod tests {
 
     #[test]
     fn mapping_of_blocks() {
-        let mapping = |list, ranks| process_mapping(&place(&parse_list(list).unwrap(), ranks).unwrap());
+        let of =
+            |list, ranks, turn| process_mapping(&place(&parse_list(list).unwrap(), ranks, turn).unwrap());
+        let mapping = |list, ranks| of(list, ranks, false);
         assert_eq!(mapping("a", 4), "(vector,(0,1,4))");
         assert_eq!(mapping("a,b", 4), "(vector,(0,2,2))");
         assert_eq!(mapping("a,b,c", 5), "(vector,(0,2,2),(2,1,1))");
+        assert_eq!(mapping("a:2,b:1,c:2,d:1", 6), "(vector,(0,1,2),(1,1,1),(2,1,2),(3,1,1))");
+        for ranks in [3, 5, 6, 64] {
+            assert_eq!(of("a,b,c", ranks, true), "(vector,(0,3,1))");
+        }
+        assert_eq!(of("a,b,c", 2, true), "(vector,(0,2,1))");
+        assert_eq!(of("a:1,b:9,c:2", 7, true), "(vector,(0,3,1),(1,2,1),(1,1,2))");
     }
 }

@@ -12,6 +12,7 @@ pub mod agent;
 pub mod agree;
 pub mod bench;
 pub mod cli;
+pub mod config;
 pub mod doctor;
 pub mod exec_rank;
 mod facts;
@@ -26,6 +27,7 @@ pub mod mpi;
 pub mod nonblocking;
 pub mod process;
 pub mod program;
+pub mod ranks;
 mod room;
 pub mod run;
 pub mod slurm;
@@ -37,8 +39,13 @@ use std::process::ExitCode;
 
 /// Says something to the user. A closed standard error is no reason to fail (`eprintln!` would panic).
 pub(crate) fn tell(message: &str) {
+    say(&format!("transom: {message}\n"));
+}
+
+/// Writes to standard error.
+pub(crate) fn say(text: &str) {
     use std::io::Write;
-    let _ = writeln!(std::io::stderr(), "transom: {message}");
+    let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
 /// Runs the command line of this process.

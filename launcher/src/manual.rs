@@ -89,7 +89,7 @@ fn environment(roff: &mut Roff) {
     roff.control("SH", ["ENVIRONMENT"]);
     for setting in settings::all() {
         roff.control("TP", []);
-        roff.text([bold(setting.name), roman(" ("), italic(setting.kind), roman(")")]);
+        roff.text([bold(setting.name), roman(" ("), italic(setting.range_text()), roman(")")]);
         roff.text([roman(format!("{} [default: {}]", setting.meaning, setting.default))]);
     }
 }

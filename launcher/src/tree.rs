@@ -24,7 +24,7 @@ impl Place {
     /// Whether a rank of this host reads standard input.
     pub fn reads(&self, input: Input) -> bool {
         match input {
-            Input::Rank(rank) => (self.block.first..self.block.first + self.block.count).contains(&rank),
+            Input::Rank(rank) => self.block.ranks.local(rank).is_some(),
             Input::All => true,
             Input::None => false,
         }
@@ -50,7 +50,7 @@ impl Branch {
     pub fn spec(&self, other: &JobSpec) -> JobSpec {
         let Place { index, block, route } = &self.head;
         let mut spec = other.clone();
-        (spec.first_rank, spec.count, spec.remote) = (block.first, block.count, *route != Route::Local);
+        (spec.ranks, spec.remote) = (block.ranks.clone(), *route != Route::Local);
         (spec.tree.index, spec.tree.below) = (*index, self.below.clone());
         spec
     }
@@ -105,7 +105,7 @@ mod tests {
     fn places(count: u32) -> Vec<Place> {
         let place = |index| Place {
             index,
-            block: Block { host: format!("h{index}"), first: index, count: 1 },
+            block: Block { host: format!("h{index}"), ranks: [index].into_iter().collect() },
             route: if index == 0 { Route::Local } else { Route::Ssh },
         };
         (0..count).map(place).collect()

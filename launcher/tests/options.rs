@@ -39,6 +39,35 @@ fn ranks_on_each_host() {
 }
 
 #[test]
+fn hosts_in_turn() {
+    let dir = tempfile::tempdir().unwrap();
+    let ssh = ssh(dir.path());
+    let script = "echo $PMI_RANK $HOSTNAME $TRANSOM_LOCAL_RANK/$TRANSOM_LOCAL_SIZE";
+    for fan_out in ["0", "1"] {
+        let spread = |hosts: &'static str, more: &[&str]| {
+            let flags =
+                ["-n", "5", "--rsh", &ssh, "--hosts", hosts, "--map-by", "node", "--fan-out", fan_out];
+            run(&[&flags[..], more].concat())
+        };
+        let shown = sorted(&spread("h1,h2", &["sh", "-c", script]));
+        assert_eq!(shown, ["0 h1 0/3", "1 h2 0/2", "2 h1 1/3", "3 h2 1/2", "4 h1 2/3"]);
+        let shown = sorted(&spread("h1:1,h2:2,h3:8", &["sh", "-c", script]));
+        assert_eq!(shown, ["0 h1 0/1", "1 h2 0/2", "2 h3 0/2", "3 h2 1/2", "4 h3 1/2"]);
+        // What is said of a rank, or to it, finds its host.
+        let died = spread("h1,h2", &["sh", "-c", "[ $PMI_RANK = 3 ] && kill -9 $$; sleep 100"]);
+        let said = ended_words(&died);
+        assert!(died.code == 137 && said.contains("rank 3") && said.contains("h2"), "{said}");
+        let text =
+            fed(&["-n", "5", "--rsh", &ssh, "--hosts", "h1,h2", "--map-by", "node", "--stdin", "3"], "abc");
+        assert_eq!(text, ["[0] 0", "[1] 0", "[2] 0", "[3] 3", "[4] 0"]);
+    }
+}
+
+fn ended_words(ended: &Ended) -> String {
+    ended.stderr.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
 fn variables_for_the_ranks() {
     let dir = tempfile::tempdir().unwrap();
     let ssh = ssh(dir.path());

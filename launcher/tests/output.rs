@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use common::{run, run_sh, start, transom};
+use common::{run_sh, start, transom};
 
 #[test]
 fn tags() {
@@ -174,19 +174,4 @@ fn a_rank_has_six_descriptors_and_no_more() {
         "{}",
         String::from_utf8_lossy(&out.stdout)
     );
-}
-
-#[test]
-fn binding() {
-    let cpus = std::thread::available_parallelism().unwrap().get();
-    let show = "grep Cpus_allowed_list /proc/self/status";
-    let ranks = cpus.min(4) as u32;
-    let bound = run_sh(ranks, &["--bind", "core"], show);
-    let mut lists: Vec<_> = bound.stdout.lines().collect();
-    lists.sort_unstable();
-    lists.dedup();
-    assert_eq!(lists.len(), ranks as usize, "{}", bound.stdout);
-    let free = run(&["-n", "1", "sh", "-c", show]).stdout;
-    let crowded = run_sh(cpus as u32 + 1, &["--bind", "core"], show).stdout;
-    assert!(crowded.lines().all(|line| line == free.trim_end()), "{crowded}");
 }

@@ -37,6 +37,8 @@ fn bad_command_lines() {
         (&["--timeout", "soon"], "not a number of seconds"),
         (&["--connect-timeout", "1e99"], "must be more than 0 and at most"),
         (&["--bind", "moon"], "'moon'"),
+        (&["--map-by", "moon"], "'moon'"),
+        (&["--map-by", "numa", "--bind", "none"], "--bind none that none is"),
         (&["-N", "0"], "'0'"),
         (&["-N", "3", "--hosts", "localhost:2"], "host localhost has 2 slots, and 3 ranks are asked for"),
         (&["-x", "=1"], "-x =1: no name"),

@@ -1,5 +1,7 @@
 //! Every setting of the runtime, in one table, read once from the environment.
 
+mod range;
+
 use std::env;
 use std::time::Duration;
 
@@ -9,6 +11,8 @@ use crate::explain::ExplainSetting as Explain;
 use crate::window::{AtomicsHint, CreatedHint};
 use crate::{Class, Error, Result};
 
+pub use range::Range;
+
 /// One line of the table of settings.
 #[derive(Debug, Clone, Copy)]
 pub struct Setting {
@@ -16,6 +20,8 @@ pub struct Setting {
     pub name: &'static str,
     /// Type and unit of its value.
     pub kind: &'static str,
+    /// Which values it may have.
+    pub range: Range,
     /// Value when it is not set.
     pub default: &'static str,
     /// What it does.
@@ -27,6 +33,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "TRANSOM_TRANSPORT",
         kind: "list of shm, verbs, ofi, tcp",
+        range: Range::Words(&TRANSPORTS),
         default: "shm,verbs,ofi,tcp",
         meaning: "transports that the job may use: shm between ranks of one node, else verbs where all have a device, else ofi \
                   where libfabric drives a card at all, else tcp; without tcp, ofi wherever libfabric is",
@@ -34,144 +41,168 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "TRANSOM_VERBS_DEVICE",
         kind: "name or list",
+        range: Range::Text,
         default: "the first whose port is up, iWARP last",
         meaning: "RDMA device, as ibv_devices names it; of a list with commas the ranks take turns",
     },
     Setting {
         name: "TRANSOM_VERBS_CONNECT",
         kind: "auto, datagram or cm",
+        range: Range::Word(&["auto", "datagram", "cm"]),
         default: "auto: datagrams, on iWARP rdma_cm",
         meaning: "how queue pairs are connected, the same at all ranks; rdma_cm needs librdmacm and an IP address of the device",
     },
     Setting {
         name: "TRANSOM_VERBS_QUEUE_PAIRS",
         kind: "number",
+        range: Range::Number(1, u64::MAX),
         default: "1024",
         meaning: "queue pairs that a rank posts on; when one more peer is needed the one idle for longest goes",
     },
     Setting {
         name: "TRANSOM_VERBS_DEPTH",
         kind: "number",
+        range: Range::Number(2, u64::MAX),
         default: "256",
         meaning: "work requests under way at one peer",
     },
     Setting {
         name: "TRANSOM_VERBS_COMPLETIONS",
         kind: "number",
+        range: Range::Number(1, u64::MAX),
         default: "8192",
         meaning: "entries of the completion queue, which bound what is under way at all peers",
     },
     Setting {
         name: "TRANSOM_VERBS_RECEIVES",
         kind: "number",
+        range: Range::Number(4, u64::MAX),
         default: "128",
         meaning: "buffers of 16 KiB for messages that arrive; on iWARP an eighth of so many for each peer, 4 to 64",
     },
     Setting {
         name: "TRANSOM_TCP_INTERFACE",
         kind: "list of names, addresses or networks",
+        range: Range::Text,
         default: "all that are up but the loopback, or the loopback alone if all ranks are on one host",
         meaning: "network interfaces that tcp listens on, best first (eth0, 10.1.0.5, 10.1.0.0/16)",
     },
     Setting {
         name: "TRANSOM_TCP_CONNECT",
         kind: "seconds",
+        range: Range::Number(1, u64::MAX),
         default: "10",
         meaning: "how long tcp tries to connect to a peer before that is an error",
     },
     Setting {
         name: "TRANSOM_TCP_SILENCE",
         kind: "seconds",
+        range: Range::Number(1, u64::MAX),
         default: "10",
         meaning: "how long a peer's host may leave tcp without an answer before the peer is lost",
     },
     Setting {
         name: "TRANSOM_OFI_PROVIDER",
         kind: "name",
+        range: Range::Text,
         default: "first that can, tcp before sockets",
         meaning: "libfabric provider, as fi_info names it (tcp;ofi_rxm, psm3, ...)",
     },
     Setting {
         name: "TRANSOM_OFI_INTERFACE",
         kind: "name or address",
+        range: Range::Text,
         default: "the first that is up and not the loopback",
         meaning: "network interface that libfabric's tcp uses (eth0, or the start of an address)",
     },
     Setting {
         name: "TRANSOM_OFI_SILENCE",
         kind: "seconds",
+        range: Range::Number(0, u64::MAX),
         default: "30",
         meaning: "how long a peer may answer nothing over libfabric while others wait before it is lost; 0: for ever",
     },
     Setting {
         name: "TRANSOM_LIBFABRIC",
         kind: "path",
+        range: Range::Text,
         default: "libfabric.so.1",
         meaning: "the libfabric to open",
     },
     Setting {
         name: "TRANSOM_ATOMICS",
         kind: "auto, cpu or nic",
+        range: Range::Word(&["auto", "cpu", "nic"]),
         default: "auto",
         meaning: "who updates elements of 8 bytes of windows that do not say so themselves (hint transom_atomics)",
     },
     Setting {
         name: "TRANSOM_CREATED",
         kind: "auto, share or attach",
+        range: Range::Word(&["auto", "share", "attach"]),
         default: "auto",
         meaning: "memory of the program's under windows that do not say so themselves (hint transom_created): shared in place with ranks of this node, or reached by cross-memory attach",
     },
     Setting {
         name: "TRANSOM_IBVERBS",
         kind: "path",
+        range: Range::Text,
         default: "libibverbs.so.1",
         meaning: "the libibverbs to open",
     },
     Setting {
         name: "TRANSOM_RDMACM",
         kind: "path",
+        range: Range::Text,
         default: "librdmacm.so.1",
         meaning: "the librdmacm to open, where queue pairs are connected by it",
     },
     Setting {
         name: "TRANSOM_PMIX",
         kind: "path",
+        range: Range::Text,
         default: "the launcher's own (PMIX_PREFIX), else libpmix.so.2",
         meaning: "the libpmix to open, where a launcher with PMIx started the ranks",
     },
     Setting {
         name: "TRANSOM_SPIN",
         kind: "microseconds",
+        range: Range::Number(0, u64::MAX),
         default: "5000, or 50 where ranks outnumber cores",
         meaning: "how long a blocked call polls before it sleeps in the kernel",
     },
     Setting {
         name: "TRANSOM_DEADLINE",
         kind: "seconds",
+        range: Range::Number(0, u64::MAX),
         default: "none",
         meaning: "a blocked call gives up after this time, with an error that says what it waited for",
     },
     Setting {
         name: "TRANSOM_HEAP",
         kind: "bytes",
+        range: Range::Number(0, u64::MAX),
         default: "the host's memory, at least 64 GiB, less where address space is short (ulimit -v, many ranks, valgrind)",
         meaning: "address space that a rank's allocated windows share; what does not fit, with 0 all, is mapped apart",
     },
     Setting {
         name: "TRANSOM_FLUSH",
         kind: "delivery, read or message",
+        range: Range::Word(&["delivery", "read", "message"]),
         default: "delivery",
         meaning: "what tells over a network that puts have arrived: completions, a get behind them, an acknowledged message",
     },
     Setting {
         name: "TRANSOM_EXPLAIN",
         kind: "yes, no, count, or a file",
+        range: Range::Text,
         default: "no",
         meaning: "counts operations by path and reason; yes: tables on standard error, count: for transom top alone, else lines of JSON in FILE.RANK",
     },
     Setting {
         name: "TRANSOM_FAULT",
         kind: "register:RANK or atomics:mixed",
+        range: Range::Form(|text| fault(Some(text.to_owned())).is_ok()),
         default: "none",
         meaning: "for tests: no memory can be registered at this rank; or CPUs and network devices update the same elements",
     },
@@ -226,11 +257,14 @@ pub(crate) enum Flush {
 impl Settings {
     /// Reads the environment. A value that makes no sense is an error, not a default.
     pub fn from_env() -> Result<Self> {
-        let get = |name: &'static str| match env::var(name) {
+        Self::read(|name| match env::var(name) {
             Ok(value) => Ok(Some(value)),
             Err(env::VarError::NotPresent) => Ok(None),
             Err(env::VarError::NotUnicode(_)) => Err(invalid(name, "is not text")),
-        };
+        })
+    }
+
+    fn read(get: impl Fn(&'static str) -> Result<Option<String>> + Copy) -> Result<Self> {
         let [shm, verbs, ofi, tcp] = transports(get("TRANSOM_TRANSPORT")?.as_deref())?;
         let seconds = |name, default: Duration| match number(name, get(name)?)? {
             Some(0) => Err(invalid(name, "is 0: the least is 1")),
@@ -352,6 +386,23 @@ fn number(name: &str, value: Option<String>) -> Result<Option<u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What the table accepts the runtime takes, and nothing else.
+    #[test]
+    fn the_table_tells_what_is_accepted() {
+        let values = "|0|1|2|3|4| 7 |-1|1.5|x|auto|cpu|nic|share|attach|cm|datagram|delivery|read|message|shm|shm, tcp|shm,udp|\
+                      register:3|register:x|atomics:mixed|yes|18446744073709551615|18446744073709551616";
+        for setting in SETTINGS {
+            for value in values.split('|') {
+                let read = Settings::read(|name| Ok((name == setting.name).then(|| value.to_owned())));
+                let checked = setting.check(value);
+                assert_eq!(checked.is_ok(), read.is_ok(), "{}={value:?}: {checked:?}", setting.name);
+            }
+        }
+        let range = |name| SETTINGS.iter().find(|setting| setting.name == name).unwrap().range_text();
+        assert_eq!(range("TRANSOM_TCP_SILENCE"), "seconds, 1 or more");
+        assert_eq!(range("TRANSOM_ATOMICS"), "auto, cpu or nic");
+    }
 
     #[test]
     fn transports_are_parsed_strictly() {

@@ -175,6 +175,12 @@ fn settings(options: &Options, request: &Request) -> BTreeMap<String, String> {
 }
 
 fn is_of_launcher(name: &str) -> bool {
-    ["TRANSOM_LOCAL_RANK", "TRANSOM_LOCAL_SIZE", "TRANSOM_HOST_COUNT", "TRANSOM_TERMINAL_WIDTH"]
-        .contains(&name)
+    [
+        "TRANSOM_HOST_NUMBER",
+        "TRANSOM_LOCAL_RANK",
+        "TRANSOM_LOCAL_SIZE",
+        "TRANSOM_HOST_COUNT",
+        "TRANSOM_TERMINAL_WIDTH",
+    ]
+    .contains(&name)
 }

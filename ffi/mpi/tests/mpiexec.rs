@@ -36,6 +36,13 @@ fn names_of_other_launchers() {
         (&["-l", "p"], &["--tag", "p"]),
         (&["--bind-to", "core", "p"], &["--bind", "core", "p"]),
         (&["-bind-to=none", "p"], &["--bind", "none", "p"]),
+        (&["--map-by", "node", "p"], &["--map-by", "node", "p"]),
+        (&["-rr", "p"], &["--map-by", "node", "p"]),
+        (&["--bind-to", "package", "p"], &["--bind", "socket", "p"]),
+        (
+            &["--map-by", "numa", "-bind-to", "core", "--report-bindings", "p"],
+            &["--map-by", "numa", "--bind", "core", "--report-bindings", "p"],
+        ),
         (&["--timeout", "5", "-np", "2", "--", "-p"], &["--timeout", "5", "-n", "2", "-p"]),
         (&["-np", "2", "a", ":", "-np", "1", "b"], &["-n", "2", "a", ":", "-np", "1", "b"]),
         (&["p", "--mca", ""], &["p", "--mca", ""]),
@@ -53,10 +60,9 @@ fn others_are_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let table: &[(&[&str], &str)] = &[
         (&["--mca", "btl", "tcp", "p"], "--mca: for Open MPI only"),
-        (&["--bind-to", "socket", "p"], "--bind-to socket"),
-        (&["--map-by", "numa", "p"], "--map-by numa"),
+        (&["--bind-to", "l3cache", "p"], "--bind-to l3cache"),
+        (&["--map-by", "l2cache", "p"], "--map-by l2cache"),
         (&["--rank-by", "core", "p"], "--rank-by"),
-        (&["--report-bindings", "p"], "--report-bindings"),
         (&["-genvnone", "p"], "-genvnone"),
         (&["--output", "xml", "p"], "--output xml"),
         (&["-launcher", "fork", "p"], "--rsh CMD"),

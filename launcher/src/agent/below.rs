@@ -77,7 +77,7 @@ impl Below {
     pub(super) fn start(&mut self, spec: &JobSpec, events: &Sender<Event>) {
         let branches = tree::split(spec.tree.below.clone(), spec.tree.fan_out);
         self.own.reads = spec.stdin == Input::All
-            || matches!(spec.stdin, Input::Rank(rank) if rank.wrapping_sub(spec.first_rank) < spec.count);
+            || matches!(spec.stdin, Input::Rank(rank) if spec.ranks.local(rank).is_some());
         self.connect = Duration::from_millis(spec.tree.connect_ms);
         self.answer_by = (!branches.is_empty()).then(|| Instant::now() + self.connect);
         let children = u32::try_from(branches.len()).unwrap_or(u32::MAX);

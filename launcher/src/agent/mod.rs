@@ -11,6 +11,7 @@ mod io;
 pub mod pmi_server;
 mod ranks;
 mod serve;
+pub mod topology;
 
 use std::ffi::OsString;
 use std::os::fd::AsFd;

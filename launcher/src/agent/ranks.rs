@@ -16,8 +16,10 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use transom::waits::{ON_FAILURE, VARIABLE};
 
+use super::topology::{Topology, list};
+use crate::cli::Bind;
 use crate::exec_rank::Orders;
-use crate::frames::{Input, JobSpec, Status};
+use crate::frames::{Bound, Input, JobSpec, Status, ToLauncher, Unit};
 use crate::hang::look::Pages;
 use crate::mpi;
 use crate::program::{self, ProgramError};
@@ -84,7 +86,8 @@ pub struct Starter {
     exe: PathBuf,
     /// Of each program; empty if no rank of this host is that.
     files: Vec<PathBuf>,
-    cpus: Vec<usize>,
+    cpus: Vec<Vec<usize>>,
+    bindings: Option<ToLauncher>,
     open_files: u64,
     pages: Option<Arc<Pages>>,
 }
@@ -114,7 +117,7 @@ impl Starter {
         let exe = std::env::current_exe().map_err(|e| (format!("/proc/self/exe: {e}"), 2))?;
         let path = spec.env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
         let mut files = vec![PathBuf::new(); spec.programs.len()];
-        for rank in spec.first_rank..spec.first_rank + spec.count {
+        for rank in spec.ranks.iter() {
             let index = spec.program_of(rank);
             let file = files.get_mut(index).filter(|file| file.as_os_str().is_empty());
             let (Some(file), Some(program)) = (file, spec.programs.get(index)) else { continue };
@@ -123,10 +126,10 @@ impl Starter {
                 .map_err(|e: ProgramError| (e.to_string(), e.code()))?;
             mpi::check(file).map_err(|message| (message, 2))?;
         }
-        let cpus = if spec.bind_core { allowed_cpus(spec.count) } else { Vec::new() };
+        let (cpus, bindings) = bind(&spec).map_err(|message| (message, 2))?;
         let open_files = raise_open_files();
-        room::for_ranks(spec.count).map_err(|message| (message, 2))?;
-        let pages = match Pages::new(spec.count, if spec.notify { spec.size } else { 0 }) {
+        room::for_ranks(spec.ranks.count()).map_err(|message| (message, 2))?;
+        let pages = match Pages::new(spec.ranks.count(), if spec.notify { spec.size } else { 0 }) {
             Ok(pages) => Some(Arc::new(pages)),
             Err(error) if spec.notify => {
                 let message = format!("--on-failure notify needs a memory file, which ranks read: {error}");
@@ -135,7 +138,12 @@ impl Starter {
             // A host that has no memory files can run the job all the same.
             Err(_) => None,
         };
-        Ok(Self { spec, exe, files, cpus, open_files, pages })
+        Ok(Self { spec, exe, files, cpus, bindings, open_files, pages })
+    }
+
+    /// What the launcher is to know of where the ranks run.
+    pub fn bindings(&mut self) -> Option<ToLauncher> {
+        self.bindings.take()
     }
 
     /// Where the ranks note what they wait for.
@@ -145,7 +153,7 @@ impl Starter {
 
     /// Number of ranks to start.
     pub fn count(&self) -> u32 {
-        self.spec.count
+        self.spec.ranks.count()
     }
 
     /// Whether ranks of all hosts read standard input.
@@ -158,7 +166,7 @@ impl Starter {
     /// Call it from the main thread only: the ranks die with the thread that started them.
     pub fn start(&self, local: u32) -> io::Result<Started> {
         let (ours, theirs) = UnixStream::pair()?;
-        let rank = self.spec.first_rank + local;
+        let rank = self.rank(local);
         let mut passed = vec![theirs.into()];
         if let Some(pages) = &self.pages {
             passed.extend(pages.pass()?);
@@ -181,15 +189,19 @@ impl Starter {
         })
     }
 
+    fn rank(&self, local: u32) -> u32 {
+        self.spec.ranks.rank(local).unwrap_or(u32::MAX)
+    }
+
     /// The rank inherits so many descriptors, the first numbers behind the standard streams.
     fn command(&self, local: u32, passed: usize) -> Command {
-        let cpu = self.cpus.get(local as usize).copied();
+        let cpus = self.cpus.get(local as usize).cloned().unwrap_or_default();
         let kept: Vec<_> = (FIRST_FD..).take(passed).collect();
         let parent = nix::unistd::getpid().as_raw();
         let waits = kept.get(1..).filter(|rest| !rest.is_empty()).map(numbers);
-        let orders = Orders { parent, cpu, open_files: self.open_files, kept };
+        let orders = Orders { parent, cpus, open_files: self.open_files, kept };
         let mut command = Command::new(&self.exe);
-        let program = self.spec.program_of(self.spec.first_rank + local);
+        let program = self.spec.program_of(self.rank(local));
         let (file, argv) = (&self.files[program], &self.spec.programs[program].argv);
         command.arg("exec-rank").args(orders.to_args()).arg(file).args(argv);
         command.env_clear().envs(self.environment(local));
@@ -214,14 +226,15 @@ impl Starter {
         if spec.remote {
             env.extend(std::env::vars_os().filter(|(name, _)| of_host(name)));
         }
-        let own: [(&str, u64); 7] = [
+        let own: [(&str, u64); 8] = [
             ("PMI_FD", u64::from(FIRST_FD.unsigned_abs())),
-            ("PMI_RANK", u64::from(spec.first_rank + local)),
+            ("PMI_RANK", u64::from(self.rank(local))),
             ("PMI_SIZE", u64::from(spec.size)),
             ("PMI_SPAWNED", 0),
             ("TRANSOM_HOST_COUNT", u64::from(spec.hosts)),
+            ("TRANSOM_HOST_NUMBER", u64::from(spec.tree.index)),
             ("TRANSOM_LOCAL_RANK", u64::from(local)),
-            ("TRANSOM_LOCAL_SIZE", u64::from(spec.count)),
+            ("TRANSOM_LOCAL_SIZE", u64::from(spec.ranks.count())),
         ];
         env.extend(own.map(|(name, value)| (name.into(), value.to_string().into())));
         mpi::show_libraries(&self.exe, &mut env);
@@ -233,12 +246,29 @@ fn numbers(fds: &[RawFd]) -> String {
     fds.iter().map(RawFd::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// The processors of `count` ranks, one each; none when there are not enough.
-fn allowed_cpus(count: u32) -> Vec<usize> {
-    let Ok(set) = nix::sched::sched_getaffinity(Pid::from_raw(0)) else { return Vec::new() };
-    let cpus: Vec<usize> =
-        (0..nix::sched::CpuSet::count()).filter(|cpu| set.is_set(*cpu) == Ok(true)).collect();
-    if cpus.len() < count as usize { Vec::new() } else { cpus }
+/// The processors of each rank of this host, none if they are not bound, and what the launcher is to know of that.
+fn bind(spec: &JobSpec) -> Result<(Vec<Vec<usize>>, Option<ToLauncher>), String> {
+    let binding = spec.binding;
+    if binding.to == Bind::None && !binding.report {
+        return Ok((Vec::new(), None));
+    }
+    let topology =
+        Topology::here().map_err(|error| format!("which processors ranks may use is not known: {error}"))?;
+    let (all, count) = (topology.all(), spec.ranks.count() as usize);
+    let places = topology.places(count, binding);
+    let unbound = places.unit == Unit::None && binding.to != Bind::None;
+    let complaint = unbound.then(|| {
+        let own = if all.is_empty() { "none".to_owned() } else { list(&all) };
+        format!("no rank is bound: there are {count}, and the processors that they may use are {own}")
+    });
+    let bound = |(local, rank): (usize, u32)| {
+        let cpus = places.cpus.get(local).unwrap_or(&all);
+        Bound { rank, unit: places.unit, cpus: list(cpus), names: topology.names(cpus) }
+    };
+    let ranks = if binding.report { spec.ranks.iter().enumerate().map(bound).collect() } else { Vec::new() };
+    let bindings =
+        (binding.report || complaint.is_some()).then_some(ToLauncher::Bindings { ranks, complaint });
+    Ok((places.cpus, bindings))
 }
 
 /// The agent holds four descriptors for each rank. Gives the old soft limit, which the ranks get back.

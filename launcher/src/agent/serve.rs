@@ -26,6 +26,7 @@ use crate::hang::look::{Pages, Subject, look};
 use crate::liveness::{Liveness, Look};
 use crate::nonblocking::Nonblocking;
 use crate::process::{kill_descendants, reap_any};
+use crate::ranks::Ranks;
 
 /// How long descendants of ranks may go on writing after the last rank has ended well.
 const STRAGGLERS: Duration = Duration::from_millis(100);
@@ -45,7 +46,8 @@ pub(super) struct Agent {
     server: Server,
     /// Number of this host among the job's.
     index: Option<u32>,
-    first_rank: u32,
+    /// Which ranks of the job are here.
+    numbers: Ranks,
     ranks: Vec<Rank>,
     inboxes: Vec<UnboundedSender<ToRank>>,
     /// Standard inputs of the ranks that read the launcher's, until all are started.
@@ -86,7 +88,7 @@ impl Agent {
             pages: None,
             server: Server::new(0, 0, "", ""),
             index: None,
-            first_rank: 0,
+            numbers: Ranks::default(),
             ranks: Vec::new(),
             inboxes: Vec::new(),
             readers: Vec::new(),
@@ -241,7 +243,7 @@ impl Agent {
 
     fn tell_of_agreement(&self, agreed: &Agreed) {
         for rank in &agreed.told {
-            let local = rank.checked_sub(self.first_rank).and_then(|local| self.inboxes.get(local as usize));
+            let local = self.numbers.local(*rank).and_then(|local| self.inboxes.get(local as usize));
             if let Some(inbox) = local {
                 let _ = inbox.send(ToRank::Line(agreed.line()));
             }
@@ -253,10 +255,9 @@ impl Agent {
     }
 
     fn prepare(&mut self, spec: JobSpec) {
-        self.server = Server::new(spec.size, spec.count, &spec.kvs, &spec.mapping);
-        let ranks = spec.first_rank..spec.first_rank.saturating_add(spec.count);
-        self.server.of_programs(ranks.map(|rank| spec.program_of(rank)));
-        self.first_rank = spec.first_rank;
+        self.server = Server::new(spec.size, spec.ranks.count(), &spec.kvs, &spec.mapping);
+        self.server.of_programs(spec.ranks.iter().map(|rank| spec.program_of(rank)));
+        self.numbers = spec.ranks.clone();
         if spec.remote {
             let limit = Duration::from_millis(spec.silence_ms);
             let times = if spec.tree.by_agent { 1 } else { PATIENCE };
@@ -264,7 +265,10 @@ impl Agent {
         }
         self.index = Some(spec.tree.index);
         match Starter::new(spec.clone()) {
-            Ok(starter) => {
+            Ok(mut starter) => {
+                if let Some(bindings) = starter.bindings() {
+                    self.say(bindings);
+                }
                 self.starter = Some(starter);
                 self.below.start(&spec, &self.events);
             }
@@ -284,7 +288,7 @@ impl Agent {
             if let Err(error) = started {
                 let left = (starter.count() - local) as usize;
                 let reason = limits::no_process(&error, left);
-                let message = format!("rank {} cannot be started: {reason}", self.first_rank + local);
+                let message = format!("rank {} cannot be started: {reason}", self.number(local as usize));
                 self.say(ToLauncher::CannotStart { message, code: 2 });
                 break;
             }
@@ -303,7 +307,7 @@ impl Agent {
     /// Connects a rank's pipes and socket to tasks of this process.
     fn adopt(&mut self, started: Started) -> std::io::Result<()> {
         let local = self.ranks.len();
-        let rank = self.first_rank + u32::try_from(local).unwrap_or(u32::MAX);
+        let rank = self.number(local);
         self.ranks.push(started.rank);
         let (inbox, from_agent) = unbounded_channel();
         self.inboxes.push(inbox);
@@ -347,7 +351,7 @@ impl Agent {
     }
 
     fn number(&self, local: usize) -> u32 {
-        self.first_rank + u32::try_from(local).unwrap_or(u32::MAX)
+        u32::try_from(local).ok().and_then(|local| self.numbers.rank(local)).unwrap_or(u32::MAX)
     }
 
     fn check_fence(&self) {

@@ -61,7 +61,7 @@ fn several(args: &InfoArgs, hosts: &[Host]) -> Result<ExitCode, String> {
     Ok(code)
 }
 
-fn print(text: &str) {
+pub(crate) fn print(text: &str) {
     let mut out = std::io::stdout().lock();
     // Whoever reads this may have had enough (`| head -1`).
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());

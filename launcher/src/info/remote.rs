@@ -3,7 +3,9 @@
 use std::ffi::OsString;
 use std::process::{Command, Stdio};
 
+use super::settings;
 use crate::cli::InfoArgs;
+use crate::config::NO_FILES;
 use crate::run::plan::Route;
 
 /// Has the host print its page to this process's standard output.
@@ -44,12 +46,14 @@ fn environment() -> Vec<String> {
         |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
     let mut all: Vec<String> = std::env::vars_os()
         .filter_map(text)
-        .filter(|(name, _)| matters(name))
+        .filter(|(name, _)| matters(name) && name != settings::CONFIG.name)
         .map(|(name, value)| format!("{name}={value}"))
         .collect();
     if let Some((width, _)) = terminal_size::terminal_size_of(std::io::stdout()) {
         all.push(format!("COLUMNS={}", width.0));
     }
+    // Files count here, not there.
+    all.push(format!("{}={NO_FILES}", settings::CONFIG.name));
     all
 }
 

@@ -1,8 +1,9 @@
 //! Every setting, with its value here.
 
 use std::env;
+use std::ffi::OsStr;
 
-use transom::settings::{SETTINGS, Setting};
+use transom::settings::{Range, SETTINGS, Setting};
 
 use super::page::Page;
 
@@ -10,19 +11,31 @@ use super::page::Page;
 const RSH: Setting = Setting {
     name: "TRANSOM_RSH",
     kind: "command",
+    range: Range::Form(|command| !command.is_empty()),
     default: "ssh",
     meaning: "how run and info start something on another host; called as COMMAND HOST COMMANDLINE",
 };
 const FAN_OUT: Setting = Setting {
     name: "TRANSOM_FAN_OUT",
     kind: "number",
+    range: Range::Number(0, u32::MAX as u64),
     default: "32",
     meaning: "hosts that are reached from one; if there are more, agents start agents; 0: all are reached from the launcher's",
 };
 
+/// Where the others are: no setting of a file.
+pub(crate) const CONFIG: Setting = Setting {
+    name: "TRANSOM_CONFIG",
+    kind: "path, or none",
+    range: Range::Text,
+    default: "/etc/transom.toml",
+    meaning: "the system's file of settings, which the user's own comes before; none: no file is read, nor is the user's",
+};
+
 /// Variables that the launcher sets for ranks, and tests for themselves.
-const NO_SETTINGS: [&str; 7] = [
+const NO_SETTINGS: [&str; 8] = [
     "TRANSOM_HOST_COUNT",
+    "TRANSOM_HOST_NUMBER",
     "TRANSOM_LOCAL_RANK",
     "TRANSOM_LOCAL_SIZE",
     "TRANSOM_TERMINAL_WIDTH",
@@ -38,37 +51,39 @@ pub fn names_transport(name: &str) -> bool {
 
 /// Those of the runtime and the launcher's own.
 pub fn all() -> impl Iterator<Item = &'static Setting> {
-    SETTINGS.iter().chain([&RSH, &FAN_OUT])
+    SETTINGS.iter().chain([&RSH, &FAN_OUT, &CONFIG])
 }
 
 /// Prints the section.
 pub fn print(page: &mut Page) {
-    let all: Vec<&Setting> = all().collect();
-    let mut facts = Vec::new();
-    for setting in &all {
-        let (mark, value) = match env::var_os(setting.name) {
-            None => ("", setting.default.to_owned()),
-            Some(set) => {
-                let wrong = wrong(setting, set.to_str()).map(|why| format!(" <- INVALID: {why}"));
-                let value = format!(
-                    "{}{}  (default: {})",
-                    set.to_string_lossy(),
-                    wrong.unwrap_or_default(),
-                    setting.default
-                );
-                ("* ", value)
-            }
-        };
-        facts.push((
-            format!("{mark}{}", setting.name),
-            format!("{value}\n[{}] {}", setting.kind, setting.meaning),
-        ));
-    }
-    page.facts(facts);
-    page.paragraph("* set here; the others have their defaults. Ranks get the environment of `transom run`.");
-    let known = |name: &str| {
-        all.iter().any(|s| s.name == name) || NO_SETTINGS.iter().any(|other| name.starts_with(other))
+    let value = |setting: &Setting| match env::var_os(setting.name) {
+        None => ("", setting.default.to_owned()),
+        Some(set) => ("* ", format!("{}  (default: {})", shown(setting, &set), setting.default)),
     };
+    page.facts(all().map(|setting| row(setting, value(setting))).collect());
+    page.paragraph(
+        "* set here, by the environment or a file (transom config says which); the others have their defaults. Ranks get the \
+         environment of `transom run`.",
+    );
+    unknown(page);
+}
+
+/// A setting with its value, what it may be, and what it means.
+pub(crate) fn row(setting: &Setting, (mark, value): (&str, String)) -> (String, String) {
+    let text = format!("{value}\n[{}] {}", setting.range_text(), setting.meaning);
+    (format!("{mark}{}", setting.name), text)
+}
+
+/// A variable's value, and what is wrong with it.
+pub(crate) fn shown(setting: &Setting, value: &OsStr) -> String {
+    let wrong = wrong(setting, value).map(|why| format!(" <- INVALID: {why}"));
+    format!("{}{}", value.to_string_lossy(), wrong.unwrap_or_default())
+}
+
+/// Says which variables look like settings, and are none.
+pub(crate) fn unknown(page: &mut Page) {
+    let known =
+        |name: &str| all().any(|s| s.name == name) || NO_SETTINGS.iter().any(|other| name.starts_with(other));
     for (name, _) in env::vars_os() {
         let name = name.to_string_lossy();
         if name.starts_with("TRANSOM_") && !known(&name) {
@@ -78,20 +93,6 @@ pub fn print(page: &mut Page) {
 }
 
 /// Why the runtime would refuse a value.
-fn wrong(setting: &Setting, value: Option<&str>) -> Option<&'static str> {
-    let Some(value) = value else { return Some("no text") };
-    match setting.kind {
-        "microseconds" | "seconds" | "number" | "bytes" => {
-            value.trim().parse::<u64>().is_err().then_some("not a whole number")
-        }
-        "list of shm, verbs, ofi, tcp" => value
-            .split(',')
-            .any(|name| !["shm", "verbs", "ofi", "tcp"].contains(&name.trim()))
-            .then_some("known are shm, verbs, ofi and tcp"),
-        "auto, cpu or nic" => {
-            (!["auto", "cpu", "nic"].contains(&value.trim())).then_some("known are auto, cpu and nic")
-        }
-        "command" => value.trim().is_empty().then_some("no command"),
-        _ => None,
-    }
+pub(crate) fn wrong(setting: &Setting, value: &OsStr) -> Option<String> {
+    value.to_str().map_or(Err("no text".to_owned()), |value| setting.check(value)).err()
 }

@@ -193,12 +193,12 @@ impl Job {
     fn forget_ranks(&mut self, index: usize) -> (String, u32) {
         let mut ranks = 0;
         for host in self.within(index) {
-            let block = &self.agents[host].block;
-            let own = &mut self.running[block.first as usize..(block.first + block.count) as usize];
-            ranks += own.iter().filter(|running| **running).count();
-            own.fill(false);
+            for rank in self.agents[host].block.ranks.iter() {
+                let running = self.running.get_mut(rank as usize).map(std::mem::take);
+                ranks += u32::from(running == Some(true));
+            }
         }
-        (self.agents[index].block.host.clone(), u32::try_from(ranks).unwrap_or(u32::MAX))
+        (self.agents[index].block.host.clone(), ranks)
     }
 
     /// Writes what is left, for as long as that takes; one more signal ends it.

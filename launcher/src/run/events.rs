@@ -81,6 +81,9 @@ impl Job {
             ToLauncher::Alive => {}
             ToLauncher::Hello { version } => self.hello(index, &version),
             ToLauncher::Ready(started) => self.ready(index, started),
+            ToLauncher::Bindings { ranks, complaint } => {
+                self.bindings.add(&self.agents[index].block.host, ranks, complaint);
+            }
             ToLauncher::Starting { ready } => {
                 self.agents[index].ready_hosts = ready;
                 self.show_start();
@@ -154,6 +157,7 @@ impl Job {
         self.show_start();
         if self.phase == Phase::Connecting && self.agents.iter().all(|agent| agent.ready) {
             self.progress = None;
+            self.bindings.tell();
             if self.args.agents_only { self.end_of_agents() } else { self.go() }
         }
     }
@@ -165,7 +169,7 @@ impl Job {
 
     /// The host of a rank that the agent of `index` has passed something on of.
     fn host_of(&self, index: usize, rank: u32) -> usize {
-        let has = |agent: &Agent| agent.block.first <= rank && rank - agent.block.first < agent.block.count;
+        let has = |agent: &Agent| agent.block.ranks.local(rank).is_some();
         let host = if has(&self.agents[index]) { None } else { self.agents.iter().position(has) };
         host.filter(|host| self.plan.is_within(*host, index)).unwrap_or(index)
     }

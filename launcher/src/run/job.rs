@@ -12,6 +12,7 @@ use tokio::time::{Instant, sleep_until};
 use super::Event;
 use super::agents::Agent;
 use super::asked::Looks;
+use super::bindings::Bindings;
 use super::files::Files;
 use super::output::{Chunk, Lines, start_writer};
 use super::plan::{Plan, Route};
@@ -62,6 +63,7 @@ pub struct Job {
     /// What is known of the tree of agents.
     pub(super) started: Started,
     pub(super) progress: Option<Progress>,
+    pub(super) bindings: Bindings,
     pub(super) connect_by: Instant,
     /// How often that has passed.
     pub(super) connect_rounds: u32,
@@ -128,6 +130,7 @@ impl Job {
             stdin_credited: 0,
             time_out_at: args.timeout.map(|limit| Instant::now() + limit),
             started: Started::default(),
+            bindings: Bindings::default(),
             progress: Progress::new(plan.hosts.len()),
             connect_by,
             connect_rounds: 0,

@@ -2,6 +2,7 @@
 
 mod agents;
 mod asked;
+mod bindings;
 mod ending;
 mod events;
 mod files;

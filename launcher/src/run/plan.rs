@@ -8,9 +8,10 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cli::{Bind, OnFailure, RunArgs};
-use crate::frames::{Input, JobSpec, Program, Tree};
+use crate::cli::{Bind, MapBy, OnFailure, RunArgs};
+use crate::frames::{Binding, Input, JobSpec, Program, Tree};
 use crate::hosts::{self, Block, Host};
+use crate::ranks::Ranks;
 use crate::slurm;
 use crate::tree::{self, Branch, Place};
 
@@ -63,7 +64,7 @@ impl Plan {
         if let [only] = &mut programs[..] {
             only.count = size;
         }
-        let blocks = hosts::place(&hosts, size).map_err(|e| e.to_string())?;
+        let blocks = hosts::place(&hosts, size, args.map_by == MapBy::Node).map_err(|e| e.to_string())?;
         if let Input::Rank(rank) = args.stdin
             && rank >= size
         {
@@ -80,8 +81,7 @@ impl Plan {
         let exported = args.export.iter().map(|text| export(text, &mut env)).collect::<Result<_, _>>()?;
         let template = JobSpec {
             size,
-            first_rank: 0,
-            count: 0,
+            ranks: Ranks::default(),
             hosts: u32::try_from(blocks.len()).unwrap_or(u32::MAX),
             kvs: format!("transom_{}", std::process::id()),
             mapping: hosts::process_mapping(&blocks),
@@ -91,7 +91,7 @@ impl Plan {
             exported,
             stdin: args.stdin,
             remote: false,
-            bind_core: args.bind == Bind::Core,
+            binding: binding(args)?,
             notify: args.on_failure == OnFailure::Notify,
             silence_ms: u64::try_from(args.host_timeout.as_millis()).unwrap_or(u64::MAX),
             tree: Tree {
@@ -146,6 +146,17 @@ fn fan_out(args: &RunArgs) -> Result<u32, String> {
             text.trim().parse().map_err(|_| format!("TRANSOM_FAN_OUT={text:?} is not a number of hosts"))
         }
     }
+}
+
+fn binding(args: &RunArgs) -> Result<Binding, String> {
+    let by_numa = args.map_by == MapBy::Numa;
+    let to = args.bind.unwrap_or(if by_numa { Bind::Numa } else { Bind::None });
+    if by_numa && to == Bind::None {
+        return Err(
+            "--map-by numa says to which NUMA node each rank is bound, and --bind none that none is".into()
+        );
+    }
+    Ok(Binding { to, by_numa, report: args.report_bindings })
 }
 
 /// The most ranks of a job.
@@ -301,7 +312,13 @@ pub(crate) fn words(command: &str) -> Result<Vec<String>, String> {
 /// Whether launchers set a variable to tell ranks of themselves.
 fn is_launchers(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
-    let own = ["TRANSOM_HOST_COUNT", "TRANSOM_LOCAL_RANK", "TRANSOM_LOCAL_SIZE", "TRANSOM_TERMINAL_WIDTH"];
+    let own = [
+        "TRANSOM_HOST_COUNT",
+        "TRANSOM_HOST_NUMBER",
+        "TRANSOM_LOCAL_RANK",
+        "TRANSOM_LOCAL_SIZE",
+        "TRANSOM_TERMINAL_WIDTH",
+    ];
     name.starts_with("PMI_") || name.starts_with("PMIX_") || own.contains(&&*name)
 }
 
