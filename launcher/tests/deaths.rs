@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use common::{ROLE, fake_ssh, start, transom};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use transom::{Communicator, LockKind, Result, Window};
+use transom::{Communicator, LockKind, Result, Sum, Window};
 
 const RANKS: usize = 4;
 /// Where a rank says that it has joined: a file of its number, with its process number.
@@ -21,6 +21,8 @@ const JOINED: &str = "TRANSOM_TEST_JOINED";
 /// Rounds go on for that long.
 const BUSY: Duration = Duration::from_millis(500);
 const UPDATES: usize = 40;
+/// Behind the counts, what is added to in one piece: who does that holds locks of parts of the window.
+static BLOCK: [u64; 1 << 13] = [1; 1 << 13];
 
 fn random(below: u64) -> u64 {
     use std::hash::{BuildHasher, Hasher};
@@ -54,7 +56,10 @@ fn update(window: &Window<u64>, rank: usize, members: usize) -> Result<Vec<u64>>
     let mut done = vec![0; members];
     for update in 0..UPDATES {
         let target = random(members as u64) as usize;
-        let result = if update % 2 == 0 {
+        let result = if update % 8 == 7 {
+            // Whose sums nobody asks for: of who dies in it a part is there.
+            window.lock(LockKind::Shared, target, |epoch| epoch.accumulate(target, RANKS, Sum, &BLOCK))
+        } else if update % 2 == 0 {
             window.lock(LockKind::Shared, target, |epoch| epoch.fetch_add(target, rank, 1).map(drop))
         } else {
             window.lock(LockKind::Exclusive, target, |epoch| {
@@ -63,6 +68,7 @@ fn update(window: &Window<u64>, rank: usize, members: usize) -> Result<Vec<u64>>
             })
         };
         match result {
+            Ok(()) if update % 8 == 7 => {}
             Ok(()) => done[target] += 1,
             // Only a dead target excuses an error; what it has is lost with it.
             Err(error) => assert_eq!(error.class(), transom::Class::Peer, "{error}"),
@@ -73,7 +79,7 @@ fn update(window: &Window<u64>, rank: usize, members: usize) -> Result<Vec<u64>>
 
 /// A round; gives how many updates of survivors were found.
 fn round(living: &mut Communicator, rank: usize) -> Result<u64> {
-    let window = together(living, |living| living.allocate::<u64>(RANKS))?;
+    let window = together(living, |living| living.allocate::<u64>(RANKS + BLOCK.len()))?;
     // Of one that died since it was made a window has the place still.
     let places: Vec<usize> = (0..RANKS).filter_map(|rank| window.rank_of(rank)).collect();
     let here = window.rank_of(rank).unwrap();

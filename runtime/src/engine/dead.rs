@@ -167,6 +167,12 @@ impl Engine {
         self.check_deaths(operation, what, since.map_or(Duration::ZERO, |since| since.elapsed()))
     }
 
+    /// Ranges of how many bytes are locked for updates (`Updates::new`), where the user wishes for that. Nobody takes such locks back
+    /// from the dead, so that there are none: elements are updated one by one.
+    pub fn granularity(&self, wished: usize) -> usize {
+        if self.outlives { 1 } else { wished }
+    }
+
     /// Why a wait that has lasted `waited` is in vain, if it is.
     pub(super) fn check_deaths(
         &self,

@@ -276,7 +276,8 @@ fn expose(
 ) -> Result<LocalPart> {
     let stripes = member.control.own_stripes().map_err(failed)?.coarser(hints.granularity);
     let (number, lock) = member.control.open()?;
-    let updates = member.control.own_updates(number, stripes.clone(), hints.granularity).map_err(failed)?;
+    let granularity = member.engine.granularity(hints.granularity);
+    let updates = member.control.own_updates(number, stripes.clone(), granularity).map_err(failed)?;
     let updates = SharedUpdates { updates, sections: member.control.sections.clone() };
     let exposure = Arc::new(Exposure::new(exposed, lock, stripes, updates));
     member.engine.exposures.insert(number, exposure.clone());

@@ -367,11 +367,12 @@ impl Core {
         peer: &'a Peer,
     ) -> Result<&'a Arc<Updates>> {
         let stripes = self.stripes(operation, target, peer)?.clone();
-        let (control, granularity) = (&self.member.control, self.hints.granularity);
+        let (control, engine) = (&self.member.control, &self.member.engine);
+        let granularity = engine.granularity(self.hints.granularity);
         let found = if target == self.rank() {
             control.own_updates(self.number, stripes, granularity).map(Some)
         } else {
-            control.updates_of(&self.member.engine.routes, peer.world, peer.number, stripes, granularity)
+            control.updates_of(&engine.routes, peer.world, peer.number, stripes, granularity)
         };
         let found = found.map_err(|e| self.failed(operation, target, &e))?;
         let updates = found.ok_or_else(|| {

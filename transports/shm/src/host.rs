@@ -106,7 +106,9 @@ const SO_NETNS_COOKIE: libc::c_int = 71;
 /// The launcher's number for this host, and one more: Transom's, or Slurm's.
 fn node() -> u32 {
     let number = |name| std::env::var(name).ok()?.trim().parse::<u32>().ok();
-    number("TRANSOM_HOST_NUMBER").or_else(|| number("SLURM_NODEID")).map_or(0, |number| number.saturating_add(1))
+    number("TRANSOM_HOST_NUMBER")
+        .or_else(|| number("SLURM_NODEID"))
+        .map_or(0, |number| number.saturating_add(1))
 }
 
 #[cfg(test)]
