@@ -137,6 +137,13 @@ pub const SETTINGS: &[Setting] = &[
         meaning: "who updates elements of 8 bytes of windows that do not say so themselves (hint transom_atomics)",
     },
     Setting {
+        name: "TRANSOM_INITIAL_ERRHANDLER",
+        kind: "mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return",
+        range: Range::Word(ERROR_HANDLERS),
+        default: "mpi_errors_are_fatal",
+        meaning: "what is done about errors in programs of MPI until they set an error handler (mpiexec -initial-errhandler)",
+    },
+    Setting {
         name: "TRANSOM_CREATED",
         kind: "auto, share or attach",
         range: Range::Word(&["auto", "share", "attach"]),
@@ -266,6 +273,8 @@ impl Settings {
 
     fn read(get: impl Fn(&'static str) -> Result<Option<String>> + Copy) -> Result<Self> {
         let [shm, verbs, ofi, tcp] = transports(get("TRANSOM_TRANSPORT")?.as_deref())?;
+        // For the door of MPI, which reads it when it needs it.
+        error_handler(get("TRANSOM_INITIAL_ERRHANDLER")?.as_deref())?;
         let seconds = |name, default: Duration| match number(name, get(name)?)? {
             Some(0) => Err(invalid(name, "is 0: the least is 1")),
             value => Ok(value.map_or(default, Duration::from_secs)),
@@ -310,6 +319,19 @@ impl Settings {
 
 fn invalid(name: &str, what: impl std::fmt::Display) -> Error {
     Error::new(Class::Argument, "init", format!("environment variable {name} {what}"))
+}
+
+/// The names of MPI's error handlers.
+const ERROR_HANDLERS: &[&str] = &["mpi_errors_are_fatal", "mpi_errors_abort", "mpi_errors_return"];
+
+fn error_handler(value: Option<&str>) -> Result<()> {
+    match value.map(str::trim) {
+        Some(name) if !ERROR_HANDLERS.contains(&name) => {
+            let what = format!("is {name:?}, not {}", ERROR_HANDLERS.join(", "));
+            Err(invalid("TRANSOM_INITIAL_ERRHANDLER", what))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The names of transports.
@@ -391,7 +413,7 @@ mod tests {
     #[test]
     fn the_table_tells_what_is_accepted() {
         let values = "|0|1|2|3|4| 7 |-1|1.5|x|auto|cpu|nic|share|attach|cm|datagram|delivery|read|message|shm|shm, tcp|shm,udp|\
-                      register:3|register:x|atomics:mixed|yes|18446744073709551615|18446744073709551616";
+                      register:3|register:x|atomics:mixed|mpi_errors_return|yes|18446744073709551615|18446744073709551616";
         for setting in SETTINGS {
             for value in values.split('|') {
                 let read = Settings::read(|name| Ok((name == setting.name).then(|| value.to_owned())));

@@ -80,7 +80,7 @@ impl CommObject {
 
 /// A communicator that is there from the start.
 pub fn predefined(comm: Communicator, name: &str) -> Arc<CommObject> {
-    let object = CommObject::new(comm, Handler::Fatal, None);
+    let object = CommObject::new(comm, Handler::initial(), None);
     *object.name.write() = name.into();
     Arc::new(object)
 }

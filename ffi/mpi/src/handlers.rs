@@ -66,7 +66,20 @@ pub enum Handler {
     User(Arc<UserHandler>),
 }
 
+/// What names the initial error handler, and how it is called where nothing does.
+pub const INITIAL: (&str, &str) = ("TRANSOM_INITIAL_ERRHANDLER", "mpi_errors_are_fatal");
+
 impl Handler {
+    /// The handler that is there until the program sets one, for the communicators that are there from the start, and for errors of
+    /// no object (MPI-4.1 §9.3, §11.5). The runtime has refused other names.
+    pub fn initial() -> Self {
+        match std::env::var(INITIAL.0).as_deref().map(str::trim) {
+            Ok("mpi_errors_return") => Self::Return,
+            Ok("mpi_errors_abort") => Self::Abort,
+            _ => Self::Fatal,
+        }
+    }
+
     /// The handler that a handle names, for objects of a kind.
     pub fn of(handle: Errhandler, of: Of) -> Result<Self> {
         match handle {

@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 
 use crate::abi::{ERR_INFO, INFO_ENV, INFO_NULL, Info};
 use crate::failure::{Result, fail};
+use crate::handlers::INITIAL;
 use crate::table::Table;
 
 type Pairs = Vec<(String, String)>;
@@ -54,6 +55,9 @@ fn environment() -> Pairs {
         pairs.push(("wdir".into(), folder.to_string_lossy().into_owned()));
     }
     pairs.push(("thread_level".into(), "MPI_THREAD_MULTIPLE".into()));
+    let (variable, default) = INITIAL;
+    let handler = std::env::var(variable).unwrap_or_else(|_| default.to_owned());
+    pairs.push(("mpi_initial_errhandler".into(), handler.trim().to_owned()));
     pairs
 }
 

@@ -264,7 +264,8 @@ pub fn comm_handler(handle: Comm) -> Handler {
 /// The error handler for errors of no object: that of `MPI_COMM_SELF` (MPI-4.0 §9.3); that of `MPI_COMM_WORLD`, as it was
 /// before MPI-4, if the program has set this one only.
 pub fn default_handler() -> Handler {
-    let handler = |handle| comm(handle).map_or(Handler::Fatal, |comm| comm.handler.read().clone());
+    let handler =
+        |handle| comm(handle).map_or_else(|_| Handler::initial(), |comm| comm.handler.read().clone());
     match handler(COMM_SELF) {
         Handler::Fatal => handler(COMM_WORLD),
         other => other,

@@ -45,6 +45,13 @@ fn names_of_other_launchers() {
         ),
         (&["--timeout", "5", "-np", "2", "--", "-p"], &["--timeout", "5", "-n", "2", "-p"]),
         (&["-np", "2", "a", ":", "-np", "1", "b"], &["-n", "2", "a", ":", "-np", "1", "b"]),
+        (
+            &["-initial-errhandler", "mpi_errors_return", "p"],
+            &["-x", "TRANSOM_INITIAL_ERRHANDLER=mpi_errors_return", "p"],
+        ),
+        (&["--with-ft", "ulfm", "p"], &["--on-failure", "notify", "p"]),
+        (&["--with-ft=no", "p"], &["--on-failure", "end", "p"]),
+        (&["-disable-auto-cleanup", "p"], &["--on-failure", "notify", "p"]),
         (&["p", "--mca", ""], &["p", "--mca", ""]),
     ];
     for (given, expected) in table {
@@ -66,6 +73,7 @@ fn others_are_refused_by_name() {
         (&["-genvnone", "p"], "-genvnone"),
         (&["--output", "xml", "p"], "--output xml"),
         (&["-launcher", "fork", "p"], "--rsh CMD"),
+        (&["--with-ft", "maybe", "p"], "--with-ft maybe"),
         (&["-n"], "-n: its value is missing"),
         (&["-genv", "A"], "-genv: a variable and its value"),
     ];

@@ -191,6 +191,35 @@ fn programs_of_one_job() {
     succeed(&mut job);
 }
 
+/// `mpiexec -initial-errhandler` (MPI-4.1 §11.5).
+#[test]
+fn initial_error_handlers() {
+    let Some(prefix) = prefix() else { return };
+    let program = compile(prefix, "initial", mpicc);
+    for handler in ["", "mpi_errors_are_fatal", "mpi_errors_abort", "mpi_errors_return", "mpi_errors_recover"]
+    {
+        let mut job = Command::new(prefix.join("bin/mpiexec"));
+        job.args(["-n", "2", "--timeout", LIMIT]);
+        if !handler.is_empty() {
+            job.args(["-initial-errhandler", handler]);
+        }
+        job.arg(&program).arg(if handler.is_empty() { "mpi_errors_are_fatal" } else { handler });
+        let output = job.stdin(Stdio::null()).env_remove("SLURM_JOB_ID").output().unwrap();
+        let [stdout, stderr] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+        let said = format!("{handler}: {stdout}{stderr}");
+        assert!(!said.contains("not so"), "{said}");
+        match handler {
+            "mpi_errors_return" => {
+                assert!(output.status.success() && stdout.contains("are returned"), "{said}")
+            }
+            "mpi_errors_recover" => {
+                assert!(stderr.contains("TRANSOM_INITIAL_ERRHANDLER is \"mpi_errors_recover\""), "{said}")
+            }
+            _ => assert!(!output.status.success() && stderr.contains("MPI_ERR_RANK"), "{said}"),
+        }
+    }
+}
+
 /// Memory that the program unmaps under a window: an access ends, on every transport.
 #[test]
 fn unmapped_memory() {
