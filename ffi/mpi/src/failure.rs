@@ -19,6 +19,8 @@ struct Details {
     error_object: Option<ErrorObject>,
     handler: Option<Handler>,
     status: Option<Status>,
+    /// What the handler is told, if not what the call returns.
+    told: Option<c_int>,
 }
 
 /// The result of what stands behind an exported function.
@@ -34,6 +36,7 @@ impl Failure {
             error_object: None,
             handler: None,
             status: None,
+            told: None,
         }))
     }
 
@@ -56,6 +59,18 @@ impl Failure {
     pub fn of_message(mut self, status: Status) -> Self {
         self.0.status = Some(status);
         self
+    }
+
+    /// The same, of one of several requests, whose code the handler is told (§9.3.1).
+    #[must_use]
+    pub fn told(mut self, code: c_int) -> Self {
+        self.0.told = Some(code);
+        self
+    }
+
+    /// The code that an error handler is told.
+    pub fn code_for_handler(&self) -> c_int {
+        self.0.told.unwrap_or(self.0.code)
     }
 
     /// The error code.

@@ -137,7 +137,7 @@ pub fn report(name: &'static str, error_object: ErrorObject, failure: &Failure) 
     raise_to(
         failure.handler().cloned().unwrap_or_else(|| current(error_object)),
         error_object,
-        failure.code(),
+        (failure.code(), failure.code_for_handler()),
         message,
     )
 }
@@ -145,7 +145,7 @@ pub fn report(name: &'static str, error_object: ErrorObject, failure: &Failure) 
 /// Invokes the error handler of an object.
 #[cold]
 pub fn raise(error_object: ErrorObject, code: c_int, message: String) -> c_int {
-    raise_to(current(error_object), error_object, code, message)
+    raise_to(current(error_object), error_object, (code, code), message)
 }
 
 /// The handler of an object.
@@ -160,23 +160,31 @@ fn current(error_object: ErrorObject) -> Handler {
 }
 
 #[cold]
-fn raise_to(handler: Handler, error_object: ErrorObject, code: c_int, message: String) -> c_int {
+fn raise_to(
+    handler: Handler,
+    error_object: ErrorObject,
+    (code, told): (c_int, c_int),
+    message: String,
+) -> c_int {
     match handler {
         Handler::Return => {}
         Handler::Fatal | Handler::Abort => {
-            eprintln!("transom: {}: {message} [{}]", world::who(), errors::name(code));
-            world::abort(code);
+            eprintln!("transom: {}: {message} [{}]", world::who(), errors::name(told));
+            world::abort(told);
         }
         Handler::User(ref user) => {
-            LAST.set((code, message));
+            LAST.set((told, message.clone()));
             let this = Arc::as_ptr(user).addr();
             // A call that fails in its own handler returns its code: that handler would call it for ever.
             if !INSIDE.with_borrow(|inside| inside.contains(&this)) {
                 INSIDE.with_borrow_mut(|inside| inside.push(this));
-                user.run(error_object, code);
+                user.run(error_object, told);
                 INSIDE.with_borrow_mut(|inside| inside.pop());
             }
-            return code;
+            // What the handler's own calls failed for is later.
+            if last_message(told).as_ref() != Some(&message) {
+                return code;
+            }
         }
     }
     LAST.set((code, message));

@@ -111,7 +111,7 @@ impl Statuses {
         }
         let Some(failed) = self.failed else { return Ok(()) };
         let error_object = failed.error_object();
-        let failure = Failure::new(ERR_IN_STATUS, failed.message());
+        let failure = Failure::new(ERR_IN_STATUS, failed.message()).told(failed.code());
         Err(match error_object {
             Some(error_object) => failure.at(error_object),
             None => failure,

@@ -190,6 +190,34 @@ static void cut_within_an_element(void) {
     OK(MPI_Type_free(&apart));
 }
 
+static int told, told_words;
+
+static void tell(MPI_Comm *comm, int *code, ...) {
+    char words[MPI_MAX_ERROR_STRING];
+    int size;
+    (void)comm;
+    told = class_of(*code);
+    OK(MPI_Error_string(*code, words, &size));
+    told_words = strstr(words, "MPI_Waitall") != NULL;
+}
+
+/* Of several requests an error handler is told the code of the one that has failed (MPI-4.1 9.3.1). */
+static void handlers_are_told_of_the_request(void) {
+    MPI_Errhandler handler;
+    MPI_Request requests[2];
+    MPI_Status statuses[2];
+    OK(MPI_Comm_create_errhandler(tell, &handler));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler));
+    OK(MPI_Errhandler_free(&handler));
+    OK(MPI_Irecv(in[0], 1, MPI_INT, left, OTHER, MPI_COMM_WORLD, &requests[0]));
+    OK(MPI_Irecv(in[1], 1, MPI_INT, left, TOO_LONG, MPI_COMM_WORLD, &requests[1]));
+    OK(MPI_Send(out, 1, MPI_INT, right, OTHER, MPI_COMM_WORLD));
+    OK(MPI_Send(out, 2, MPI_INT, right, TOO_LONG, MPI_COMM_WORLD));
+    FAILS(MPI_Waitall(2, requests, statuses), MPI_ERR_IN_STATUS);
+    CHECK(told == MPI_ERR_TRUNCATE && told_words);
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+}
+
 int main(int argc, char **argv) {
     begin(&argc, &argv);
     errors_return();
@@ -202,5 +230,6 @@ int main(int argc, char **argv) {
         blocking();
     }
     cut_within_an_element();
+    handlers_are_told_of_the_request();
     return end();
 }
