@@ -3,6 +3,9 @@
 
 mod common;
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -164,6 +167,24 @@ fn wrong_files_are_refused() {
     std::fs::remove_file(folder.user()).unwrap();
     std::fs::create_dir(folder.user()).unwrap();
     refused(&folder, "transom.toml: Is a directory");
+}
+
+/// The environment of one user, kept by another, as sudo may do it.
+#[test]
+fn a_home_that_cannot_be_searched_has_no_file() {
+    if !nix::unistd::geteuid().is_root() {
+        println!("skipped: another user needs root");
+        return;
+    }
+    let files = Files::new("spun = 7\n", "");
+    let private = Permissions::from_mode(0o700);
+    std::fs::set_permissions(files.dir.path(), private).unwrap();
+    let mut command = Command::new(TRANSOM);
+    let command = files.given(command.arg("config")).env("TRANSOM_CONFIG", "/dev/null");
+    assert_eq!(output(command).status.code(), Some(2));
+    let out = output(command.uid(65534).gid(65534).current_dir("/"));
+    assert!(out.status.success(), "{}", words(&out.stderr));
+    assert!(words(&out.stdout).contains("transom.toml not there"), "{}", words(&out.stdout));
 }
 
 /// By all commands that read them, before anything is started.

@@ -34,7 +34,8 @@ impl File {
     pub fn read(path: PathBuf, asked: bool) -> Result<Self, String> {
         let entries = match std::fs::read_to_string(&path) {
             Ok(text) => Some(parse(&path, &text)?),
-            Err(error) if error.kind() == ErrorKind::NotFound && !asked => None,
+            // In the home directory of another user (HOME after sudo) this one has no file.
+            Err(error) if !asked && (error.kind() == ErrorKind::NotFound || hidden(&path)) => None,
             Err(error) if asked => return Err(format!("TRANSOM_CONFIG: {}: {error}", path.display())),
             Err(error) => return Err(format!("{}: {error}", path.display())),
         };
@@ -45,6 +46,11 @@ impl File {
     pub fn get(&self, setting: &Setting) -> Option<&Entry> {
         self.entries.as_ref()?.iter().find(|entry| entry.setting.name == setting.name)
     }
+}
+
+/// Whether this user cannot even see what is in its directory.
+fn hidden(path: &Path) -> bool {
+    path.parent().is_some_and(|folder| std::fs::metadata(folder.join(".")).is_err())
 }
 
 /// A setting's name in files.
