@@ -2,7 +2,7 @@
 //! place, so that no byte is copied twice. What is short is sent as in [`super::algorithms`].
 
 use super::exchange::{Exchange, Kind};
-use super::shown::{Given, Shown};
+use super::shown::{Given, LONG_IN_PAGES, Shown};
 use crate::comm::Channel;
 use crate::{Class, Communicator, Result};
 
@@ -153,7 +153,15 @@ pub fn alltoall_into(comm: &Communicator, from: &[&[u8]], to: &mut [&mut [u8]]) 
     let channel = comm.channel();
     super::raw::check_blocks(channel, "alltoall", from.len())?;
     super::raw::check_blocks(channel, "alltoall", to.len())?;
-    let exchange = Exchange::new(channel, Kind::Alltoall);
+    exchange_blocks(&Exchange::new(channel, Kind::Alltoall), channel, from, to)
+}
+
+fn exchange_blocks(
+    exchange: &Exchange<'_>,
+    channel: &Channel,
+    from: &[&[u8]],
+    to: &mut [&mut [u8]],
+) -> Result<()> {
     let (own, room) = (from[channel.rank], to[channel.rank].len());
     let copied = match to[channel.rank].get_mut(..own.len()) {
         Some(place) => {
@@ -163,14 +171,14 @@ pub fn alltoall_into(comm: &Communicator, from: &[&[u8]], to: &mut [&mut [u8]]) 
         None => Err(exchange.other_length(channel.rank, own.len(), room)),
     };
     let shown: Vec<Shown<'_>> = from.iter().map(|block| Shown::new(channel, block)).collect();
-    others(channel).try_for_each(|peer| shown[peer].offer(&exchange, peer, 0, 0..from[peer].len()))?;
+    others(channel).try_for_each(|peer| shown[peer].offer(exchange, peer, 0, 0..from[peer].len()))?;
     // From those before this rank, for whom it is the next.
     let before = (1..channel.size).map(|distance| (channel.rank + channel.size - distance) % channel.size);
-    let taken = each(before, |peer| take(&exchange, channel, peer, 0, to[peer]).map(drop));
-    shown.into_iter().fold(copied.and(taken), |result, shown| shown.settle_after(&exchange, result))
+    let taken = each(before, |peer| take(exchange, channel, peer, 0, to[peer]).map(drop));
+    shown.into_iter().fold(copied.and(taken), |result, shown| shown.settle_after(exchange, result))
 }
 
-/// [`alltoall_into`] of blocks that are short and of one length (`MPI_Alltoall`): one for each rank, one behind the other.
+/// [`alltoall_into`] of blocks of one length (`MPI_Alltoall`): one for each rank, one behind the other.
 ///
 /// # Errors
 /// Those of all collectives; a wrong number of bytes.
@@ -181,6 +189,10 @@ pub fn alltoall_equal(comm: &Communicator, from: &[u8], to: &mut [u8]) -> Result
     let block = from.len() / size;
     if from.len() != to.len() || block * size != from.len() {
         return Err(exchange.other_length(rank, from.len(), to.len()));
+    }
+    if block >= LONG_IN_PAGES {
+        let from: Vec<&[u8]> = from.chunks(block).collect();
+        return exchange_blocks(&exchange, channel, &from, &mut to.chunks_mut(block).collect::<Vec<_>>());
     }
     let part = |of: usize| of * block..(of + 1) * block;
     to[part(rank)].copy_from_slice(&from[part(rank)]);

@@ -5,42 +5,66 @@ use std::cell::Cell;
 use super::exchange::{Exchange, Kind};
 use super::long::{each, give, others, spread, take};
 use super::raw::Combine;
-use super::shown::{Given, Shown};
+use super::shown::{Given, LONG, LONG_IN_PAGES, Shown};
 use crate::comm::Channel;
 use crate::{Communicator, Result};
 
 /// So many bytes are combined at a time, which stay in the cache meanwhile.
 const PIECE: usize = 256 << 10;
 
+/// Of so many bytes, each of two ranks combines all: waiting once more costs more than that.
+const WHOLE: usize = 512 << 10;
+
 thread_local! {
     /// Room for two pieces, kept since new memory costs as much as combining does.
     static BUFFERS: Cell<(Vec<u8>, Vec<u8>)> = const { Cell::new((Vec::new(), Vec::new())) };
 }
 
-/// Every rank's elements, of `unit` bytes, combined at every rank (`MPI_Allreduce`).
+/// Whether [`allreduce_into`] is the way for elements of so many bytes. All ranks find the same.
+pub fn allreduce_is_long(comm: &Communicator, bytes: usize) -> bool {
+    bytes >= if comm.size() == 2 { LONG_IN_PAGES } else { LONG }
+}
+
+/// Every rank's elements, of `unit` bytes, combined at every rank (`MPI_Allreduce`). Without `operands`, the results
+/// replace this rank's.
 ///
 /// # Errors
 /// Those of all collectives; ranks give different lengths.
-pub fn allreduce_into(comm: &Communicator, data: &mut [u8], unit: usize, combine: &Combine) -> Result<()> {
+pub fn allreduce_into(
+    comm: &Communicator,
+    operands: Option<&[u8]>,
+    results: &mut [u8],
+    unit: usize,
+    combine: &Combine,
+) -> Result<()> {
     let channel = comm.channel();
     let exchange = Exchange::new(channel, Kind::Allreduce);
-    let mut parts = cut(data, channel.size, unit);
-    let own = std::mem::take(&mut parts[channel.rank]);
-    combine_own(&exchange, channel, &given(&parts), own, unit, combine)?;
-    parts[channel.rank] = own;
+    if channel.size == 2 && results.len() <= WHOLE {
+        let replaced = if operands.is_none() { results.to_vec() } else { Vec::new() };
+        let operands = operands.unwrap_or(&replaced);
+        return combine_parts(&exchange, channel, &[operands; 2], Some(operands), results, unit, combine);
+    }
+    let mut parts = cut(results, channel.size, unit);
+    combine_own(&exchange, channel, operands, &mut parts, unit, combine)?;
     spread(&exchange, channel, &mut parts, 1)
 }
 
-/// Every rank's elements combined at this rank, which is the root, where its own are (`MPI_Reduce`).
+/// Every rank's elements combined at this rank, which is the root (`MPI_Reduce`). Without `operands`, the results replace
+/// this rank's.
 ///
 /// # Errors
 /// As for [`allreduce_into`].
-pub fn reduce_into(comm: &Communicator, data: &mut [u8], unit: usize, combine: &Combine) -> Result<()> {
+pub fn reduce_into(
+    comm: &Communicator,
+    operands: Option<&[u8]>,
+    results: &mut [u8],
+    unit: usize,
+    combine: &Combine,
+) -> Result<()> {
     let channel = comm.channel();
     let exchange = Exchange::new(channel, Kind::Reduce);
-    let mut parts = cut(data, channel.size, unit);
-    let own = std::mem::take(&mut parts[channel.rank]);
-    combine_own(&exchange, channel, &given(&parts), own, unit, combine)?;
+    let mut parts = cut(results, channel.size, unit);
+    combine_own(&exchange, channel, operands, &mut parts, unit, combine)?;
     each(others(channel), |peer| take(&exchange, channel, peer, 1, parts[peer]).map(drop))
 }
 
@@ -58,26 +82,21 @@ pub fn reduce_from(
     let channel = comm.channel();
     channel.check_rank("reduce", root)?;
     let exchange = Exchange::new(channel, Kind::Reduce);
-    let mut parts = Vec::new();
-    let mut rest = data;
-    for len in lengths(data.len(), channel.size, unit) {
-        let (part, after) = rest.split_at(len);
-        parts.push(part);
-        rest = after;
-    }
-    let mut own = std::mem::take(&mut parts[channel.rank]).to_vec();
-    combine_own(&exchange, channel, &parts, &mut own, unit, combine)?;
+    let parts = split(data, channel.size, unit);
+    let mut own = vec![0; parts[channel.rank].len()];
+    combine_parts(&exchange, channel, &parts, Some(parts[channel.rank]), &mut own, unit, combine)?;
     give(&exchange, channel, root, 1, &own)
 }
 
-/// Every rank's elements for this one combined with its own, which are in `own`; `parts` are those for the others
-/// (`MPI_Reduce_scatter`).
+/// Every rank's elements for this one combined with its own, which are `operands`, or in `own`; `parts` are those for the
+/// others (`MPI_Reduce_scatter`).
 ///
 /// # Errors
 /// As for [`allreduce_into`]; a wrong number of parts.
 pub fn reduce_scatter_into(
     comm: &Communicator,
     parts: &[&[u8]],
+    operands: Option<&[u8]>,
     own: &mut [u8],
     unit: usize,
     combine: &Combine,
@@ -85,7 +104,7 @@ pub fn reduce_scatter_into(
     let channel = comm.channel();
     super::raw::check_blocks(channel, "reduce_scatter", parts.len())?;
     let exchange = Exchange::new(channel, Kind::ReduceScatter);
-    combine_own(&exchange, channel, parts, own, unit, combine)
+    combine_parts(&exchange, channel, parts, operands, own, unit, combine)
 }
 
 /// Bytes of parts of whole elements, as even as can be; the last has what is no element.
@@ -109,29 +128,62 @@ fn cut(mut data: &mut [u8], parts: usize, unit: usize) -> Vec<&mut [u8]> {
     all
 }
 
-fn given<'a>(parts: &'a [&mut [u8]]) -> Vec<&'a [u8]> {
-    parts.iter().map(|part| &**part).collect()
+/// The same of what is only read.
+fn split(mut data: &[u8], parts: usize, unit: usize) -> Vec<&[u8]> {
+    let mut all = Vec::with_capacity(parts);
+    for len in lengths(data.len(), parts, unit) {
+        let (part, rest) = data.split_at(len);
+        all.push(part);
+        data = rest;
+    }
+    all
 }
 
-/// Gives the others their parts of this rank's elements, and combines theirs with its own.
+/// Combines all ranks' elements of this rank's part of the results, while the others do so with theirs.
 fn combine_own(
     exchange: &Exchange<'_>,
     channel: &Channel,
+    operands: Option<&[u8]>,
+    parts: &mut [&mut [u8]],
+    unit: usize,
+    combine: &Combine,
+) -> Result<()> {
+    let own = std::mem::take(&mut parts[channel.rank]);
+    let combined = match operands {
+        Some(operands) => {
+            let given = split(operands, channel.size, unit);
+            combine_parts(exchange, channel, &given, Some(given[channel.rank]), own, unit, combine)
+        }
+        None => {
+            let given: Vec<&[u8]> = parts.iter().map(|part| &**part).collect();
+            combine_parts(exchange, channel, &given, None, own, unit, combine)
+        }
+    };
+    parts[channel.rank] = own;
+    combined
+}
+
+/// Gives the others their parts of this rank's elements, and combines theirs with its own.
+fn combine_parts(
+    exchange: &Exchange<'_>,
+    channel: &Channel,
     parts: &[&[u8]],
+    operands: Option<&[u8]>,
     own: &mut [u8],
     unit: usize,
     combine: &Combine,
 ) -> Result<()> {
     let shown: Vec<Shown<'_>> = parts.iter().map(|part| Shown::new(channel, part)).collect();
     others(channel).try_for_each(|peer| shown[peer].offer(exchange, peer, 0, 0..parts[peer].len()))?;
-    let combined = combine_part(exchange, channel, own, unit, combine);
+    let combined = combine_part(exchange, channel, operands, own, unit, combine);
     shown.into_iter().fold(combined, |result, shown| shown.settle_after(exchange, result))
 }
 
-/// Combines all ranks' elements of a part into this rank's.
+/// Combines all ranks' elements of a part.
 fn combine_part(
     exchange: &Exchange<'_>,
     channel: &Channel,
+    operands: Option<&[u8]>,
     own: &mut [u8],
     unit: usize,
     combine: &Combine,
@@ -141,6 +193,9 @@ fn combine_part(
         let from = given[peer].insert(Given::wait(exchange, channel, (peer, 0))?);
         if from.len() == own.len() { Ok(()) } else { Err(exchange.other_length(peer, from.len(), own.len())) }
     });
+    if let Some(operands) = operands.filter(|operands| operands.len() != own.len()) {
+        result = result.and(Err(exchange.other_length(channel.rank, operands.len(), own.len())));
+    }
     if result.is_ok() {
         let piece = (PIECE / unit.max(1)).max(1) * unit.max(1);
         let mut buffers = BUFFERS.take();
@@ -148,8 +203,18 @@ fn combine_part(
         buffers.0.resize(most, 0);
         buffers.1.resize(most, 0);
         let mut pieces = own.chunks_mut(piece).enumerate();
-        result = pieces
-            .try_for_each(|(number, own)| combine_piece(&given, number * piece, own, &mut buffers, combine));
+        result = pieces.try_for_each(|(number, own)| {
+            let (at, len) = (number * piece, own.len());
+            let replaced = &mut buffers.1[..len];
+            let operands = match operands {
+                Some(operands) => &operands[at..at + len],
+                None => {
+                    replaced.copy_from_slice(own);
+                    replaced
+                }
+            };
+            combine_piece(&given, at, operands, own, &mut buffers.0[..len], combine)
+        });
         if most <= PIECE {
             BUFFERS.set(buffers);
         }
@@ -157,42 +222,30 @@ fn combine_part(
     given.into_iter().flatten().fold(result, |result, given| result.and(given.finish()))
 }
 
-/// Where the elements of a piece are that are combined so far.
-enum Combined {
-    Nowhere,
-    InBuffer,
-    InPlace,
-}
-
-/// Combines all ranks' elements of a piece, in the order of ranks, into this rank's, which has none that are given.
+/// Combines all ranks' elements of a piece, in the order of ranks: what is given, and this rank's, which is not.
 fn combine_piece(
     given: &[Option<Given<'_>>],
     at: usize,
-    own: &mut [u8],
-    (left, right): &mut (Vec<u8>, Vec<u8>),
+    operands: &[u8],
+    result: &mut [u8],
+    spare: &mut [u8],
     combine: &Combine,
 ) -> Result<()> {
-    let len = own.len();
-    let mut combined = Combined::Nowhere;
-    for given in given {
-        let Some(given) = given else {
-            if let Combined::InBuffer = combined {
-                combine(&left[..len], own);
-            }
-            combined = Combined::InPlace;
-            continue;
-        };
-        given.read(at, &mut right[..len])?;
-        match combined {
-            Combined::Nowhere => (),
-            Combined::InBuffer => combine(&left[..len], &mut right[..len]),
-            Combined::InPlace => combine(own, &mut right[..len]),
+    // Each step leaves what is combined in the buffer that it does not find it in; the last one, in `result`.
+    let (mut next, mut combined) = if given.len() % 2 == 1 { (result, spare) } else { (spare, result) };
+    let own_first = given.len() > 1 && given[0].is_none();
+    for (number, given) in given.iter().enumerate() {
+        match given {
+            Some(given) => given.read(at, next)?,
+            None if own_first => (),
+            None => next.copy_from_slice(operands),
         }
-        std::mem::swap(left, right);
-        combined = Combined::InBuffer;
-    }
-    if let Combined::InBuffer = combined {
-        own.copy_from_slice(&left[..len]);
+        match number {
+            0 => (),
+            1 if own_first => combine(operands, next),
+            _ => combine(combined, next),
+        }
+        std::mem::swap(&mut next, &mut combined);
     }
     Ok(())
 }

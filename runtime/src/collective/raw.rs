@@ -14,7 +14,9 @@ pub use super::long::{
     LONG, allgather_into, alltoall_equal, alltoall_into, broadcast_from, broadcast_into, gather_from,
     gather_into, scatter_from, scatter_into,
 };
-pub use super::long_reductions::{allreduce_into, reduce_from, reduce_into, reduce_scatter_into};
+pub use super::long_reductions::{
+    allreduce_into, allreduce_is_long, reduce_from, reduce_into, reduce_scatter_into,
+};
 pub use crate::comm::{Completion, generalised_request, idup_sides};
 pub use crate::message::partitioned::{PartitionedReceive, PartitionedSend};
 pub use crate::message::raw::{imrecv, irecv, isend, recv, recv_into, send, send_now};

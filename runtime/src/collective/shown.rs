@@ -16,6 +16,9 @@ use crate::{Class, Result, memory};
 /// So many bytes are long: getting them costs two messages more than sending them.
 pub const LONG: usize = 64 << 10;
 
+/// The same where showing them costs nothing and a message has only room for a page.
+pub(super) const LONG_IN_PAGES: usize = 16 << 10;
+
 /// The rounds of what is shown, and of what is said when it has been fetched, behind those of what is sent.
 const SHOWN: usize = 1 << 40;
 const FETCHED: usize = 1 << 41;
@@ -54,8 +57,10 @@ impl<'a> Shown<'a> {
         range: Range<usize>,
     ) -> Result<()> {
         let to = self.channel.job_rank(peer);
-        let one_message = self.channel.engine.routes.route(to).capabilities.max_message - HEADER_BYTES;
-        let key = if range.len() < LONG.max(one_message + 1) { Vec::new() } else { self.key(to) };
+        let capabilities = &self.channel.engine.routes.route(to).capabilities;
+        let long = if capabilities.registration_is_free { LONG_IN_PAGES } else { LONG };
+        let one_message = capabilities.max_message - HEADER_BYTES;
+        let key = if range.len() < long.max(one_message + 1) { Vec::new() } else { self.key(to) };
         if key.is_empty() {
             return exchange.block(exchange.send(peer, round, &self.bytes[range]));
         }

@@ -108,8 +108,8 @@ pub fn reduce(comm: &Communicator, op: ReduceOp, ty: DataType, data: &mut [u8]) 
         return Err(Error::new(Class::Op, "reduce", format!("{op:?} is not defined on {ty:?}")));
     }
     let combine: Combine = Arc::new(move |left: &[u8], right: &mut [u8]| reduce_into(op, ty, right, left));
-    if data.len() >= LONG {
-        return raw::allreduce_into(comm, data, ty.size(), &combine);
+    if raw::allreduce_is_long(comm, data.len()) {
+        return raw::allreduce_into(comm, None, data, ty.size(), &combine);
     }
     let all = raw::allreduce(comm, data.to_vec(), combine)?;
     store("reduce", &all, data)

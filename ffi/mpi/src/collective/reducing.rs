@@ -52,11 +52,16 @@ impl Operands {
         self.reduction.bytes(&self.from, 1)
     }
 
-    /// Has `body` combine the operands, of so many bytes each, where the results will be.
-    fn combine_in_place(&self, body: impl FnOnce(&mut [u8], usize, &Combine) -> Result<()>) -> Result<()> {
+    /// Has `combine` store the results of the operands, of so many bytes each; without operands they are where the results will be.
+    fn combine(
+        &self,
+        combine: impl FnOnce(Option<&[u8]>, &mut [u8], usize, &Combine) -> transom::Result<()>,
+    ) -> Result<()> {
         let Some(to) = &self.to else { return Ok(()) };
         let (reduction, unit) = (&self.reduction, self.unit());
-        reduction.load_to(&self.from, to, |data| body(data, unit, &reduction.combine))
+        reduction.write(&self.from, to, |operands, results| {
+            Ok(combine(operands, results, unit, &reduction.combine)?)
+        })
     }
 
     /// Stores the result, if there is one and this rank has it.
@@ -89,7 +94,7 @@ fn reduce_plan(comm: Arc<CommObject>, operands: Operands, at: usize) -> Plan {
         }
         let comm = &object.comm;
         if long.to.is_some() {
-            long.combine_in_place(|data, unit, combine| Ok(raw::reduce_into(comm, data, unit, combine)?))?;
+            long.combine(|from, to, unit, combine| raw::reduce_into(comm, from, to, unit, combine))?;
         } else {
             let (reduction, unit) = (&long.reduction, long.unit());
             let give = |data: &[u8]| Ok(raw::reduce_from(comm, at, data, unit, &reduction.combine)?);
@@ -103,12 +108,11 @@ fn allreduce_plan(comm: Arc<CommObject>, operands: Operands) -> Plan {
     let (object, long) = (comm.clone(), operands.clone());
     let plan = reduction!(allreduce, iallreduce, comm, operands);
     Plan::new(move |how| {
-        if how == How::Nonblocking || long.bytes() < raw::LONG {
+        let comm = &object.comm;
+        if how == How::Nonblocking || !raw::allreduce_is_long(comm, long.bytes()) {
             return plan.carry_out(how);
         }
-        long.combine_in_place(|data, unit, combine| {
-            Ok(raw::allreduce_into(&object.comm, data, unit, combine)?)
-        })?;
+        long.combine(|from, to, unit, combine| raw::allreduce_into(comm, from, to, unit, combine))?;
         Ok(None)
     })
 }
@@ -170,14 +174,15 @@ fn deal(comm: &CommObject, operands: &Operands, own: Option<&Buffer>, lengths: &
             parts.push(part);
             data = rest;
         }
-        let combined =
-            |own: &mut [u8]| Ok(raw::reduce_scatter_into(comm, &parts, own, unit, &reduction.combine)?);
+        let combined = |operands: Option<&[u8]>, own: &mut [u8]| {
+            Ok(raw::reduce_scatter_into(comm, &parts, operands, own, unit, &reduction.combine)?)
+        };
         match own {
-            Some(own) => reduction.load_to(own, to, combined),
+            Some(own) => reduction.write(own, to, combined),
             None => {
                 // Others read what is in place until all is combined.
                 let results = replacing.insert(parts[comm.rank()].to_vec());
-                combined(results)
+                combined(None, results)
             }
         }
     })?;

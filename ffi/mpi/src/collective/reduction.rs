@@ -6,7 +6,7 @@ use transom::raw::Combine;
 use transom::{DataType, ReduceOp, reduce_valid};
 use transom_transport::memory::reduce_into;
 
-use crate::abi::{Datatype, ERR_OP, Op};
+use crate::abi::{Datatype, ERR_BUFFER, ERR_OP, Op};
 use crate::buffer::{Buffer, TypedBuffer, bytes, bytes_mut};
 use crate::failure::{Result, fail};
 use crate::op::{self, Operation, UserOp};
@@ -52,24 +52,26 @@ impl Reduction {
         }
     }
 
-    /// Has `body` change a buffer's elements, as they will be in another one.
-    pub fn load_to(
+    /// Has `body` make a buffer's elements of another one's. It gets both, or one that has the operands and will have the results.
+    pub fn write(
         &self,
         from: &Buffer,
         to: &Buffer,
-        body: impl FnOnce(&mut [u8]) -> Result<()>,
+        body: impl FnOnce(Option<&[u8]>, &mut [u8]) -> Result<()>,
     ) -> Result<()> {
         if self.basic.is_none() {
             let mut data = from.pack()?;
-            body(&mut data)?;
+            body(None, &mut data)?;
             return to.unpack(&data);
         }
         let len = self.bytes(from, from.count());
-        let data = bytes_mut(to.place(), len)?;
-        if from.place() != to.place() {
-            data.copy_from_slice(bytes(from.place(), len)?);
+        if from.place() == to.place() {
+            return body(None, bytes_mut(to.place(), len)?);
         }
-        body(data)
+        if from.place().addr().abs_diff(to.place().addr()) < len {
+            return fail(ERR_BUFFER, "operands and results overlap: say MPI_IN_PLACE, or use two buffers");
+        }
+        body(Some(bytes(from.place(), len)?), bytes_mut(to.place(), len)?)
     }
 
     /// Stores elements where the buffer has them.

@@ -59,6 +59,9 @@ pub fn bcast(data: Triple, root: c_int, comm: Comm) -> Option<c_int> {
 pub fn allreduce(operands: *const c_void, to: Triple, op: Op, comm: Comm) -> Option<c_int> {
     let (object, len) = (of_one_group(comm)?, few(to)?);
     let (op, ty) = (op::predefined(op)?, types::basic(to.ty)?);
+    if raw::allreduce_is_long(&object.comm, len) {
+        return None;
+    }
     if operands == to.address.cast_const() || ty.size() * (to.n as usize) != len || !reduce_valid(op, ty) {
         return None;
     }
