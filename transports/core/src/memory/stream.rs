@@ -1,5 +1,5 @@
-//! Copies that the caches have no room for: by stores that go past them (non-temporal), so that the lines which are written
-//! are not read first.
+//! Long copies. What the caches have no room for goes past them (non-temporal stores), so that the lines which are written are
+//! not read first. What is copied again to the same place begins where the last copy ended, since that is what caches still hold.
 
 use std::cell::Cell;
 use std::ptr;
@@ -8,16 +8,25 @@ use std::sync::OnceLock;
 /// Copies of fewer bytes are not looked at: their caller may want them in the cache.
 pub(super) const LONG: usize = 16 << 10;
 
+/// Copies in turns of direction go by so many bytes: few enough for the innermost cache to hold some, and a number that the system's
+/// copy is quick with.
+const BLOCK: usize = 8 << 10;
+
 /// What a thread has copied to one place after the other.
 #[derive(Debug, Clone, Copy)]
 struct Run {
-    /// Where the last copy ended.
+    /// Where the last copy began.
+    start: usize,
+    /// Where it ended.
     end: usize,
+    /// Of all that were one behind the other.
     bytes: usize,
+    /// The last copy went from its end to its beginning.
+    backwards: bool,
 }
 
 thread_local! {
-    static RUN: Cell<Run> = const { Cell::new(Run { end: 0, bytes: 0 }) };
+    static RUN: Cell<Run> = const { Cell::new(Run { start: 0, end: 0, bytes: 0, backwards: false }) };
 }
 
 /// Copies `len` bytes, [`LONG`] or more, which may overlap. Past the caches if this copy, or the copies to the memory before
@@ -29,25 +38,46 @@ thread_local! {
 #[inline(never)]
 pub(super) unsafe fn copy_long(from: *const u8, to: *mut u8, len: usize) {
     let apart = (from as usize).abs_diff(to as usize) >= len;
-    // SAFETY: the same contract; past the caches only what does not overlap.
+    let run = run(to as usize, len);
+    // SAFETY: the same contract; in another order than the system's only what does not overlap.
     unsafe {
-        if apart && run(to as usize, len) >= own_cache() {
-            past_caches(from, to, len);
-        } else {
+        if !apart {
             ptr::copy(from, to, len);
+        } else if run.bytes >= own_cache() {
+            past_caches(from, to, len);
+        } else if run.backwards {
+            backwards(from, to, len);
+        } else {
+            ptr::copy_nonoverlapping(from, to, len);
         }
     }
 }
 
-/// Bytes that this thread has copied to `to` and the memory before it, this copy included.
-fn run(to: usize, len: usize) -> usize {
-    let count = |run: &Cell<Run>| {
+/// What this copy of `len` bytes to `to` makes of what this thread has copied before.
+fn run(to: usize, len: usize) -> Run {
+    let end = to.wrapping_add(len);
+    let next = |run: &Cell<Run>| {
         let before = run.get();
         let bytes = if before.end == to { before.bytes.saturating_add(len) } else { len };
-        run.set(Run { end: to.wrapping_add(len), bytes });
-        bytes
+        let backwards = before.start == to && before.end == end && !before.backwards;
+        run.set(Run { start: to, end, bytes, backwards });
+        run.get()
     };
-    RUN.try_with(count).unwrap_or(len)
+    RUN.try_with(next).unwrap_or(Run { start: to, end, bytes: len, backwards: false })
+}
+
+/// The last block first.
+///
+/// # Safety
+/// As [`copy_long`], and they do not overlap.
+unsafe fn backwards(from: *const u8, to: *mut u8, len: usize) {
+    let mut end = len;
+    while end > 0 {
+        let start = (end - 1) / BLOCK * BLOCK;
+        // SAFETY: the same contract, for a part of both.
+        unsafe { ptr::copy_nonoverlapping(from.add(start), to.add(start), end - start) };
+        end = start;
+    }
 }
 
 /// Bytes of the cache that a core has for itself (the second level).
@@ -138,11 +168,14 @@ mod tests {
         let source = bytes(MOST + 64);
         for len in [0, 1, 63, 64, 65, 8191, 8192, 8193, 16_384, 16_385, 24_700, MOST] {
             for (from, to) in [(0, 0), (1, 0), (0, 1), (17, 63), (63, 16)] {
-                let mut target = vec![0xee; MOST + 128];
-                // SAFETY: both are longer by 64 than the longest copy.
-                unsafe { past_caches(source.as_ptr().add(from), target.as_mut_ptr().add(to), len) };
-                assert!(target[to..to + len] == source[from..from + len], "{len} from {from} to {to}");
-                assert!(target[..to].iter().chain(&target[to + len..]).all(|byte| *byte == 0xee));
+                type Copy = unsafe fn(*const u8, *mut u8, usize);
+                for copy in [past_caches as Copy, backwards as Copy] {
+                    let mut target = vec![0xee; MOST + 128];
+                    // SAFETY: both are longer by 64 than the longest copy.
+                    unsafe { copy(source.as_ptr().add(from), target.as_mut_ptr().add(to), len) };
+                    assert!(target[to..to + len] == source[from..from + len], "{len} from {from} to {to}");
+                    assert!(target[..to].iter().chain(&target[to + len..]).all(|byte| *byte == 0xee));
+                }
             }
         }
     }
@@ -162,8 +195,17 @@ mod tests {
 
     #[test]
     fn copies_one_behind_the_other_are_a_run() {
-        assert_eq!([run(1000, 10), run(1010, 5), run(1015, 1)], [10, 15, 16]);
-        assert_eq!([run(1015, 7), run(1022, 1), run(500, 2)], [7, 8, 2]);
+        let bytes = |copies: [(usize, usize); 3]| copies.map(|(to, len)| run(to, len).bytes);
+        assert_eq!(bytes([(1000, 10), (1010, 5), (1015, 1)]), [10, 15, 16]);
+        assert_eq!(bytes([(1015, 7), (1022, 1), (500, 2)]), [7, 8, 2]);
         assert!((256 << 10..=16 << 20).contains(&own_cache()));
+    }
+
+    #[test]
+    fn copies_to_the_same_place_take_turns_of_direction() {
+        let copies =
+            [(1000, 10), (1000, 10), (1000, 10), (1000, 10), (1000, 9), (1000, 9), (2000, 9), (1000, 9)];
+        let backwards = copies.map(|(to, len)| run(to, len).backwards);
+        assert_eq!(backwards, [false, true, false, true, false, true, false, false]);
     }
 }

@@ -11,7 +11,8 @@
 //! The switch never waits: if a thread is inside, because it was preempted there or died, the state stays `SWITCHING` until
 //! another thread checks again.
 
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use super::sections::{Section, Sections};
 use super::stripes::Held;
@@ -32,6 +33,8 @@ const LARGEST: usize = 1 << 20;
 const WHOLE: usize = 64;
 /// Accumulates of more bytes are of several elements: a lock for all costs less than an atomic instruction for each.
 const LONG: usize = ELEMENT + 1;
+/// Accumulates of more bytes than an innermost cache holds, with their operands, go in turns of direction.
+const TURNS: usize = 24 << 10;
 /// So many bytes of long accumulates are worth the switch to locks.
 const SWITCH_AFTER: usize = 16 << 10;
 
@@ -48,6 +51,8 @@ pub struct Updates {
     switch_after: (usize, usize),
     /// Bytes of long accumulates by this process since it last tried to switch.
     long: AtomicUsize,
+    /// The last accumulate that was longer than the caches went from its end to its beginning. Threads may disagree: it is a hint.
+    backwards: AtomicBool,
 }
 
 /// What an accumulate does to elements of a span.
@@ -82,7 +87,7 @@ impl Updates {
             wished => ((LONG, 0), wished.min(LARGEST).next_power_of_two()),
         };
         let (granules, long) = (granules.coarser(granule), AtomicUsize::new(0));
-        Ok(Self { state, granules, granule, stripes, switch_after, long })
+        Ok(Self { state, granules, granule, stripes, switch_after, long, backwards: AtomicBool::new(false) })
     }
 
     /// Calls `update`, which updates one element at `place` ([`Stripes`]) atomically.
@@ -146,16 +151,32 @@ impl Updates {
         if !as_long || !ty.divides(operands.len()) {
             return Err(TransportError::Range { offset, bytes: operands.len(), len: memory.len() });
         }
-        let mut done = 0;
-        while done < operands.len() {
-            let (place, offset) = (place + done as u64, offset + done);
-            let bytes = self.piece(place, size, operands.len() - done);
-            let some = &operands[done..done + bytes];
-            let fetched = fetched.as_mut().and_then(|fetched| fetched.get_mut(done..done + bytes));
-            self.some(sections, memory, (place, offset), (op, ty), some, fetched)?;
-            done += bytes;
+        let mut some = |piece: Range<usize>| {
+            let (place, offset) = (place + piece.start as u64, offset + piece.start);
+            let fetched = fetched.as_mut().and_then(|fetched| fetched.get_mut(piece.clone()));
+            self.some(sections, memory, (place, offset), (op, ty), &operands[piece], fetched)
+        };
+        let mut left = 0..operands.len();
+        if left.len() > TURNS && self.turn() {
+            while !left.is_empty() {
+                let start = self.last_piece(place, size, left.end);
+                some(start..left.end)?;
+                left.end = start;
+            }
+        }
+        while !left.is_empty() {
+            let bytes = self.piece(place + left.start as u64, size, left.len());
+            some(left.start..left.start + bytes)?;
+            left.start += bytes;
         }
         Ok(())
+    }
+
+    /// Whether to begin at the end: where the last one ended is what the caches still hold, if this one is of the same elements.
+    fn turn(&self) -> bool {
+        let backwards = !self.backwards.load(Ordering::Relaxed);
+        self.backwards.store(backwards, Ordering::Relaxed);
+        backwards
     }
 
     /// Bytes of the elements, of `size` bytes, that begin at `place` and before the end of its granule.
@@ -165,6 +186,12 @@ impl Updates {
             return left;
         }
         (to_end.div_ceil(size) * size).min(left)
+    }
+
+    /// Where, of the `len` bytes of elements from `place` on, the first one begins that begins in the granule of the last.
+    fn last_piece(&self, place: u64, size: usize, len: usize) -> usize {
+        let granule = (place as usize + len - size) & !(self.granule - 1);
+        granule.saturating_sub(place as usize).div_ceil(size) * size
     }
 
     /// Elements of one granule.

@@ -186,6 +186,42 @@ fn what_is_worth_leaving() {
 }
 
 #[test]
+fn both_directions_cut_alike() {
+    let updates = Shared::new(64, 0).updates;
+    for (place, size, count) in [(0, 8, 6000), (8, 8, 6000), (4, 12, 5000), (16, 32, 2000), (3, 1, 40_000)] {
+        let len = size * count;
+        let (mut cuts, mut done) = (vec![0], 0);
+        while done < len {
+            done += updates.piece(place + done as u64, size, len - done);
+            cuts.push(done);
+        }
+        let mut back = vec![len];
+        while back[back.len() - 1] > 0 {
+            back.push(updates.last_piece(place, size, back[back.len() - 1]));
+        }
+        back.reverse();
+        assert_eq!(cuts, back, "elements of {size} from {place}");
+    }
+}
+
+#[test]
+fn elements_in_turns_of_direction_keep_their_operands() {
+    const COUNT: usize = TURNS / 8 * 2 + 5;
+    let shared = Shared::new((COUNT + 1) * 8, 0);
+    let operands: Vec<u64> = (0..COUNT as u64).collect();
+    for round in 1..4 {
+        shared.add(0, 8, &operands);
+        for (i, operand) in operands.iter().enumerate() {
+            let sum = shared.memory.word64((i + 1) * 8).unwrap().load(Ordering::SeqCst);
+            assert_eq!(sum, operand * round, "element {i} after round {round}");
+        }
+        if round == 1 {
+            shared.leave();
+        }
+    }
+}
+
+#[test]
 fn bad_operands_change_nothing() {
     let shared = Shared::new(64, 0);
     let many = |ty, offset, operands: &[u8], fetched: Option<&mut [u8]>| {
