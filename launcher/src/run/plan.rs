@@ -11,7 +11,7 @@ use crate::allocation::{self, Ways};
 use crate::cli::{Bind, MapBy, OnFailure, RunArgs};
 use crate::frames::{Binding, Input, JobSpec, Program, Tree};
 use crate::hosts::{self, Block, Host};
-use crate::ranks::Ranks;
+use crate::ranks::{MOST, Ranks};
 use crate::tree::{self, Branch, Place};
 
 /// How an agent is started.
@@ -160,9 +160,6 @@ fn binding(args: &RunArgs) -> Result<Binding, String> {
     }
     Ok(Binding { to, by_numa, report: args.report_bindings })
 }
-
-/// The most ranks of a job.
-const MOST: u32 = 1_000_000;
 
 /// `A ARGS : -n N B ARGS`: the programs of a job. A colon without a number of ranks behind it is an argument like any other.
 fn programs(args: &RunArgs) -> Result<Vec<Program>, String> {
