@@ -167,8 +167,8 @@ fn one(turn: usize) -> String {
     }
     let mut job = common::start(&mut command);
     let begin = Instant::now();
-    // Agents and links are struck while the job starts, too; ranks once there are any.
-    let early = !matches!(disaster, Disaster::Ranks(_)) && random(4) == 0;
+    // Agents and links are struck while the job starts, too; ranks once there are any. (A job does not wait for a host's network.)
+    let early = !matches!(disaster, Disaster::Ranks(_) | Disaster::LinkForAMoment) && random(4) == 0;
     let ranks = if early { BTreeMap::new() } else { joined(directory.path(), begin + LIMIT) };
     assert!(early || ranks.len() == RANKS, "{disaster:?}: the ranks do not join: {:?}", job.processes());
     std::thread::sleep(Duration::from_micros(random(if early { 150_000 } else { 450_000 })));
