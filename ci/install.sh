@@ -11,6 +11,7 @@ needs=(
     "cmd:gfortran gfortran"
     "cmd:valgrind valgrind"
     "cmd:ip iproute2"
+    "cmd:nft nftables"
     "cmd:slurmctld slurm-wlm"
     "cmd:munged munge"
     "lib:libpmix.so.2 libpmix2"

@@ -43,8 +43,7 @@ pub struct BenchArgs {
 impl BenchArgs {
     /// Whether rank 0 is certainly on this host, and sees its files.
     fn is_here(&self) -> bool {
-        let in_allocation = env::var_os("SLURM_JOB_ID").is_some();
-        self.hosts.is_none() && self.reach.hostfile.is_none() && !in_allocation
+        self.hosts.is_none() && self.reach.hostfile.is_none() && !crate::allocation::is_there()
     }
 }
 
@@ -185,7 +184,7 @@ fn bench() -> OsString {
 }
 
 const BENCH_HELP: &str = "\
-The same as `transom run -n 2 bench …`; in a Slurm allocation the ranks are on its hosts.
+The same as `transom run -n 2 bench …`; in an allocation of a batch system the ranks are on its hosts.
 transom bench --list names the measurements; without a name all are made, in about a minute.
 transom bench --rivals [DIR…] measures MPI's C interface, in turns with MPIs that are installed there.
 

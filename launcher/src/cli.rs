@@ -67,7 +67,7 @@ pub struct Reach {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub hostfile: Option<PathBuf>,
     /// Command that runs a command line on another host, called as `CMD HOST COMMANDLINE` [default: the
-    /// variable TRANSOM_RSH, or ssh, which is not used for this host itself]
+    /// variable TRANSOM_RSH, the batch system's own command, or ssh, which is not used for this host itself]
     #[arg(long, value_name = "CMD", value_hint = ValueHint::CommandString)]
     pub rsh: Option<String>,
     /// Seconds to wait for a host to answer
@@ -212,7 +212,7 @@ pub enum OnFailure {
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct RunArgs {
-    /// Number of ranks [default: the slots of the hosts, Slurm's number of tasks, or 1]
+    /// Number of ranks [default: the slots of the hosts, the number of tasks of the batch job, or 1]
     #[arg(short = 'n', long = "ranks", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub ranks: Option<u32>,
     /// Number of ranks on each host; without -n as many as the hosts then take
@@ -271,7 +271,10 @@ pub struct RunArgs {
 }
 
 const AFTER_HELP: &str = "\
-Inside a Slurm allocation the hosts are those of the allocation; srun starts the agents, on hosts of it that --hosts names, too.
+Inside a batch job the hosts are those of the job, if none are named: Slurm's, Flux's (flux batch, flux alloc), LSF's
+(LSB_DJOB_HOSTFILE, LSB_MCPU_HOSTS), PBS's (PBS_NODEFILE), Grid Engine's (PE_HOSTFILE), those of Kubernetes' MPI operator.
+`transom info` says which were found, TRANSOM_ALLOCATION=none that none count. Agents are started by srun, blaunch (LSF) or
+qrsh -inherit (Grid Engine), on hosts of the job that --hosts names, too; elsewhere by ssh, or by --rsh.
 Several programs are one job: transom run -n 2 A ARGS : -n 1 B ARGS. Ranks 0 and 1 are A, rank 2 is B.
 Ranks get this command's environment (PATH too), working directory and signals; rank 0 its standard input (--stdin).
 In front of their LD_LIBRARY_PATH are Transom's libraries of MPI: programs run that were built for MPI-5's ABI

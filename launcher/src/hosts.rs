@@ -1,5 +1,6 @@
 //! Which hosts, and how many ranks on each.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -7,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::process::host_name;
 use crate::ranks::Ranks;
 
-/// A host as the user or Slurm named it.
+/// A host as the user or a batch system named it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Host {
     /// Its name.
@@ -31,6 +32,9 @@ pub enum HostError {
     /// The file cannot be read.
     #[error("hostfile {0}: {1}")]
     File(String, String),
+    /// What a batch system has written cannot be read.
+    #[error("{0}: {1}")]
+    Unread(String, String),
     /// No host in the list or in the file.
     #[error("{0}: no host in it")]
     Empty(String),
@@ -117,7 +121,7 @@ fn parse_line(line: &str, place: &str) -> Result<Host, HostError> {
 }
 
 /// `HOST`, `HOST:N`, `[ADDRESS]` or `[ADDRESS]:N`; more than one colon is an IPv6 address.
-fn parse_host(text: &str, place: &str) -> Result<Host, HostError> {
+pub(crate) fn parse_host(text: &str, place: &str) -> Result<Host, HostError> {
     let bad = |reason| HostError::Bad { place: place.to_owned(), text: text.to_owned(), reason };
     let (name, slots) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((name, "")) => (name, None),
@@ -141,19 +145,23 @@ fn parse_host(text: &str, place: &str) -> Result<Host, HostError> {
     Ok(Host { name: name.to_owned(), slots: slots.map(count).transpose()? })
 }
 
-fn parse_slots(text: &str) -> Option<u32> {
+pub(crate) fn parse_slots(text: &str) -> Option<u32> {
     text.parse().ok().filter(|slots| (1..=1_000_000).contains(slots))
 }
 
 /// A host that is named twice is one host with the slots of both.
-fn merge(hosts: Vec<Host>) -> Result<Vec<Host>, HostError> {
+pub(crate) fn merge(hosts: Vec<Host>) -> Result<Vec<Host>, HostError> {
     let mut merged: Vec<Host> = Vec::new();
+    let mut known: HashMap<String, usize> = HashMap::new();
     for host in hosts {
-        match merged.iter_mut().find(|other| other.name == host.name) {
+        match known.get(&host.name).and_then(|at| merged.get_mut(*at)) {
             Some(other) => {
                 other.slots = Some(other.slots.unwrap_or(1).saturating_add(host.slots.unwrap_or(1)));
             }
-            None => merged.push(host),
+            None => {
+                known.insert(host.name.clone(), merged.len());
+                merged.push(host);
+            }
         }
     }
     Ok(merged)
@@ -241,6 +249,14 @@ pub fn is_local(name: &str) -> bool {
     let own = host_name();
     let short = own.split('.').next().unwrap_or(&own);
     ["localhost", "127.0.0.1", "::1", own.as_str(), short].contains(&name)
+}
+
+/// Whether a batch system's name for a host is this one's, which either may have written with its domain.
+pub fn is_this(name: &str) -> bool {
+    let own = host_name();
+    let label = |name: &str| name.split('.').next().unwrap_or("").to_owned();
+    let address = name.parse::<std::net::IpAddr>().is_ok();
+    is_local(name) || !address && label(name) == label(&own) && !(name.contains('.') && own.contains('.'))
 }
 
 #[cfg(test)]

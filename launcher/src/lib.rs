@@ -1,15 +1,16 @@
 //! The command `transom`: `run` starts the ranks of a job on one or several hosts, `bench` measures between them, `info` says what this host has, and
 //! `doctor` tries what a job relies on.
 //!
-//! `transom run` starts one `transom agent` on each host (itself, by ssh, or by srun) and talks to it over the
+//! `transom run` starts one `transom agent` on each host (itself, by ssh, or by a batch system's command) and talks to it over the
 //! agent's standard input and output: nothing listens on any port. An agent starts its host's ranks, answers
 //! their PMI-1 requests, passes output up and signals down, and kills all of them when the launcher is gone.
 //!
-//! Follow a job in this order: [`cli`] (or [`mod@bench`]), [`hosts`] (or [`slurm`]), [`run`], [`frames`], [`agent`], [`exec_rank`].
+//! Follow a job in this order: [`cli`] (or [`mod@bench`]), [`hosts`] (or [`allocation`]), [`run`], [`frames`], [`agent`], [`exec_rank`].
 #![forbid(unsafe_code)]
 
 pub mod agent;
 pub mod agree;
+pub mod allocation;
 pub mod bench;
 pub mod cli;
 pub mod config;

@@ -160,6 +160,13 @@ fn command(route: &Route, host: &str, exe: &Path, connect_timeout: Duration) -> 
             command
         }
         Route::Srun { binds_cpus } => crate::slurm::agent_command(host, exe, *binds_cpus),
+        Route::Step(words) => {
+            let mut words = words.iter();
+            let mut command = Command::new(words.next().map_or("", String::as_str));
+            // As words, not as a line: some of these commands have a shell read them, others have not.
+            command.args(words).arg(host).arg(exe).args(["agent", "keep"]);
+            command
+        }
         Route::Ssh => {
             let mut command = Command::new("ssh");
             let seconds = connect_timeout.as_secs().max(1);

@@ -53,6 +53,12 @@ pub fn find(
     Err(refused.unwrap_or_else(|| ProgramError::NotFound(name.into(), looked.into())))
 }
 
+/// Whether PATH has a command of this name.
+pub(crate) fn in_path(name: &str) -> bool {
+    let path = std::env::var_os("PATH");
+    find(OsStr::new(name), Path::new("/"), None, path.as_deref()).is_ok()
+}
+
 fn check(file: &Path) -> Result<Option<PathBuf>, ProgramError> {
     let not_executable = |why| Err(ProgramError::NotExecutable(file.to_path_buf(), why));
     match std::fs::metadata(file) {

@@ -4,28 +4,26 @@ use std::process::Command;
 
 use crate::hosts::Host;
 
-/// An allocation that this process runs in.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Allocation {
-    /// Its hosts with their tasks.
-    pub hosts: Vec<Host>,
-    /// `SLURM_NTASKS`.
-    pub tasks: Option<u32>,
-}
-
 /// Why an allocation cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SlurmError {
     /// scontrol does not do its work.
-    #[error("Slurm job: `scontrol show hostnames {0}`: {1}; give --hosts to do without Slurm")]
+    #[error(
+        "Slurm job: `scontrol show hostnames {0}`: {1}; give --hosts, or set TRANSOM_ALLOCATION=none to do without Slurm"
+    )]
     Scontrol(String, String),
     /// A variable that makes no sense.
-    #[error("{0}={1:?} is not what Slurm sets; give --hosts to do without Slurm")]
+    #[error(
+        "{0}={1:?} is not what Slurm sets; give --hosts, or set TRANSOM_ALLOCATION=none to do without Slurm"
+    )]
     Variable(&'static str, String),
 }
 
+/// Hosts of an allocation as Slurm writes them, one by one with their tasks, and `SLURM_NTASKS`.
+pub type Found = (String, Vec<Host>, Option<u32>);
+
 /// The allocation, if there is one.
-pub fn allocation() -> Result<Option<Allocation>, SlurmError> {
+pub fn allocation() -> Result<Option<Found>, SlurmError> {
     let variable = |name| std::env::var(name).ok();
     let (Some(_), Some(list)) = (variable("SLURM_JOB_ID"), variable("SLURM_JOB_NODELIST")) else {
         return Ok(None);
@@ -42,7 +40,7 @@ pub fn allocation() -> Result<Option<Allocation>, SlurmError> {
         },
     };
     let hosts = names.into_iter().zip(slots).map(|(name, slots)| Host { name, slots }).collect();
-    Ok(Some(Allocation { hosts, tasks }))
+    Ok(Some((list, hosts, tasks)))
 }
 
 fn host_names(list: &str) -> Result<Vec<String>, SlurmError> {

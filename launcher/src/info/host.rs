@@ -9,6 +9,7 @@ use transom_transport::limits::{self, cgroup};
 pub fn host_facts() -> Vec<(&'static str, String)> {
     vec![
         ("name", crate::process::host_name()),
+        ("allocation", crate::allocation::describe()),
         ("kernel", kernel()),
         ("processors", processors()),
         ("memory", memory()),

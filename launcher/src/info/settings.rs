@@ -23,6 +23,15 @@ const FAN_OUT: Setting = Setting {
     meaning: "hosts that are reached from one; if there are more, agents start agents; 0: all are reached from the launcher's",
 };
 
+const ALLOCATION: Setting = Setting {
+    name: "TRANSOM_ALLOCATION",
+    kind: "auto, none, slurm, flux, lsf, pbs, sge or kubernetes",
+    range: Range::Word(&crate::allocation::WORDS),
+    default: "auto",
+    meaning: "whose job run takes hosts and number of ranks from when none are named: any that it is in, none, or this system's \
+              (sge: Grid Engine; kubernetes: the MPI operator)",
+};
+
 /// Where the others are: no setting of a file.
 pub(crate) const CONFIG: Setting = Setting {
     name: "TRANSOM_CONFIG",
@@ -51,7 +60,7 @@ pub fn names_transport(name: &str) -> bool {
 
 /// Those of the runtime and the launcher's own.
 pub fn all() -> impl Iterator<Item = &'static Setting> {
-    SETTINGS.iter().chain([&RSH, &FAN_OUT, &CONFIG])
+    SETTINGS.iter().chain([&RSH, &FAN_OUT, &ALLOCATION, &CONFIG])
 }
 
 /// Prints the section.

@@ -1,6 +1,5 @@
 //! What is to run where, decided before anything is started.
 
-use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
 use std::os::unix::ffi::OsStrExt;
@@ -8,11 +7,11 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::allocation::{self, Ways};
 use crate::cli::{Bind, MapBy, OnFailure, RunArgs};
 use crate::frames::{Binding, Input, JobSpec, Program, Tree};
 use crate::hosts::{self, Block, Host};
-use crate::ranks::Ranks;
-use crate::slurm;
+use crate::ranks::{MOST, Ranks};
 use crate::tree::{self, Branch, Place};
 
 /// How an agent is started.
@@ -24,6 +23,8 @@ pub enum Route {
     Ssh,
     /// By another command that is called like ssh, given as words.
     Rsh(Vec<String>),
+    /// By a batch system's command, given as words: called with the host, the executable and its arguments.
+    Step(Vec<String>),
     /// As a step of this Slurm job.
     Srun {
         /// Whether the cluster binds tasks to processors.
@@ -70,7 +71,7 @@ impl Plan {
         {
             return Err(format!("--stdin {rank}: the job's ranks are 0 to {}", size - 1));
         }
-        let fan_out = fan_out(args)?;
+        let fan_out = fan_out(args, &blocks, &routes)?;
         let exe = std::env::current_exe().map_err(|e| format!("/proc/self/exe: {e}"))?;
         let mut cwd = std::env::current_dir().map_err(|e| format!("working directory: {e}"))?;
         let mut env = environment();
@@ -133,9 +134,10 @@ impl Plan {
 /// How many hosts are reached from one, if nothing else is said.
 const FAN_OUT: u32 = 32;
 
-fn fan_out(args: &RunArgs) -> Result<u32, String> {
-    // What agents merge on the way up takes a rank that died for the end.
-    if args.on_failure == OnFailure::Notify {
+fn fan_out(args: &RunArgs, blocks: &[Block], routes: &Routes) -> Result<u32, String> {
+    // What agents merge on the way up takes a rank that died for the end. And batch systems have no other host start something.
+    let by_system = blocks.iter().any(|block| matches!(routes(&block.host), Route::Step(_)));
+    if args.on_failure == OnFailure::Notify || by_system {
         return Ok(0);
     }
     let of_variable = || std::env::var("TRANSOM_FAN_OUT").ok();
@@ -158,9 +160,6 @@ fn binding(args: &RunArgs) -> Result<Binding, String> {
     }
     Ok(Binding { to, by_numa, report: args.report_bindings })
 }
-
-/// The most ranks of a job.
-const MOST: u32 = 1_000_000;
 
 /// `A ARGS : -n N B ARGS`: the programs of a job. A colon without a number of ranks behind it is an argument like any other.
 fn programs(args: &RunArgs) -> Result<Vec<Program>, String> {
@@ -245,56 +244,34 @@ fn find_hosts(args: &RunArgs) -> Result<(Vec<Host>, Routes, Option<u32>), String
         (_, Some(file)) => Some(hosts::read_file(file)),
         (None, None) => None,
     };
+    let rsh = args.reach.rsh.clone().or_else(|| std::env::var("TRANSOM_RSH").ok());
+    let rsh = rsh.as_deref().map(words).transpose()?;
     if let Some(hosts) = named.transpose().map_err(|e| e.to_string())? {
-        let rsh = args.reach.rsh.clone().or_else(|| std::env::var("TRANSOM_RSH").ok());
-        let rsh = rsh.as_deref().map(words).transpose()?;
-        // Without Slurm's answer, hosts are reached as they are outside of it.
-        let allocation = if rsh.is_none() { slurm::allocation().ok().flatten() } else { None };
-        let steps = allocation.map(|allocation| Steps::new(&allocation.hosts));
+        // Without an answer of the batch system, hosts are reached as they are outside of it.
+        let allocation = if rsh.is_none() { allocation::find().ok().flatten() } else { None };
+        let ways = allocation.map(|allocation| Ways::new(&allocation, None));
         let route = move |host: &str| {
-            let step = steps.as_ref().and_then(|steps| steps.route(host));
-            step.unwrap_or_else(|| route_to(host, rsh.as_deref()))
+            let way = ways.as_ref().and_then(|ways| ways.route(host));
+            way.unwrap_or_else(|| route_to(host, rsh.as_deref()))
         };
         return Ok((hosts, Box::new(route), None));
     }
-    if let Some(allocation) = slurm::allocation().map_err(|e| e.to_string())? {
+    if let Some(allocation) = allocation::find().map_err(|e| e.to_string())? {
+        let ways = Ways::new(&allocation, rsh.as_deref());
         let mut hosts = allocation.hosts;
         let slots = hosts::total_slots(&hosts);
-        // More ranks than Slurm's tasks: it is the user's allocation, so that only the spread is decided here.
+        // More ranks than the job's tasks: it is the user's allocation, so that only the spread is decided here.
         if args.ranks.zip(slots).is_some_and(|(ranks, slots)| u64::from(ranks) > slots) {
             hosts.iter_mut().for_each(|host| host.slots = None);
         }
-        let steps = Steps::new(&hosts);
-        let route = move |host: &str| steps.route(host).unwrap_or(Route::Local);
+        let route = move |host: &str| ways.route(host).unwrap_or(Route::Local);
         return Ok((hosts, Box::new(route), allocation.tasks));
     }
     let here = Host { name: crate::process::host_name(), slots: None };
     Ok((vec![here], Box::new(|_| Route::Local), None))
 }
 
-/// The ways to the hosts of an allocation that this process is in.
-struct Steps {
-    hosts: HashSet<String>,
-    own: Option<String>,
-    srun: Route,
-}
-
-impl Steps {
-    fn new(hosts: &[Host]) -> Self {
-        let own = std::env::var("SLURMD_NODENAME").ok();
-        let others = hosts.iter().any(|host| own.as_ref() != Some(&host.name));
-        let srun = Route::Srun { binds_cpus: others && slurm::binds_cpus() };
-        Self { hosts: hosts.iter().map(|host| host.name.clone()).collect(), own, srun }
-    }
-
-    /// `None`: the host is not of the allocation.
-    fn route(&self, host: &str) -> Option<Route> {
-        let route = || if self.own.as_deref() == Some(host) { Route::Local } else { self.srun.clone() };
-        self.hosts.contains(host).then(route)
-    }
-}
-
-/// The way to a host outside of Slurm.
+/// The way to a host outside of batch systems.
 pub(crate) fn route_to(host: &str, rsh: Option<&[String]>) -> Route {
     match rsh {
         Some(words) => Route::Rsh(words.to_vec()),

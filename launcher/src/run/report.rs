@@ -186,6 +186,11 @@ fn unreachable(host: &str, from: Option<&str>, route: &Route, why: &Unreachable)
         Route::Local => ("a child process".to_owned(), String::new()),
         Route::Ssh => ("ssh".to_owned(), format!("; `ssh {host} true` must work without a password")),
         Route::Rsh(words) => (words.join(" "), format!("; `{} {host} true` must work", words.join(" "))),
+        Route::Step(words) => {
+            let words = words.join(" ");
+            let advice = format!("; `{words} {host} true` must work, or give another way (--rsh ssh)");
+            (words, advice)
+        }
         Route::Srun { .. } => {
             ("srun".to_owned(), format!("; `srun --overlap -N1 -n1 -w {host} true` must work"))
         }

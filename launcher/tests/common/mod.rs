@@ -116,7 +116,7 @@ impl Job {
     }
 
     /// What its ranks wait for.
-    fn ask_where(&self) -> String {
+    pub fn ask_where(&self) -> String {
         let mut command = Command::new(TRANSOM);
         let out =
             command.args(["where", &self.child.id().to_string()]).env("COLUMNS", "150").output().unwrap();

@@ -71,6 +71,11 @@ impl Dead {
         self.suspects.lock().entry(peer).or_insert_with(|| (Instant::now(), error.clone()));
     }
 
+    /// Whether a connection was lost to a rank of which no death is known.
+    fn is_open(&self) -> bool {
+        self.suspects.lock().keys().any(|peer| !self.has(*peer))
+    }
+
     /// The error of a connection that was lost to a rank that lives.
     fn unexplained(&self) -> Option<Error> {
         let suspects = self.suspects.lock();
@@ -80,6 +85,9 @@ impl Dead {
         suspects.iter().find_map(late)
     }
 }
+
+/// How often is looked whether a lost peer has died.
+const LOOK_EVERY: Duration = Duration::from_millis(2);
 
 /// Whether this job goes on when a rank dies.
 ///
@@ -171,6 +179,26 @@ impl Engine {
     /// from the dead, so that there are none: elements are updated one by one.
     pub fn granularity(&self, wished: usize) -> usize {
         if self.outlives { 1 } else { wished }
+    }
+
+    /// Waits until each peer to which a connection was lost is known to have died: an agreement with one that lives would be without
+    /// use, as that one may wait for what this rank can no longer send, and have no other way to learn of it than this rank's end.
+    ///
+    /// # Errors
+    /// One lives: for this rank the job is over.
+    pub fn explain_losses(&self) -> Result<()> {
+        if let Some(error) = self.failure() {
+            return Err(error.clone());
+        }
+        while self.outlives && self.dead.is_open() {
+            self.look_for_deaths();
+            if let Some(error) = self.dead.unexplained() {
+                self.fail(error.clone());
+                return Err(error);
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+        Ok(())
     }
 
     /// Why a wait that has lasted `waited` is in vain, if it is.

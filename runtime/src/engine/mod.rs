@@ -458,6 +458,9 @@ impl Engine {
                 let error = Error::transport(operation, &e).at_rank(self.rank).with_target(peer);
                 // The connection may tell before the launcher does.
                 let is_lost = self.outlives && error.class() == crate::Class::Peer;
+                if is_lost {
+                    self.dead.suspect(peer, &error);
+                }
                 Some(Err(if is_lost { error.with_dead(peer) } else { error }))
             }
         }

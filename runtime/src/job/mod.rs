@@ -137,6 +137,7 @@ impl Member {
 
     /// Contributes to an agreement of some ranks of the job, given as ranges, and waits for it.
     pub fn agree(&self, key: &str, members: &str, flags: u64) -> Result<transom_pmi::Agreement> {
+        self.engine.explain_losses()?;
         self.bootstrap.lock().agree(key, members, flags).map_err(|e| e.at_rank(self.engine.rank))
     }
 

@@ -109,7 +109,10 @@ impl Core {
         let failed = self.name(Error::transport(operation, error)).with_target(target);
         match error {
             // Who cannot be reached is gone, most often, before the launcher tells.
-            TransportError::Peer { peer, .. } if self.member.engine.outlives => failed.with_dead(*peer),
+            TransportError::Peer { peer, .. } if self.member.engine.outlives => {
+                self.member.engine.dead.suspect(*peer, &failed);
+                failed.with_dead(*peer)
+            }
             _ => failed,
         }
     }
