@@ -31,6 +31,7 @@ fn rust(ty: &str, of: Option<&Type>) -> String {
         "shmem_team_t" => "TeamHandle".into(),
         "shmem_team_t *" => "*mut TeamHandle".into(),
         "shmem_team_config_t *" => "*mut TeamConfig".into(),
+        "const shmem_ctx_session_config_t *" => "*const SessionConfig".into(),
         "const shmem_team_config_t *" => "*const TeamConfig".into(),
         // The compiler says where.
         other => format!("Unknown<{other}>"),

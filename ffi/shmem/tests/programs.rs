@@ -30,6 +30,7 @@ programs! {
     every_type: "typed.c", [1, 2, 4], BOTH;
     waiting_locks_teams_and_collectives: "sync.c", [1, 3, 4], BOTH;
     symmetric_memory: "memory.c", [1, 3], BOTH;
+    additions_of_1_6: "additions.c", [1, 2, 3], ["shm", "tcp", "ofi"];
     order: "order.c", [1, 2, 3], ["shm", "tcp", "ofi"];
     contexts: "contexts.c", [2, 3], ["shm", "tcp", "ofi"];
     threads: "threads.c", [2], BOTH;

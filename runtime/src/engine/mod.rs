@@ -4,6 +4,7 @@
 mod agent;
 mod awaited;
 mod backoff;
+mod crowding;
 mod dead;
 mod exposure;
 mod gathered;

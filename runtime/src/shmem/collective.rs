@@ -115,6 +115,29 @@ pub fn reduce(comm: &Communicator, op: ReduceOp, ty: DataType, data: &mut [u8]) 
     store("reduce", &all, data)
 }
 
+/// The sum of `data` of all PEs up to this one, or before it if `exclusive`, of which there is none at the first: zero
+/// (`shmem_sum_inscan`, `shmem_sum_exscan`).
+///
+/// # Errors
+/// As [`reduce`].
+pub fn scan_sum(comm: &Communicator, ty: DataType, data: &mut [u8], exclusive: bool) -> Result<()> {
+    let op = ReduceOp::Sum;
+    if !crate::reduce_valid(op, ty) {
+        return Err(Error::new(Class::Op, "scan", format!("{op:?} is not defined on {ty:?}")));
+    }
+    let combine: Combine = Arc::new(move |left: &[u8], right: &mut [u8]| reduce_into(op, ty, right, left));
+    if !exclusive {
+        return store("scan", &raw::scan(comm, data.to_vec(), combine)?, data);
+    }
+    match raw::exscan(comm, data.to_vec(), combine)? {
+        Some(before) => store("scan", &before, data),
+        None => {
+            data.fill(0);
+            Ok(())
+        }
+    }
+}
+
 fn store(operation: &'static str, data: &[u8], dest: &mut [u8]) -> Result<()> {
     if data.len() != dest.len() {
         return Err(other_length(operation));

@@ -170,6 +170,26 @@ impl Shmem {
         self.complete(context)
     }
 
+    /// Completes the operations of a context at some PEs of the world (`shmem_ctx_pe_quiet`).
+    ///
+    /// # Errors
+    /// No such PE; as [`Shmem::quiet`].
+    pub fn pe_quiet(
+        &self,
+        context: &Context,
+        call: &'static str,
+        pes: impl Iterator<Item = usize>,
+    ) -> Result<()> {
+        store_load_fence();
+        for pe in pes {
+            self.check_pe(call, pe)?;
+            for core in self.cores(context).filter(|core| core.peers.made(pe).is_some()) {
+                core.flush(pe)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Orders the operations of a context: those that follow come after those before, at each PE (`shmem_ctx_fence`). It waits for
     /// nothing but, where a PE on this node has no mapped memory, messages to that; where a network keeps no order, the next operation to the same
     /// PE does.

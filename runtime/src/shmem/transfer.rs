@@ -11,30 +11,37 @@ use crate::{Class, DataType, Layout, ReduceOp, Result};
 /// they are there.
 const COPIED: usize = 16 << 10;
 
-/// Where elements lie that are some distance apart (`shmem_iput`, `shmem_iget`).
+/// Where blocks of elements lie that are some distance apart (`shmem_ibput`, `shmem_ibget`; of one element `shmem_iput`, `shmem_iget`).
 #[derive(Debug, Clone, Copy)]
 pub struct Strides {
     /// Bytes of an element.
     pub size: usize,
-    /// Distance of elements at this PE, in elements.
+    /// Elements of a block.
+    pub block: usize,
+    /// Distance of blocks at this PE, in elements.
     pub here: isize,
-    /// Distance of elements at the other PE, in elements.
+    /// Distance of blocks at the other PE, in elements.
     pub there: isize,
-    /// Number of elements.
+    /// Number of blocks.
     pub count: usize,
 }
 
 impl Strides {
-    /// Bytes from the first element's first to the last one's last, at a distance of elements.
+    /// Bytes from the first block's first to the last one's last, at a distance of blocks.
     fn span(&self, distance: isize) -> Option<usize> {
         let steps = self.count.checked_sub(1)?;
-        steps.checked_mul(distance.try_into().ok()?)?.checked_add(1)?.checked_mul(self.size)
+        steps.checked_mul(distance.try_into().ok()?)?.checked_add(self.block)?.checked_mul(self.size)
     }
 
     fn layout(&self, distance: isize) -> Result<Datatype> {
-        let element = Datatype::contiguous(self.size, &Datatype::basic(DataType::Byte))?;
+        let block = Datatype::contiguous(self.bytes(), &Datatype::basic(DataType::Byte))?;
         let stride = i64::try_from(distance.saturating_mul(self.size as isize)).unwrap_or(i64::MAX);
-        Datatype::hvector(self.count, 1, stride, &element)
+        Datatype::hvector(self.count, 1, stride, &block)
+    }
+
+    /// Bytes of a block, which are in memory.
+    fn bytes(&self) -> usize {
+        self.block * self.size
     }
 }
 
@@ -132,7 +139,7 @@ impl Shmem {
     ) -> Result<()> {
         self.strided(call, (address, pe), strides, |segment, at, here| {
             if self.each(strides, |from, to| {
-                self.put_now(address + to, raw(start.wrapping_add(from), strides.size), pe)
+                self.put_now(address + to, raw(start.wrapping_add(from), strides.bytes()), pe)
             }) {
                 return Ok(());
             }
@@ -162,7 +169,7 @@ impl Shmem {
     ) -> Result<()> {
         self.strided(call, (address, pe), strides, |segment, at, here| {
             if self.each(strides, |to, from| {
-                self.get_now(address + from, raw(start.wrapping_add(to), strides.size), pe)
+                self.get_now(address + from, raw(start.wrapping_add(to), strides.bytes()), pe)
             }) {
                 return Ok(());
             }
@@ -181,15 +188,16 @@ impl Shmem {
         strides: Strides,
         body: impl FnOnce(&Segment, usize, usize) -> Result<()>,
     ) -> Result<()> {
-        if strides.count == 0 {
+        if strides.count == 0 || strides.block == 0 {
             return self.check_pe(call, pe);
         }
-        let apart = strides.here > 0 && strides.there > 0;
+        let block = isize::try_from(strides.block).unwrap_or(isize::MAX);
+        let apart = strides.here >= block && strides.there >= block;
         let spans = strides.span(strides.here).zip(strides.span(strides.there)).filter(|_| apart);
         let Some((here, there)) = spans else {
             let message = format!(
-                "{} elements of {} bytes at distances of {} and {}: distances are 1 or more",
-                strides.count, strides.size, strides.here, strides.there
+                "{} blocks of {} elements of {} bytes at distances of {} and {}: distances are those of blocks at least",
+                strides.count, strides.block, strides.size, strides.here, strides.there
             );
             return Err(self.error(Class::Argument, call, message));
         };
@@ -197,7 +205,7 @@ impl Shmem {
         body(segment, at, here)
     }
 
-    /// Whether the first element could be moved, and then all were. Each is given as its offsets in bytes here and there.
+    /// Whether the first block could be moved, and then all were. Each is given as its offsets in bytes here and there.
     fn each(&self, strides: Strides, mut one: impl FnMut(usize, usize) -> bool) -> bool {
         let step = |distance: isize| distance.unsigned_abs() * strides.size;
         let (here, there) = (step(strides.here), step(strides.there));

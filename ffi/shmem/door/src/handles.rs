@@ -33,6 +33,13 @@ pub struct TeamConfig {
     pub num_contexts: c_int,
 }
 
+/// `shmem_ctx_session_config_t`.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct SessionConfig {
+    pub total_ops: usize,
+}
+
 /// The first number that a table gives: those below are constants of shmem.h.
 const FIRST: usize = 16;
 /// As many objects as there can be at once.

@@ -51,7 +51,7 @@ mod exports {
 
     use transom::{Complex, LongDouble};
 
-    use crate::handles::{Ctx, TeamConfig, TeamHandle};
+    use crate::handles::{Ctx, SessionConfig, TeamConfig, TeamHandle};
     use crate::{Function, calls};
 
     include!(concat!(env!("OUT_DIR"), "/functions.rs"));

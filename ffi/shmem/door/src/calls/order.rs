@@ -1,11 +1,11 @@
 //! Contexts as arguments, and the order of operations (OpenSHMEM 1.5 §9.12).
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_int, c_long, c_void};
 
 use transom::shmem::Context;
 
 use crate::failure::{end_because, or_end};
-use crate::handles::Ctx;
+use crate::handles::{Ctx, SessionConfig};
 use crate::world::{World, world};
 
 /// The context of a handle, and the world's number of a PE that it knows. A number that is none of the default context's stays one.
@@ -37,6 +37,41 @@ pub unsafe fn quiet(call: &'static str, ctx: Ctx) {
         return;
     }
     or_end(call, world.shmem.quiet(world.context(call, ctx)));
+}
+
+/// `shmem_pe_quiet`: PEs are those of the context's team.
+pub unsafe fn pe_quiet(call: &'static str, ctx: Ctx, pes: *const c_int, count: usize) {
+    let world = world(call);
+    if ctx == Ctx::INVALID || count == 0 {
+        return;
+    }
+    if pes.is_null() {
+        end_because(call, &format!("target_pes is NULL, of {count} PEs"));
+    }
+    // SAFETY: valid for so many numbers, by contract.
+    let pes = unsafe { std::slice::from_raw_parts(pes, count) };
+    let of_world = pes.iter().map(|pe| target(world, call, ctx, *pe).1);
+    or_end(call, world.shmem.pe_quiet(world.context(call, ctx), call, of_world));
+}
+
+/// `shmem_ctx_session_start`: hints, which change nothing here.
+pub unsafe fn ctx_session_start(
+    call: &'static str,
+    ctx: Ctx,
+    _options: c_long,
+    _config: *const SessionConfig,
+    _mask: c_long,
+) {
+    // SAFETY: by contract.
+    unsafe { ctx_session_stop(call, ctx) }
+}
+
+/// `shmem_ctx_session_stop`.
+pub unsafe fn ctx_session_stop(call: &'static str, ctx: Ctx) {
+    let world = world(call);
+    if ctx != Ctx::INVALID {
+        world.context(call, ctx);
+    }
 }
 
 /// `shmem_fence`, likewise.

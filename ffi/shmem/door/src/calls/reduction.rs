@@ -11,6 +11,62 @@ use crate::failure::{or_end, unsigned};
 use crate::handles::TeamHandle;
 use crate::world::world;
 
+/// `dest`, with the elements of `source` in it, which may be the same.
+unsafe fn filled<'a, T: Basic>(
+    call: &'static str,
+    dest: *mut T,
+    source: *const T,
+    count: usize,
+) -> &'a mut [u8] {
+    check(call, dest, count);
+    check(call, source, count);
+    // SAFETY: valid for so many elements each, by the caller of the exported function; they are the same or do not overlap (§9.10.10).
+    unsafe {
+        if count > 0 {
+            std::ptr::copy(source.cast::<u8>(), dest.cast::<u8>(), count * size_of::<T>());
+        }
+        bytes_mut(dest, count)
+    }
+}
+
+/// The sum up to this PE, or before it.
+unsafe fn scan<T: Basic>(
+    call: &'static str,
+    team: TeamHandle,
+    (dest, source, count): (*mut T, *const T, usize),
+    exclusive: bool,
+) -> c_int {
+    let Some(team) = world(call).team(call, team) else { return -1 };
+    // SAFETY: by contract.
+    let data = unsafe { filled(call, dest, source, count) };
+    or_end(call, collective::scan_sum(team.comm(), T::TYPE, data, exclusive));
+    0
+}
+
+/// `shmem_sum_inscan`.
+pub unsafe fn sum_inscan<T: Basic>(
+    call: &'static str,
+    team: TeamHandle,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+) -> c_int {
+    // SAFETY: by contract.
+    unsafe { scan(call, team, (dest, source, nelems), false) }
+}
+
+/// `shmem_sum_exscan`.
+pub unsafe fn sum_exscan<T: Basic>(
+    call: &'static str,
+    team: TeamHandle,
+    dest: *mut T,
+    source: *const T,
+    nelems: usize,
+) -> c_int {
+    // SAFETY: by contract.
+    unsafe { scan(call, team, (dest, source, nelems), true) }
+}
+
 /// Every PE's elements combined, in `dest` of each, which may be `source`.
 unsafe fn reduce<T: Basic>(
     (call, comm): (&'static str, &Communicator),
@@ -19,15 +75,8 @@ unsafe fn reduce<T: Basic>(
     source: *const T,
     nreduce: usize,
 ) {
-    check(call, dest, nreduce);
-    check(call, source, nreduce);
-    // SAFETY: valid for so many elements each, by the caller of the exported function; they are the same or do not overlap (§9.10.10).
-    let data = unsafe {
-        if nreduce > 0 {
-            std::ptr::copy(source.cast::<u8>(), dest.cast::<u8>(), nreduce * size_of::<T>());
-        }
-        bytes_mut(dest, nreduce)
-    };
+    // SAFETY: by contract.
+    let data = unsafe { filled(call, dest, source, nreduce) };
     or_end(call, collective::reduce(comm, op, T::TYPE, data));
 }
 

@@ -36,6 +36,13 @@ pub unsafe fn query_thread(call: &'static str, provided: *mut c_int) {
     unsafe { provided.write(level) };
 }
 
+/// `shmem_query_initialized`, which may be called at any time.
+pub unsafe fn query_initialized(_call: &'static str, initialized: *mut c_int) {
+    let is_there = world::peek().is_some() && !world::has_ended();
+    // SAFETY: valid for a number, by contract.
+    unsafe { initialized.write(c_int::from(is_there)) };
+}
+
 /// `start_pes`: the number of PEs is the launcher's. Nothing happens if it was called before.
 pub unsafe fn start_pes(call: &'static str, _npes: c_int) {
     if world::peek().is_none() {

@@ -147,8 +147,8 @@ pub unsafe fn g<T>(call: &'static str, ctx: Ctx, source: *const T, pe: c_int) ->
     unsafe { value.assume_init() }
 }
 
-fn strides<T>(here: isize, there: isize, count: usize) -> Strides {
-    Strides { size: size_of::<T>(), here, there, count }
+fn strides<T>(here: isize, there: isize, (block, count): (usize, usize)) -> Strides {
+    Strides { size: size_of::<T>(), block, here, there, count }
 }
 
 /// One element, or all that a call is about: valid by the caller of the exported function.
@@ -169,9 +169,26 @@ pub unsafe fn iput<T>(
     nelems: usize,
     pe: c_int,
 ) {
+    // SAFETY: by contract.
+    unsafe { ibput(call, ctx, dest, source, dst, sst, 1, nelems, pe) };
+}
+
+/// `shmem_ibput`.
+#[expect(clippy::too_many_arguments, reason = "the specification's")]
+pub unsafe fn ibput<T>(
+    call: &'static str,
+    ctx: Ctx,
+    dest: *mut T,
+    source: *const T,
+    dst: isize,
+    sst: isize,
+    bsize: usize,
+    nblocks: usize,
+    pe: c_int,
+) {
     let world = world(call);
     let (context, pe) = target(world, call, ctx, pe);
-    let here = (source.cast_mut().cast(), strides::<T>(sst, dst, nelems));
+    let here = (source.cast_mut().cast(), strides::<T>(sst, dst, (bsize, nblocks)));
     or_end(call, world.shmem.iput_raw(context, call, (dest as usize, pe), here, part));
 }
 
@@ -187,9 +204,26 @@ pub unsafe fn iget<T>(
     nelems: usize,
     pe: c_int,
 ) {
+    // SAFETY: by contract.
+    unsafe { ibget(call, ctx, dest, source, dst, sst, 1, nelems, pe) };
+}
+
+/// `shmem_ibget`.
+#[expect(clippy::too_many_arguments, reason = "the specification's")]
+pub unsafe fn ibget<T>(
+    call: &'static str,
+    ctx: Ctx,
+    dest: *mut T,
+    source: *const T,
+    dst: isize,
+    sst: isize,
+    bsize: usize,
+    nblocks: usize,
+    pe: c_int,
+) {
     let world = world(call);
     let (context, pe) = target(world, call, ctx, pe);
-    let here = (dest.cast(), strides::<T>(dst, sst, nelems));
+    let here = (dest.cast(), strides::<T>(dst, sst, (bsize, nblocks)));
     or_end(call, world.shmem.iget_raw(context, call, (source as usize, pe), here, part));
 }
 
