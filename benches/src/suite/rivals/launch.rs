@@ -28,7 +28,7 @@ const TCP: [(&str, &str); 9] = [
 /// UCX_NET_DEVICES.
 const VERBS: [(&str, &str); 8] = [
     ("TRANSOM_TRANSPORT", "verbs"),
-    // By libfabric, as over TCP: by UCX fetching operations over soft-RoCE never end.
+    // By libfabric, as over TCP: by UCX, over soft-RoCE, its job does not end.
     ("MPIR_CVAR_CH4_NETMOD", "ofi"),
     ("MPIR_CVAR_NOLOCAL", "1"),
     ("I_MPI_FABRICS", "ofi"),
