@@ -1,12 +1,11 @@
 //! `transom bench`: starts the program `bench`, whose options are its own.
 
-use std::env;
 use std::ffi::OsString;
-use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{self, ExitCode};
 use std::time::Duration;
+use std::{env, fs, io};
 
 use clap::{CommandFactory, ValueHint};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -26,7 +25,7 @@ const INTERRUPTED: u8 = 130;
 #[derive(Debug, Clone, clap::Args)]
 #[command(disable_help_flag = true, after_help = BENCH_HELP)]
 pub struct BenchArgs {
-    /// Number of ranks [default: 2, or the slots of the hosts]
+    /// Number of ranks [default: 2, or one for each host, or the slots that hosts are given]
     #[arg(short = 'n', long = "ranks", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub ranks: Option<u32>,
     /// Hosts to measure between, separated by commas; HOST:N gives a host N ranks
@@ -38,13 +37,6 @@ pub struct BenchArgs {
     /// Measurements, and options of the program `bench`, which `transom bench --help` lists
     #[arg(allow_hyphen_values = true, value_name = "NAME… [OPTIONS]", value_hint = ValueHint::FilePath)]
     pub program: Vec<OsString>,
-}
-
-impl BenchArgs {
-    /// Whether rank 0 is certainly on this host, and sees its files.
-    fn is_here(&self) -> bool {
-        self.hosts.is_none() && self.reach.hostfile.is_none() && !crate::allocation::is_there()
-    }
 }
 
 /// Starts the program: as ranks of a job, or beside other MPIs, where it starts jobs itself.
@@ -63,13 +55,14 @@ pub fn main(args: BenchArgs) -> ExitCode {
                 ExitCode::from(USAGE)
             }
         },
-        false if args.is_here() => in_rounds(&args),
-        false => crate::run::main(args.into()),
+        false => in_rounds(&args),
     }
 }
 
-/// A job for each round, since what differs from process to process is to be seen in the samples: until there is no file any more that the
-/// program keeps for the next.
+/// A job for each round, since what differs from process to process is to be seen in the samples.
+///
+/// Between them the program runs here, without a job. It takes in what the last job wrote, and leaves the options of the next, a line
+/// each; or it finds that there is no next, and writes the figures where this command was given.
 fn in_rounds(args: &BenchArgs) -> ExitCode {
     let folder = match tempfile::Builder::new().prefix("transom-bench-").tempdir() {
         Ok(folder) => folder,
@@ -78,11 +71,25 @@ fn in_rounds(args: &BenchArgs) -> ExitCode {
             return ExitCode::from(USAGE);
         }
     };
-    let kept = folder.path().join("kept.json");
-    let with = |option: &str| {
-        let mut args = args.clone();
-        args.program.splice(..0, [option.into(), kept.clone().into()]);
-        crate::run::main(args.into())
+    let [next, part] = ["next", "part.json"].map(|name| folder.path().join(name));
+    let between = |options: &[&str]| {
+        let mut command = match program_here() {
+            Ok(command) => command,
+            Err(why) => {
+                crate::tell(&why);
+                return ExitCode::from(USAGE);
+            }
+        };
+        let status = command.arg("--parts").arg(folder.path()).args(options).args(&args.program).status();
+        match status {
+            Ok(status) => {
+                ExitCode::from(status.code().and_then(|code| code.try_into().ok()).unwrap_or(USAGE))
+            }
+            Err(error) => {
+                crate::tell(&format!("{}: {error}", command.get_program().to_string_lossy()));
+                ExitCode::from(USAGE)
+            }
+        }
     };
     let mut interrupt = match Interrupt::new() {
         Ok(interrupt) => interrupt,
@@ -92,13 +99,18 @@ fn in_rounds(args: &BenchArgs) -> ExitCode {
         }
     };
     loop {
-        let code = with("--kept");
-        if !kept.exists() {
-            return code;
-        }
+        let code = between(&[]);
+        let options = match fs::read_to_string(&next) {
+            Ok(options) if code == ExitCode::SUCCESS => options,
+            _ => return code,
+        };
+        let mut job = RunArgs::from(args.clone());
+        job.program.splice(1..1, options.lines().map(OsString::from));
+        job.stdout_file = Some(part.clone());
+        let code = crate::run::main(job);
         if code != ExitCode::SUCCESS || interrupt.has_come() {
-            // It came where no job was to tell what the others had measured.
-            with("--from");
+            // What was measured until then is told.
+            between(&["--over"]);
             return if code == ExitCode::SUCCESS { ExitCode::from(INTERRUPTED) } else { code };
         }
     }
@@ -135,10 +147,7 @@ fn beside(args: &BenchArgs) -> Result<process::Command, String> {
     if args.reach.hostfile.is_some() {
         return Err(format!("{RIVALS} takes --hosts HOST,HOST, no --hostfile"));
     }
-    let cwd = env::current_dir().map_err(|error| format!("the working directory: {error}"))?;
-    let (exe, path) = (env::current_exe().ok(), env::var_os("PATH"));
-    let program = program::find(&bench(), &cwd, exe.as_deref().and_then(Path::parent), path.as_deref());
-    let mut command = process::Command::new(program.map_err(|error| error.to_string())?);
+    let mut command = program_here()?;
     // Before the others: a list of folders or names would take them in.
     command.args(args.ranks.iter().flat_map(|ranks| ["--ranks".to_owned(), ranks.to_string()]));
     if let Some(hosts) = &args.hosts {
@@ -149,16 +158,28 @@ fn beside(args: &BenchArgs) -> Result<process::Command, String> {
     Ok(command)
 }
 
+/// The program, started here and not as a rank.
+fn program_here() -> Result<process::Command, String> {
+    let cwd = env::current_dir().map_err(|error| format!("the working directory: {error}"))?;
+    let (exe, path) = (env::current_exe().ok(), env::var_os("PATH"));
+    let program = program::find(&bench(), &cwd, exe.as_deref().and_then(Path::parent), path.as_deref());
+    program.map(process::Command::new).map_err(|error| error.to_string())
+}
+
 impl From<BenchArgs> for RunArgs {
     fn from(BenchArgs { ranks, hosts, reach, program }: BenchArgs) -> Self {
-        let has_hosts = hosts.is_some() || reach.hostfile.is_some();
+        let ranks = ranks.or_else(|| match &hosts {
+            Some(hosts) => one_each(hosts),
+            None => reach.hostfile.is_none().then_some(2),
+        });
         Self {
-            ranks: ranks.or((!has_hosts).then_some(2)),
+            ranks,
             per_node: None,
             export: Vec::new(),
             wdir: None,
             stdin: Input::Rank(0),
             output_dir: None,
+            stdout_file: None,
             hosts,
             reach,
             timeout: None,
@@ -175,6 +196,13 @@ impl From<BenchArgs> for RunArgs {
     }
 }
 
+/// A rank for each host, two at least, unless it is said how many each of them has.
+fn one_each(hosts: &str) -> Option<u32> {
+    let count = u32::try_from(hosts.split(',').count()).ok()?;
+    let is_said = |host: &str| host.rsplit_once(':').is_some_and(|(_, ranks)| ranks.parse::<u32>().is_ok());
+    (!hosts.split(',').all(is_said)).then_some(count.max(2))
+}
+
 /// The program: beside `transom`, or where packages have it, apart from what others call so.
 fn bench() -> OsString {
     let exe = env::current_exe().ok();
@@ -184,7 +212,7 @@ fn bench() -> OsString {
 }
 
 const BENCH_HELP: &str = "\
-The same as `transom run -n 2 bench …`; in an allocation of a batch system the ranks are on its hosts.
+A job of the program `bench` for each round; in an allocation of a batch system the ranks are on its hosts.
 transom bench --list names the measurements; without a name all are made, in about a minute.
 transom bench --rivals [DIR…] measures MPI's C interface, in turns with MPIs that are installed there.
 
@@ -266,5 +294,7 @@ mod tests {
         assert_eq!(bench(&["--sync", "pscw", "--ranks=3"]).ranks, Some(3));
         let job = bench(&["fence", "--hosts", "a:2,b:2"]);
         assert_eq!((job.ranks, job.hosts.as_deref()), (None, Some("a:2,b:2")));
+        assert_eq!(bench(&["--hosts", "a,b,c"]).ranks, Some(3));
+        assert_eq!(bench(&["--hosts", "a", "-n", "4"]).ranks, Some(4));
     }
 }

@@ -237,6 +237,9 @@ pub struct RunArgs {
     /// Write what ranks print to files in this folder of this host, DIR/rank-N.out and DIR/rank-N.err, instead of passing it on
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "tag")]
     pub output_dir: Option<PathBuf>,
+    /// A file that gets the ranks' standard output in place of this command's.
+    #[arg(skip)]
+    pub stdout_file: Option<PathBuf>,
     /// Seconds after which the job is ended with exit code 124, and what its ranks wait for is printed [default: no limit]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<Duration>,

@@ -1,4 +1,4 @@
-//! The suite: `transom bench`, or `transom run -n 2 bench`; and beside other MPIs, which is no job's program.
+//! The suite: `transom bench`, or `transom run -n 2 bench`; and what is no job's program: beside other MPIs, and between jobs.
 
 #![forbid(unsafe_code)]
 
@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use nix::sys::signal::Signal;
-use transom_benches::suite::{self, Options, USAGE, interrupt, rivals};
+use transom_benches::suite::{self, Options, USAGE, interrupt, kept, rivals};
 
 fn main() -> ExitCode {
     let options = Options::try_parse();
@@ -20,6 +20,9 @@ fn main() -> ExitCode {
     }
     if let Some(options) = beside {
         return ExitCode::from(rivals::run(options, &mut io::stdout()));
+    }
+    if let Ok(options @ Options { parts: Some(folder), .. }) = &options {
+        return ExitCode::from(kept::between(options, folder, &mut io::stdout()));
     }
     let mut code = 0;
     let ended = transom::run(|job| {

@@ -1,17 +1,27 @@
 //! Runs of which each round is a job of its own: what is kept from job to job.
 //!
 //! Some operations take a fifth longer in one process than in the next, for all of its life: where code and memory came to lie decides.
-//! Rounds of one process do not show that. So `transom bench` starts a job for each round, and gives all of them the name of one file. The
-//! job that finds that it is the last takes the file away.
+//! Rounds of one process do not show that. So `transom bench` starts a job for each round, on whatever hosts: rank 0 of each writes its
+//! report to standard output, which the launcher puts into a file here. Between the jobs this program, which is none then, adds that to what
+//! is kept and leaves the options of the next job; when all is measured it writes the figures.
 
 use std::fs;
+use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
+use super::catalogue::{self, select};
 use super::files::{self, Pending};
 use super::options::Options;
+use super::output::Outputs;
 use super::row::{Report, Row};
+use super::{INTERRUPTED, USAGE, interrupt};
+
+/// In the folder of a run: all that was measured, what the last job wrote, and the options of the next.
+const KEPT: &str = "kept.json";
+const PART: &str = "part.json";
+const NEXT: &str = "next";
 
 /// Which rounds this job measures, and in what time.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,49 +32,89 @@ pub struct Part {
     pub time: Option<Duration>,
 }
 
-/// What earlier jobs measured, at rank 0.
-///
-/// # Errors
-/// The file cannot be read, in words.
-pub fn read(options: &Options) -> Result<Option<Report>, String> {
-    match &options.kept {
-        Some(path) if path.exists() => {
-            files::read(path).map(|report| Some(Report { complete: true, ..report }))
+/// Between two jobs, in no job: leaves the options of the next, or writes all that was measured to `out`. Gives the exit code.
+pub fn between(options: &Options, folder: &Path, out: &mut impl io::Write) -> u8 {
+    if options.list {
+        // A reader that went away has seen what it wanted.
+        let _ = write!(out, "{}", catalogue::list());
+        return 0;
+    }
+    match step(options, folder) {
+        Ok(Some((outputs, report))) => match outputs.write(options, &report, out) {
+            _ if interrupt::is_asked() => INTERRUPTED,
+            code => code,
+        },
+        Ok(None) if interrupt::is_asked() => INTERRUPTED,
+        Ok(None) => 0,
+        Err(why) => {
+            eprintln!("bench: {why}");
+            USAGE
         }
-        _ => Ok(None),
+    }
+}
+
+/// What is to be written, if no job is to follow.
+fn step(options: &Options, folder: &Path) -> Result<Option<(Outputs, Report)>, String> {
+    options.extent(&select(&options.names)?)?;
+    let [kept, part, next] = [KEPT, PART, NEXT].map(|name| folder.join(name));
+    // Whoever finds none starts no job.
+    match fs::remove_file(&next) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            return Err(format!("removing {}: {error}", next.display()));
+        }
+        _ => {}
+    }
+    if options.from.is_some() {
+        let mut outputs = Outputs::new(options)?;
+        return Ok(outputs.from.take().map(|report| (outputs, report)));
+    }
+    let is_something = |path: &Path| fs::metadata(path).is_ok_and(|file| file.len() > 0);
+    let read = |path: &Path| is_something(path).then(|| files::read(path)).transpose();
+    let mut report = match (read(&kept)?, read(&part)?) {
+        (Some(kept), Some(part)) => Some(kept.and(part)),
+        (None, one) | (one, None) => one,
+    };
+    let goes_on = |report: &Report| report.starts < options.rounds() && report.complete;
+    let is_over = options.over || interrupt::is_asked() || !report.as_ref().is_none_or(goes_on);
+    if is_over {
+        let Some(mut report) = report.take() else { return Ok(None) };
+        report.complete &= report.starts >= options.rounds();
+        return Ok(Some((Outputs::new(options)?, report)));
+    }
+    let (starts, seconds) = report.as_ref().map_or((0, 0.0), |report| (report.starts, report.seconds));
+    match &report {
+        // Before anything is measured: whether all can be read and written.
+        None => drop(Outputs::new(options)?),
+        Some(report) => {
+            let text = serde_json::to_string(report).map_err(|error| error.to_string())?;
+            Pending::new(&kept)?.write(&text)?;
+            fs::remove_file(&part).map_err(|error| format!("removing {}: {error}", part.display()))?;
+        }
+    }
+    let written = fs::write(&next, format!("--part\n{starts}\n--spent\n{seconds}\n"));
+    written.map_err(|error| format!("writing {}: {error}", next.display()))?;
+    Ok(None)
+}
+
+/// What a job of one round writes, for [`between`]. Gives the exit code.
+pub fn hand_over(report: &Report, out: &mut impl io::Write) -> u8 {
+    let written = serde_json::to_string(report).map_err(io::Error::from);
+    match written.and_then(|text| writeln!(out, "{text}")).and_then(|()| out.flush()) {
+        Ok(()) => 0,
+        Err(error) => {
+            eprintln!("bench: handing over what was measured: {error}");
+            USAGE
+        }
     }
 }
 
 impl Part {
-    /// All rounds, or the one behind those that are kept.
-    pub fn new(options: &Options, starts: u32, seconds: f64) -> Self {
+    /// All rounds, or the one that this job is for.
+    pub fn new(options: &Options) -> Self {
         let all = options.rounds();
-        let rounds = if options.kept.is_some() { starts..(starts + 1).min(all) } else { 0..all };
-        let time = options.time_limit.map(|limit| limit.saturating_sub(Duration::from_secs_f64(seconds)));
-        Self { rounds, time }
-    }
-
-    /// Whether no job comes after it.
-    pub fn is_last(&self, options: &Options) -> bool {
-        self.rounds.end >= options.rounds()
-    }
-}
-
-/// Keeps what was measured for the next job; as it is, it is not complete.
-///
-/// # Errors
-/// No space, in words.
-pub fn write(path: &Path, report: &Report) -> Result<(), String> {
-    let report = Report { complete: false, ..report.clone() };
-    let text = serde_json::to_string(&report).map_err(|error| error.to_string())?;
-    Pending::new(path)?.write(&text)
-}
-
-/// Ends the series of jobs.
-pub fn remove(options: &Options) {
-    if let Some(path) = &options.kept {
-        // The first job may be the last.
-        let _ = fs::remove_file(path);
+        let rounds = options.part.map_or(0..all, |part| part.min(all)..part.saturating_add(1).min(all));
+        let spent = Duration::try_from_secs_f64(options.spent).unwrap_or(Duration::MAX);
+        Self { rounds, time: options.time_limit.map(|limit| limit.saturating_sub(spent)) }
     }
 }
 
@@ -119,13 +169,81 @@ mod tests {
     }
 
     #[test]
-    fn one_round_a_job_until_the_last() {
-        let options = |more: &[&str]| Options::parse_from([&["bench", "--rounds", "3"], more].concat());
-        assert_eq!(Part::new(&options(&[]), 0, 0.0).rounds, 0..3);
-        let kept = options(&["--kept", "/tmp/kept", "--time-limit", "5"]);
-        let part = |starts| Part::new(&kept, starts, 4.0);
-        assert_eq!((part(1).rounds, part(1).time), (1..2, Some(Duration::from_secs(1))));
-        assert!(!part(1).is_last(&kept) && part(2).is_last(&kept));
-        assert_eq!(Part::new(&kept, 2, 9.0).time, Some(Duration::ZERO));
+    fn one_round_a_job() {
+        let part = |more: &[&str]| {
+            let words = [&["bench", "--rounds", "3", "--time-limit", "5"], more].concat();
+            Part::new(&Options::parse_from(words))
+        };
+        assert_eq!(part(&[]), Part { rounds: 0..3, time: Some(Duration::from_secs(5)) });
+        let second = part(&["--part", "1", "--spent", "4"]);
+        assert_eq!(second, Part { rounds: 1..2, time: Some(Duration::from_secs(1)) });
+        assert_eq!(part(&["--part", "2", "--spent", "9"]).time, Some(Duration::ZERO));
+    }
+
+    /// A run of two rounds, each by a job that writes what the test has it write.
+    struct Run(tempfile::TempDir);
+
+    impl Run {
+        fn new() -> Self {
+            Self(tempfile::tempdir().unwrap())
+        }
+
+        fn between(&self, more: &[&str]) -> (u8, String) {
+            let words = [&["bench", "put-latency", "--rounds", "2", "--csv"], more].concat();
+            let mut out = Vec::new();
+            let code = between(&Options::parse_from(words), self.0.path(), &mut out);
+            (code, String::from_utf8(out).unwrap())
+        }
+
+        fn next(&self) -> Option<Vec<String>> {
+            let text = fs::read_to_string(self.0.path().join(NEXT)).ok()?;
+            Some(text.lines().map(str::to_owned).collect())
+        }
+
+        fn job(&self, complete: bool, time: f64) {
+            let report = Report { starts: 1, complete, ..report(vec![row(8, vec![vec![time]])]) };
+            let mut file = fs::File::create(self.0.path().join(PART)).unwrap();
+            assert_eq!(hand_over(&report, &mut file), 0);
+        }
+    }
+
+    #[test]
+    fn jobs_follow_until_all_rounds_are_measured() {
+        let run = Run::new();
+        assert_eq!(run.between(&[]), (0, String::new()));
+        assert_eq!(run.next().unwrap(), ["--part", "0", "--spent", "0"]);
+        run.job(true, 10.0);
+        assert_eq!(run.between(&[]), (0, String::new()));
+        assert_eq!(run.next().unwrap(), ["--part", "1", "--spent", "2"]);
+        run.job(true, 30.0);
+        let json = run.0.path().join("new.json");
+        let (code, text) = run.between(&["--json", json.to_str().unwrap()]);
+        assert!(code == 0 && text.contains("put-latency"), "{code} {text}");
+        let report = files::read(&json).unwrap();
+        assert!(report.complete && report.starts == 2 && run.next().is_none());
+        assert_eq!(report.rows[0].rounds, [[10.0], [30.0]]);
+    }
+
+    #[test]
+    fn what_was_measured_until_the_end_is_told() {
+        let run = Run::new();
+        // A job that measured nothing.
+        assert_eq!(run.between(&["--over"]), (0, String::new()));
+        run.job(false, 10.0);
+        let json = run.0.path().join("new.json");
+        let (code, text) = run.between(&["--json", json.to_str().unwrap()]);
+        assert!(code == 0 && text.contains("put-latency") && run.next().is_none(), "{code} {text}");
+        assert!(!files::read(&json).unwrap().complete);
+    }
+
+    #[test]
+    fn nothing_is_started_that_cannot_be_kept() {
+        let run = Run::new();
+        for wrong in [&["--json", "/nonexistent/a.json"][..], &["--compare", "/nonexistent/b"], &["nonsense"]]
+        {
+            assert_eq!((run.between(wrong).0, run.next()), (USAGE, None), "{wrong:?}");
+        }
+        fs::write(run.0.path().join(PART), "something else").unwrap();
+        assert_eq!((run.between(&[]).0, run.next()), (USAGE, None));
     }
 }

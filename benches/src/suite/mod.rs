@@ -58,46 +58,25 @@ pub fn run(job: &Job, options: &Options, out: &mut impl io::Write) -> anyhow::Re
         return Ok(0);
     }
     let prepared = Request::new(job, options).and_then(|request| {
-        let of_first = if first { Some((Outputs::new(options)?, kept::read(options)?)) } else { None };
-        Ok((request, of_first))
+        let is_written = first && options.part.is_none();
+        Ok((request, if is_written { Some(Outputs::new(options)?) } else { None }))
     });
-    let (request, of_first) = match agreed(job, prepared)? {
+    let (request, mut outputs) = match agreed(job, prepared)? {
         Some(prepared) => prepared,
         None => return Ok(USAGE),
     };
-    let (outputs, kept) = of_first.unzip();
     let report = match &options.from {
-        Some(_) => outputs.as_ref().and_then(|outputs| outputs.from.clone()),
-        None => {
-            let report = measure(job, options, &request, kept.flatten())?;
-            first.then_some(report)
-        }
+        Some(_) => outputs.as_mut().and_then(|outputs| outputs.from.take()),
+        None => Some(measure(job, options, &request)?).filter(|_| first),
     };
     let code = match (outputs, report) {
-        (Some(outputs), Some(report)) => conclude(options, outputs, &report, out),
+        (Some(outputs), Some(report)) => outputs.write(options, &report, out),
+        (None, Some(report)) => kept::hand_over(&report, out),
         _ => 0,
     };
     let mut code = [if interrupt::is_asked() { INTERRUPTED } else { code }];
     job.broadcast(0, &mut code)?;
     Ok(code[0])
-}
-
-/// Writes what was measured, or keeps it for the next job. At rank 0.
-fn conclude(options: &Options, outputs: Outputs, report: &Report, out: &mut impl io::Write) -> u8 {
-    let is_over = report.starts >= options.rounds() || !report.complete || interrupt::is_asked();
-    match &options.kept {
-        Some(path) if options.from.is_none() && !is_over => match kept::write(path, report) {
-            Ok(()) => 0,
-            Err(why) => {
-                eprintln!("bench: {why}");
-                USAGE
-            }
-        },
-        _ => {
-            kept::remove(options);
-            outputs.write(options, report, out)
-        }
-    }
 }
 
 /// What each rank has, if none was refused; else rank 0 says why the first was, once. Collective.
@@ -112,8 +91,8 @@ fn agreed<T>(job: &Job, own: Result<T, String>) -> anyhow::Result<Option<T>> {
     Ok(None)
 }
 
-/// Measures, behind what was kept. Collective; the report is rank 0's.
-fn measure(job: &Job, options: &Options, request: &Request, kept: Option<Report>) -> anyhow::Result<Report> {
+/// Measures. Collective; the report is rank 0's.
+fn measure(job: &Job, options: &Options, request: &Request) -> anyhow::Result<Report> {
     if !options.unbound {
         machine::bind(job.rank(), options.by_rank)
             .map_err(|error| anyhow::anyhow!("binding to a core (--unbound does without): {error}"))?;
@@ -121,12 +100,10 @@ fn measure(job: &Job, options: &Options, request: &Request, kept: Option<Report>
     let began = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let start = Instant::now();
     let mut stage = Stage::new(job, options, request.extent)?;
-    let mut before = kept.as_ref().map_or([0.0; 2], |kept| [f64::from(kept.starts), kept.seconds]);
-    job.broadcast(0, &mut before)?;
-    let part = Part::new(options, before[0] as u32, before[1]);
+    let part = Part::new(options);
     let outcome = runner::run(&mut stage, &request.entries, &request.hosts, &part)?;
     stage.end()?;
-    let report = Report {
+    Ok(Report {
         format: files::FORMAT.into(),
         version: files::VERSION,
         began,
@@ -136,10 +113,6 @@ fn measure(job: &Job, options: &Options, request: &Request, kept: Option<Report>
         machine: describe(job, request.hosts.clone()),
         settings: settings(options, request),
         rows: outcome.rows,
-    };
-    Ok(match kept {
-        Some(kept) => kept.and(report),
-        None => report,
     })
 }
 
@@ -163,7 +136,7 @@ fn settings(options: &Options, request: &Request) -> BTreeMap<String, String> {
         ("window bytes", sizes::show(request.extent.window)),
         ("sync", options.sync.name().to_owned()),
         ("rounds", options.rounds().to_string()),
-        ("jobs", if options.kept.is_some() { "one a round" } else { "one" }.to_owned()),
+        ("jobs", if options.part.is_some() { "one a round" } else { "one" }.to_owned()),
         ("warm-up", options.warm_up.to_string()),
         ("cache", format!("{:?}", options.cache).to_lowercase()),
         ("version", env!("CARGO_PKG_VERSION").to_owned()),

@@ -108,9 +108,21 @@ pub struct Options {
     #[arg(long, value_name = "NEW.json", value_hint = ValueHint::FilePath)]
     pub from: Option<PathBuf>,
 
-    /// What jobs before this one have measured, and where to keep it for the next: a round a job, as `transom bench` starts them.
-    #[arg(long, hide = true, value_name = "FILE")]
-    pub kept: Option<PathBuf>,
+    /// In no job, between those of a run of which each measures a round, as `transom bench` starts them: the folder of that run.
+    #[arg(long, hide = true, value_name = "DIR")]
+    pub parts: Option<PathBuf>,
+
+    /// With --parts: no job follows.
+    #[arg(long, hide = true, requires = "parts")]
+    pub over: bool,
+
+    /// Measure this round alone, and write all samples to standard output.
+    #[arg(long, hide = true, value_name = "ROUND", conflicts_with = "parts")]
+    pub part: Option<u32>,
+
+    /// Seconds of the time limit that jobs before have spent.
+    #[arg(long, hide = true, value_name = "SECONDS", default_value_t = 0.0, requires = "part")]
+    pub spent: f64,
 
     /// Let the system move ranks between cores. By default each is bound to one; its progress thread never is
     #[arg(long)]

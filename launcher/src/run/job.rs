@@ -13,8 +13,7 @@ use super::Event;
 use super::agents::Agent;
 use super::asked::Looks;
 use super::bindings::Bindings;
-use super::files::Files;
-use super::output::{Chunk, Lines, start_writer};
+use super::output::{Chunk, Lines, Places, start_writer};
 use super::plan::{Plan, Route};
 use super::report::{Death, Failure, tell_of};
 use super::signals;
@@ -78,7 +77,7 @@ pub struct Job {
 
 impl Job {
     /// Runs a job and gives this command's exit code. An error means that nothing was started.
-    pub async fn run(args: RunArgs, plan: Plan, files: Option<Files>) -> io::Result<u8> {
+    pub async fn run(args: RunArgs, plan: Plan, places: Places) -> io::Result<u8> {
         let (sender, mut events) = unbounded_channel();
         signals::listen(&sender)?;
         let spared = children();
@@ -86,7 +85,7 @@ impl Job {
             // If an agent of this host is killed, what its ranks left behind comes here to be killed.
             let _ = nix::sys::prctl::set_child_subreaper(true);
         }
-        let mut job = Self::new(args, plan, sender, files)?;
+        let mut job = Self::new(args, plan, sender, places)?;
         job.spared = spared;
         job.start_agents()?;
         // A job that cannot be asked runs all the same.
@@ -102,12 +101,7 @@ impl Job {
         Ok(failure.code())
     }
 
-    fn new(
-        args: RunArgs,
-        plan: Plan,
-        events: UnboundedSender<Event>,
-        files: Option<Files>,
-    ) -> io::Result<Self> {
+    fn new(args: RunArgs, plan: Plan, events: UnboundedSender<Event>, places: Places) -> io::Result<Self> {
         // People wait for a prompt; a file or a pipe is better served with whole lines on a busy machine.
         let at_terminal = io::stdout().is_terminal();
         let time_limit = Duration::from_millis(if at_terminal { 50 } else { 250 });
@@ -124,7 +118,7 @@ impl Job {
             deaths: Vec::new(),
             agreements: Agreements::default(),
             others: 0,
-            writer: Some(start_writer(events.clone(), files)?),
+            writer: Some(start_writer(events.clone(), places)?),
             unwritten: 0,
             stdin_credit: None,
             stdin_credited: 0,

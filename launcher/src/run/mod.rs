@@ -14,6 +14,7 @@ mod signals;
 mod start;
 mod stdin;
 
+use std::fs::File;
 use std::io;
 use std::process::ExitCode;
 
@@ -25,6 +26,7 @@ use crate::cli::{RunArgs, USAGE};
 use crate::frames::{Frame, ToLauncher};
 use crate::hang::Question;
 use crate::room;
+use output::Places;
 
 /// What the launcher's one loop hears of.
 #[derive(Debug)]
@@ -63,11 +65,15 @@ pub fn main(args: RunArgs) -> ExitCode {
         Ok(files) => files,
         Err(message) => return refuse(&message),
     };
+    let out = match args.stdout_file.as_deref().map(File::create).transpose() {
+        Ok(out) => out,
+        Err(error) => return refuse(&format!("a file for the ranks' output: {error}")),
+    };
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return refuse(&limits::no_process(&error, 1)),
     };
-    let code = runtime.block_on(job::Job::run(args, plan, files));
+    let code = runtime.block_on(job::Job::run(args, plan, Places { files, out }));
     match code {
         Ok(code) => ExitCode::from(code),
         Err(error) => refuse(&limits::no_process(&error, 2)),

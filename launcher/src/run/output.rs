@@ -1,6 +1,7 @@
 //! What ranks print: cut into whole lines, tagged if asked, and written without ever blocking the job.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::{self, Write};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -117,15 +118,28 @@ pub struct Chunk {
     pub credit: u32,
 }
 
+/// Where output goes, if not to this process's own.
+#[derive(Debug)]
+pub struct Places {
+    /// A file for each stream of each rank.
+    pub files: Option<Files>,
+    /// A file in the place of standard output.
+    pub out: Option<File>,
+}
+
 /// Starts the thread that writes: a terminal that is stopped, or a slow pipe, blocks only that thread.
-pub fn start_writer(events: UnboundedSender<Event>, files: Option<Files>) -> io::Result<mpsc::Sender<Chunk>> {
+pub fn start_writer(events: UnboundedSender<Event>, places: Places) -> io::Result<mpsc::Sender<Chunk>> {
     let (sender, chunks) = mpsc::channel::<Chunk>();
     std::thread::Builder::new().name("output".to_owned()).spawn(move || {
+        let Places { files, mut out } = places;
         for chunk in chunks {
             let result = match (chunk.stream, files.as_ref().zip(chunk.rank)) {
                 (stream, Some((files, rank))) => files.append(rank, stream, &chunk.bytes),
                 (Stream::Err, None) => write_all(&mut io::stderr().lock(), &chunk.bytes).or(Ok(())),
-                _ => write_all(&mut io::stdout().lock(), &chunk.bytes),
+                _ => match &mut out {
+                    Some(file) => write_all(file, &chunk.bytes),
+                    None => write_all(&mut io::stdout().lock(), &chunk.bytes),
+                },
             };
             if let Err(error) = result {
                 let _ = events.send(Event::OutputClosed(error));

@@ -1,5 +1,6 @@
 //! How the program is started with each library: its launcher, its network, its hosts.
 
+use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -23,6 +24,22 @@ const TCP: [(&str, &str); 9] = [
     ("OMPI_MCA_btl", "self,tcp"),
     ("OMPI_MCA_osc", "rdma"),
 ];
+/// Variables that select RDMA devices. Which device is for each library's own variables: TRANSOM_VERBS_DEVICE, FI_VERBS_IFACE and
+/// UCX_NET_DEVICES.
+const VERBS: [(&str, &str); 8] = [
+    ("TRANSOM_TRANSPORT", "verbs"),
+    // By libfabric, as over TCP: by UCX, over soft-RoCE, its job does not end.
+    ("MPIR_CVAR_CH4_NETMOD", "ofi"),
+    ("MPIR_CVAR_NOLOCAL", "1"),
+    ("I_MPI_FABRICS", "ofi"),
+    ("I_MPI_COLL_INTRANODE", "pt2pt"),
+    // Open MPI, which has no other way to devices for one-sided operations.
+    ("OMPI_MCA_pml", "ucx"),
+    ("OMPI_MCA_osc", "ucx"),
+    ("UCX_TLS", "ib,self"),
+];
+/// Where Intel MPI has libfabric's providers: in a wheel, and in an installation.
+const PROVIDERS: [&str; 3] = ["lib", "opt/mpi/libfabric/lib/prov", "libfabric/lib/prov"];
 /// Launchers that refuse root, or bind ranks to cores, which the program does itself.
 const ALWAYS: [(&str, &str); 5] = [
     ("PRTE_ALLOW_RUN_AS_ROOT", "1"),
@@ -142,8 +159,25 @@ impl Launch {
         match self.network {
             Network::Shm => command.env("TRANSOM_TRANSPORT", "shm"),
             Network::Tcp => command.envs(TCP),
+            Network::Verbs => {
+                command.envs(VERBS);
+                self.verbs_of_libfabric(&mut command, library)
+            }
         };
         command
+    }
+
+    /// What libfabric is told, of which each library has its own; but for what the user says.
+    fn verbs_of_libfabric<'c>(&self, command: &'c mut Command, library: &Library) -> &'c mut Command {
+        let is_there = |folder: &PathBuf| folder.join("libverbs-1.12-fi.so").is_file();
+        let of_intel = PROVIDERS.map(|folder| library.prefix.join(folder)).into_iter().find(is_there);
+        // Its queues are for so many peers: those for 256, where nobody says, are longer than small devices have them.
+        let peers = self.ranks.max(4).to_string();
+        let provider = if of_intel.is_some() { "verbs" } else { "verbs;ofi_rxm" };
+        let mut variables: Vec<(&str, OsString)> =
+            vec![("FI_PROVIDER", provider.into()), ("FI_UNIVERSE_SIZE", peers.into())];
+        variables.extend(of_intel.map(|folder| ("FI_PROVIDER_PATH", folder.into())));
+        command.envs(variables.into_iter().filter(|(name, _)| env::var_os(name).is_none()))
     }
 
     /// The launcher. Others than Transom's are reached by their ranks, so that they are started on the first host.

@@ -48,6 +48,8 @@ pub enum Network {
     Shm,
     /// TCP, between ranks of one host, too
     Tcp,
+    /// RDMA devices, between ranks of one host, too
+    Verbs,
 }
 
 impl Network {
@@ -56,6 +58,7 @@ impl Network {
         match self {
             Self::Shm => "shm",
             Self::Tcp => "tcp",
+            Self::Verbs => "verbs",
         }
     }
 }
@@ -71,7 +74,7 @@ impl Choice {
         }
         match std::env::var("TRANSOM_TRANSPORT") {
             Ok(name) if !name.is_empty() => Network::from_str(&name, true)
-                .map_err(|_| format!("TRANSOM_TRANSPORT is {name}: with --rivals it is shm or tcp")),
+                .map_err(|_| format!("TRANSOM_TRANSPORT is {name}: with --rivals it is shm, tcp or verbs")),
             _ if self.hosts.is_some() => Ok(Network::Tcp),
             _ => Ok(Network::Shm),
         }
