@@ -383,9 +383,8 @@ fn send_lines() {
         let mut answer = [0; 1 << 16];
         for _ in 0..count {
             let genuine = lines[random.below(lines.len())];
-            let mut line = mutate::text(&mut random, genuine);
             // An agreement in which others wait for this rank would be understood, and is no harm.
-            line.push(b'\n');
+            let line = [&mutate::text(&mut random, genuine)[..], b"\n"].concat();
             let mut rest = &line[..];
             while !rest.is_empty() {
                 match send(fd, rest, MsgFlags::MSG_DONTWAIT) {
