@@ -1,9 +1,7 @@
 //! Back-off of a blocked thread that has found nothing: polls on, yields its core, or sleeps in the kernel.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::time::{Duration, Instant};
-
-use super::crowding::Crowding;
 
 /// How long a wait polls before it sleeps, where ranks have a core each, and where they share.
 const SPIN: Duration = Duration::from_millis(5);
@@ -24,7 +22,6 @@ const OVERSUBSCRIBED_FOR: Duration = Duration::from_millis(100);
 thread_local! {
     /// Until when this thread's core counts as oversubscribed.
     static OVERSUBSCRIBED_UNTIL: Cell<Option<Instant>> = const { Cell::new(None) };
-    static CROWDING: RefCell<Crowding> = RefCell::default();
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,9 +71,6 @@ impl Backoff {
             let back = Instant::now();
             if back - now >= SLICE {
                 OVERSUBSCRIBED_UNTIL.set(Some(back + OVERSUBSCRIBED_FOR));
-            } else if !self.yield_interval.is_zero() {
-                // There are cores enough for all ranks.
-                CROWDING.with_borrow_mut(|crowding| crowding.yielded(back, back - now));
             }
         }
         step

@@ -4,7 +4,6 @@
 mod agent;
 mod awaited;
 mod backoff;
-mod crowding;
 mod dead;
 mod exposure;
 mod gathered;
