@@ -207,7 +207,7 @@ fn what_cannot_be_measured_is_refused() {
         assert!(code == 2 && out.is_empty() && err.contains(says), "{arguments:?}: {code} {out} {err}");
     }
     let variable = texts(&fakes.command(&[]).env("TRANSOM_TRANSPORT", "ofi").output().unwrap());
-    assert!(variable.0 == 2 && variable.2.contains("shm or tcp"), "{variable:?}");
+    assert!(variable.0 == 2 && variable.2.contains("shm, tcp or verbs"), "{variable:?}");
     let rank = texts(&fakes.command(&[]).env("TRANSOM_LOCAL_SIZE", "2").output().unwrap());
     assert!(rank.0 == 2 && rank.2.contains("starts jobs itself"), "{rank:?}");
     fs::remove_file(fakes.path("transom/bin/mpicc")).unwrap();

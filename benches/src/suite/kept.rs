@@ -189,7 +189,9 @@ mod tests {
         }
 
         fn between(&self, more: &[&str]) -> (u8, String) {
-            let words = [&["bench", "put-latency", "--rounds", "2", "--csv"], more].concat();
+            let folder = self.0.path().to_str().unwrap();
+            let words =
+                [&["bench", "put-latency", "--rounds", "2", "--csv", "--parts", folder], more].concat();
             let mut out = Vec::new();
             let code = between(&Options::parse_from(words), self.0.path(), &mut out);
             (code, String::from_utf8(out).unwrap())
