@@ -102,7 +102,7 @@ fn wrong_calls() {
         ("endless", "shmem_long_put", "cannot be in memory"),
         ("pe", "shmem_long_put", "PE 3 does not exist: there are 3"),
         ("negative pe", "shmem_long_g", "PE -1 does not exist: there are 3"),
-        ("stride", "shmem_long_iput", "distances are 1 or more"),
+        ("stride", "shmem_long_iput", "distances are those of blocks at least"),
         ("freed twice", "shmem_free", "it was freed before"),
         ("freed elsewhere", "shmem_free", "no block of the symmetric heap begins at"),
         ("unequal", "shmem_malloc", "all PEs ask for the same"),
