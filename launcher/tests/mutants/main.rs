@@ -313,9 +313,15 @@ fn questions_at_the_door() {
     }
     drop(held);
     let asked = |args: &[&str]| output(Command::new(TRANSOM).args(args).arg(job.child.id().to_string()));
-    let said = asked(&["where"]);
-    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
     let end = Instant::now() + WATCHDOG;
+    loop {
+        let said = asked(&["where"]);
+        if said.status.success() {
+            break;
+        }
+        // Who comes while many ask may be turned away.
+        assert!(Instant::now() < end, "{}", String::from_utf8_lossy(&said.stderr));
+    }
     while open() > before {
         assert!(Instant::now() < end, "{} files open, {before} before", open());
         std::thread::sleep(Duration::from_millis(20));
@@ -369,6 +375,7 @@ fn send_lines() {
     let fd = number("PMI_FD") as i32;
     if number("PMI_RANK") == 0 {
         let (count, mut random) = (number("TRANSOM_TEST_MUTANTS"), Random::new(number("TRANSOM_TEST_SEED")));
+        // No agreements: they are answered when their members have come, behind anything.
         let lines = [
             &b"cmd=init pmi_version=1 pmi_subversion=1"[..],
             b"cmd=get_maxes",
@@ -376,14 +383,12 @@ fn send_lines() {
             b"cmd=get_appnum",
             b"cmd=put kvsname=transom_1 key=card-0 value=0123456789abcdef",
             b"cmd=get kvsname=transom_1 key=PMI_process_mapping",
-            b"cmd=transom_agree key=a members=1-1 flags=1",
             b"mcmd=spawn\nnprocs=1\nexecname=x\nendcmd",
             b"cmd=get_universe_size",
         ];
         let mut answer = [0; 1 << 16];
         for _ in 0..count {
             let genuine = lines[random.below(lines.len())];
-            // An agreement in which others wait for this rank would be understood, and is no harm.
             let line = [&mutate::text(&mut random, genuine)[..], b"\n"].concat();
             let mut rest = &line[..];
             while !rest.is_empty() {
