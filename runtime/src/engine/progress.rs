@@ -249,7 +249,7 @@ enum Awaited {
 fn watch(engine: &Engine, awaited: Awaited, time: Option<Duration>) -> bool {
     let transports = engine.routes.transports();
     let mut armed = 0;
-    let mut ready = false;
+    let (mut ready, mut briefly) = (false, engine.has_deferred());
     for transport in transports {
         armed += 1;
         let may_sleep = match awaited {
@@ -257,12 +257,16 @@ fn watch(engine: &Engine, awaited: Awaited, time: Option<Duration>) -> bool {
             Awaited::Messages => transport.arm_for_messages(),
         };
         // A transport that cannot arm is polled again, where it reports its error.
-        if !matches!(may_sleep, Ok(Some(Armed::Sleep))) {
-            ready = true;
-            break;
+        match may_sleep {
+            Ok(Some(Armed::Sleep)) => {}
+            Ok(Some(Armed::Briefly)) => briefly = true,
+            _ => {
+                ready = true;
+                break;
+            }
         }
     }
-    let time = if engine.has_deferred() { Some(super::waiting::SHORT_SLEEP) } else { time };
+    let time = if briefly { Some(super::waiting::SHORT_SLEEP) } else { time };
     let mut fds: Vec<RawFd> = transports.iter().map(|t| t.wait_fd()).collect();
     fds.truncate(armed);
     let mut polled: Vec<PollFd<'_>> =

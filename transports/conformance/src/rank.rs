@@ -198,13 +198,13 @@ impl Rank {
     /// Returns whether it was woken.
     fn sleep_armed(&self, armed: Armed, time: Duration) -> bool {
         let mut readable = true;
-        if armed == Armed::Sleep {
+        if armed != Armed::Ready {
             // SAFETY: the transport keeps its descriptor open while it lives, and `self` holds it.
             let fd = unsafe { BorrowedFd::borrow_raw(self.transport.wait_fd()) };
             let mut fds = [PollFd::new(fd, PollFlags::POLLIN)];
             readable = poll(&mut fds, PollTimeout::try_from(time).unwrap()).unwrap() > 0;
         }
-        self.transport.disarm(readable && armed == Armed::Sleep);
+        self.transport.disarm(readable && armed != Armed::Ready);
         readable
     }
 }

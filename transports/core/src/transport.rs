@@ -212,6 +212,8 @@ pub struct Unwatched {
 pub enum Armed {
     /// Nothing is there; an arrival will make the descriptor readable.
     Sleep,
+    /// As [`Armed::Sleep`], but what has come may wait for something that makes nothing readable: poll again before long.
+    Briefly,
     /// Something is there already: poll again.
     Ready,
 }

@@ -1,10 +1,11 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use transom_transport::Span;
+use transom_transport::{Armed, Event, Posted, Span, Transport};
 
 use super::*;
 use crate::doorbell::Doorbell;
 use crate::queue::{MAX_MESSAGE, QUEUE_BYTES};
+use crate::shm::Shm;
 
 fn peer() -> Peer {
     Peer::own(&Span::anonymous(QUEUE_BYTES).unwrap(), &Doorbell::new().unwrap()).unwrap()
@@ -74,4 +75,26 @@ fn what_the_living_send_comes() {
         }
         assert!(head > 2 * EACH, "no claim was left out");
     });
+}
+
+/// A rank finds the message behind a claim of a dead one although nobody rings for it a second time.
+#[test]
+fn what_is_behind_a_claim_of_the_dead_is_no_idleness() {
+    let ranks: [Shm; 3] = std::array::from_fn(|_| Shm::new(3).unwrap());
+    for rank in &ranks {
+        ranks.iter().enumerate().for_each(|(peer, other)| rank.connect(peer, &other.address()).unwrap());
+        rank.outlives_peers();
+    }
+    let [own, living, dead] = &ranks;
+    own.peer(0).unwrap().queue.claim();
+    std::mem::forget(dead.peer(2).unwrap().queue.append().unwrap());
+    assert_eq!(living.message(0, b"behind", b"").unwrap(), Posted::Complete);
+    assert!(own.is_idle() && own.arm().unwrap() == Armed::Sleep, "of nobody is known that it is dead");
+    own.forget(&[2]);
+    assert!(!own.is_idle());
+    assert_eq!(own.arm().unwrap(), Armed::Briefly);
+    let mut came = 0;
+    own.progress(&mut |event| came += u32::from(matches!(event, Event::Message(b"behind")))).unwrap();
+    assert_eq!(came, 1);
+    assert!(own.is_idle() && own.arm().unwrap() == Armed::Sleep);
 }

@@ -179,7 +179,9 @@ impl Shm {
         for taken in 0..most {
             let head = self.head.load(Ordering::Relaxed);
             let Some(len) = self.queue.pop(self.prefix.get(), head, &mut inbox)? else {
-                self.skip_what_the_dead_claimed(head)?;
+                if self.skip_what_the_dead_claimed(head)? {
+                    continue;
+                }
                 return Ok(taken);
             };
             self.head.store(head + 1, Ordering::Relaxed);
@@ -188,22 +190,31 @@ impl Shm {
         Ok(most)
     }
 
-    /// If the next cell was claimed by a rank that died before its message was there, the queue goes on behind it. By who holds the
-    /// inbox.
+    /// If the next cell was claimed by a rank that died before its message was there, the queue goes on behind it; whether it does.
+    /// By who holds the inbox.
     #[inline]
-    fn skip_what_the_dead_claimed(&self, head: u64) -> TransportResult<()> {
-        match self.deaths.get() {
-            Some(deaths) if deaths.any.load(Ordering::Acquire) => {
-                let peers = self.peers.iter().filter_map(OnceLock::get);
-                if deaths.is_stuck(&self.queue, head, peers)? {
-                    tracing::debug!(head, "a message of a dead rank is left out");
-                    self.queue.skip(head)?;
-                    self.head.store(head + 1, Ordering::Relaxed);
-                }
-                Ok(())
-            }
-            _ => Ok(()),
+    fn skip_what_the_dead_claimed(&self, head: u64) -> TransportResult<bool> {
+        let Some(deaths) = self.some_died() else { return Ok(false) };
+        let peers = self.peers.iter().filter_map(OnceLock::get);
+        let is_stuck = deaths.is_stuck(&self.queue, head, peers)?;
+        if is_stuck {
+            tracing::debug!(head, "a message of a dead rank is left out");
+            self.queue.skip(head)?;
+            self.head.store(head + 1, Ordering::Relaxed);
         }
+        Ok(is_stuck)
+    }
+
+    /// What is known of ranks that are gone, if any is.
+    #[inline]
+    fn some_died(&self) -> Option<&Deaths> {
+        self.deaths.get().filter(|deaths| deaths.any.load(Ordering::Acquire))
+    }
+
+    /// Whether the next cell is claimed, maybe by a rank that is gone: whether it was is found out by polls, and nobody rings then.
+    #[inline]
+    fn may_be_stuck(&self, head: u64) -> bool {
+        self.some_died().is_some() && self.queue.is_claimed(head).unwrap_or(true)
     }
 
     /// A peer's region, mapped if it is in a file.
@@ -215,7 +226,7 @@ impl Shm {
         Ok(Remote { peer, len: key.bytes(peer)?, direct, base: key.start, key: u64::from(key.pid) })
     }
 
-    fn peer(&self, peer: usize) -> TransportResult<&Peer> {
+    pub(crate) fn peer(&self, peer: usize) -> TransportResult<&Peer> {
         self.peers
             .get(peer)
             .and_then(OnceLock::get)
@@ -344,7 +355,8 @@ impl Transport for Shm {
     #[inline]
     fn is_idle(&self) -> bool {
         // Who finds another thread's number finds a cell that is taken, or not there yet: that thread has the message.
-        !self.queue.ready(self.head.load(Ordering::Relaxed)).unwrap_or(true)
+        let head = self.head.load(Ordering::Relaxed);
+        !self.queue.ready(head).unwrap_or(true) && !self.may_be_stuck(head)
     }
 
     fn outlives_peers(&self) {
@@ -369,7 +381,12 @@ impl Transport for Shm {
 
     fn arm(&self) -> TransportResult<Armed> {
         let Some(_inbox) = self.inbox.try_lock() else { return Ok(Armed::Ready) };
-        Ok(if self.queue.arm(self.head.load(Ordering::Relaxed))? { Armed::Sleep } else { Armed::Ready })
+        let head = self.head.load(Ordering::Relaxed);
+        Ok(match self.queue.arm(head)? {
+            true if self.may_be_stuck(head) => Armed::Briefly,
+            true => Armed::Sleep,
+            false => Armed::Ready,
+        })
     }
 
     fn arm_for_messages(&self) -> TransportResult<Option<Armed>> {
