@@ -119,6 +119,36 @@ fn an_agent_of_two() {
     }
 }
 
+/// A rank may tell first that it has lost those of a host whose agent was killed: the host is to blame all the same.
+#[test]
+fn an_agent_behind_the_failure_of_another_hosts_rank() {
+    for joins in ["", "echo cmd=init pmi_version=1 pmi_subversion=1 >&$PMI_FD;"] {
+        let dir = tempfile::tempdir().unwrap();
+        let ssh = fake_ssh(dir.path(), "TRANSOM_FAKE=$1 exec sh -c \"$2\"");
+        let go = dir.path().join("go");
+        let script = format!(
+            "trap '' TERM; {joins} [ $PMI_RANK = 0 ] || exec sleep 1003; while [ ! -e {} ]; do sleep .01; done; exit 101",
+            go.display()
+        );
+        let job = start(&mut transom(&["-n", "4", "--rsh", &ssh, "--hosts", "h1,h2", "sh", "-c", &script]));
+        job.wait_for(3, "sleep 1003");
+        let agents = job.wait_for(2, "transom agent");
+        let of_h2 = |pid: &&i32| {
+            std::fs::read(format!("/proc/{pid}/environ")).unwrap().windows(2).any(|w| w == b"h2")
+        };
+        let victim = Pid::from_raw(*agents.iter().find(of_h2).unwrap());
+        // So that it does not end in good order meanwhile.
+        kill(victim, Signal::SIGSTOP).unwrap();
+        std::fs::write(&go, "").unwrap();
+        std::thread::sleep(Duration::from_millis(60));
+        kill(victim, Signal::SIGKILL).unwrap();
+        let ended = job.wait();
+        assert_eq!(ended.code, 1, "{}", ended.stderr);
+        let words = "the agent on host h2 was killed by signal 9 (SIGKILL), and with it 2 ranks; the other rank was ended";
+        assert!(ended.stderr.contains(words), "{}", ended.stderr);
+    }
+}
+
 #[test]
 fn an_interrupt_at_any_moment() {
     for _ in 0..25 {

@@ -23,6 +23,9 @@ const GRACE_MS: u64 = 100;
 /// From the end of a rank that has left the job, with a code other than 0, to that of the others: time to say what went
 /// wrong, if they are about to end, too.
 const END_OTHERS_AFTER: Duration = Duration::from_millis(500);
+/// From the failure of a rank until the loss of an agent is no longer taken for its cause: a rank may tell of peers that died with
+/// their agent before the end of that agent shows here.
+const CAUSE_WITHIN: Duration = Duration::from_secs(1);
 /// From the first sign that an agent is gone until it is given up without the second.
 const LOST: Duration = Duration::from_millis(300);
 
@@ -74,8 +77,20 @@ impl Job {
         if of_signal && matches!(failure, Failure::Rank(..)) {
             return;
         }
+        let recent = self.failed_at.is_some_and(|at| at.elapsed() < CAUSE_WITHIN);
+        let explains = recent && self.failure.as_ref().is_some_and(|first| failure.explains(first));
+        if self.phase == Phase::Ending && explains {
+            // Those that the agent took with it were counted as ended.
+            self.others = self.others.saturating_sub(failure.ranks_lost());
+        }
+        match &mut self.failure {
+            Some(first) if explains => *first = failure,
+            None if self.phase != Phase::Ending => {
+                (self.failure, self.failed_at) = (Some(failure), Some(Instant::now()))
+            }
+            _ => {}
+        }
         if self.phase != Phase::Ending {
-            self.failure.get_or_insert(failure);
             self.end_others(culprits);
         }
     }
@@ -84,6 +99,7 @@ impl Job {
     pub(super) fn fail_soon(&mut self, rank: RankName, status: Status) {
         if self.failure.is_none() && self.phase != Phase::Ending {
             self.failure = Some(Failure::Rank(rank, status, None));
+            self.failed_at = Some(Instant::now());
             if self.args.on_failure == OnFailure::End {
                 self.end_others_at = Some(Instant::now() + END_OTHERS_AFTER);
             }

@@ -43,6 +43,8 @@ pub struct Job {
     pub(super) running: Vec<bool>,
     pub(super) phase: Phase,
     pub(super) failure: Option<Failure>,
+    /// When it was taken note of.
+    pub(super) failed_at: Option<Instant>,
     /// Ranks that have died while the others went on.
     pub(super) deaths: Vec<Death>,
     pub(super) agreements: Agreements,
@@ -115,6 +117,7 @@ impl Job {
             spared: Vec::new(),
             phase: Phase::Connecting,
             failure: None,
+            failed_at: None,
             deaths: Vec::new(),
             agreements: Agreements::default(),
             others: 0,
@@ -142,7 +145,9 @@ impl Job {
         let mut children = signal(SignalKind::child())?;
         // An agent that ended before the signal was listened for.
         self.poll_agents();
-        while !(self.abandoned || self.phase == Phase::Ending && self.agents.iter().all(Agent::is_over)) {
+        // Of an agent that is gone is waited for how it ended.
+        let is_over = |agent: &Agent| agent.is_over() && agent.lost_at.is_none();
+        while !(self.abandoned || self.phase == Phase::Ending && self.agents.iter().all(is_over)) {
             let far = Instant::now() + Duration::from_secs(3600);
             let next = self.deadlines().into_iter().flatten().min().unwrap_or(far);
             tokio::select! {

@@ -78,6 +78,21 @@ impl Failure {
         u8::try_from(code & 0xff).ok().filter(|code| *code != 0 || asked_for).unwrap_or(1)
     }
 
+    /// Whether it is the loss of an agent, and another may have come of that: the failure of a rank on another host.
+    pub fn explains(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::AgentLost { host, .. }, Self::Rank(rank, ..) | Self::Abort(rank, 1..)) => {
+                rank.host != *host
+            }
+            _ => false,
+        }
+    }
+
+    /// Ranks that were lost with an agent.
+    pub fn ranks_lost(&self) -> usize {
+        if let Self::AgentLost { ranks, .. } = self { *ranks as usize } else { 0 }
+    }
+
     /// The line for people, without `transom: `; none when there is nothing to say. `others` ranks were ended.
     pub fn message(&self, others: usize) -> Option<String> {
         let line = match self {
