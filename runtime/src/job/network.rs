@@ -114,8 +114,12 @@ fn open_verbs(settings: &Settings, bootstrap: &dyn Bootstrap) -> Opened {
 }
 
 fn open_ofi(settings: &Settings, bootstrap: &dyn Bootstrap, loopback: bool) -> Opened {
-    let options =
-        transom_ofi::Options { ranks: bootstrap.size(), provider: settings.ofi_provider.clone(), loopback };
+    let options = transom_ofi::Options {
+        ranks: bootstrap.size(),
+        provider: settings.ofi_provider.clone(),
+        loopback,
+        patience: settings.ofi_silence,
+    };
     Ofi::new(options).map(|ofi| Arc::new(ofi) as Arc<dyn Transport>).map_err(|e| e.to_string())
 }
 

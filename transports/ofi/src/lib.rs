@@ -27,6 +27,8 @@ mod wire;
 
 pub use ofi::Ofi;
 
+use std::time::Duration;
+
 use transom_transport::TransportResult;
 
 /// How to open the transport.
@@ -38,6 +40,8 @@ pub struct Options {
     pub provider: Option<String>,
     /// All ranks are on this host: listen on the loopback address only.
     pub loopback: bool,
+    /// How long a peer may take nothing at first, before it counts as out of reach; none: for ever.
+    pub patience: Option<Duration>,
 }
 
 /// The provider that drives a network card of this host: `provider`, if that is given, else the best there is.

@@ -49,7 +49,7 @@ impl Ofi {
     /// The transport of one rank.
     pub fn new(options: Options) -> TransportResult<Self> {
         let info = setup::find(&options)?;
-        let port = setup::open(&info, options.ranks)?;
+        let port = setup::open(&info, &options)?;
         let name = port
             .endpoint()?
             .name()

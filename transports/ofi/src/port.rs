@@ -43,12 +43,9 @@ pub(crate) enum Reached {
     Yes,
 }
 
-/// How long a peer may take nothing at first.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
-
 impl Reached {
     /// A message was taken, or not. False: it is in vain.
-    pub fn note(&mut self, taken: bool) -> bool {
+    pub fn note(&mut self, taken: bool, patience: Option<Duration>) -> bool {
         match self {
             Self::Yes => true,
             _ if taken => {
@@ -59,7 +56,7 @@ impl Reached {
                 *self = Self::Trying(Instant::now());
                 true
             }
-            Self::Trying(since) => since.elapsed() < PATIENCE,
+            Self::Trying(since) => patience.is_none_or(|patience| since.elapsed() < patience),
         }
     }
 }
@@ -109,6 +106,8 @@ pub(crate) struct Port {
     /// Until abandoned.
     pub endpoint: Option<Endpoint>,
     pub operations: Operations,
+    /// How long a peer may take nothing at first.
+    pub patience: Option<Duration>,
     pub registrations: Vec<MemoryRegion>,
     pub outbox: Outbox,
     pub inbox: Inbox,

@@ -4,7 +4,7 @@ use libfabric::{Address, FabricError, Local, Posted, Remote, flags};
 use transom_transport::{TransportError, TransportResult};
 
 use crate::operations::{Context, Operation};
-use crate::port::{PATIENCE, Peer, Port, unreachable_peer};
+use crate::port::{Peer, Port, unreachable_peer};
 
 /// Longest message that is copied to the stack to be injected.
 const MAX_INJECT: usize = 512;
@@ -61,8 +61,8 @@ impl Port {
 
     /// Whether something for a peer was taken; an error where that is hopeless.
     fn note(&mut self, peer: usize, taken: bool) -> TransportResult<bool> {
-        let hopeful =
-            self.peers.get_mut(peer).and_then(Option::as_mut).is_none_or(|found| found.reached.note(taken));
+        let found = self.peers.get_mut(peer).and_then(Option::as_mut);
+        let hopeful = found.is_none_or(|found| found.reached.note(taken, self.patience));
         if hopeful { Ok(taken) } else { Err(self.give_up(peer)) }
     }
 
@@ -97,8 +97,9 @@ impl Port {
     #[cold]
     fn give_up(&mut self, peer: usize) -> TransportError {
         let reason = format!(
-            "no connection in {PATIENCE:?}: no way leads from this rank's network interface to that of the peer \
-             (TRANSOM_OFI_INTERFACE chooses another)"
+            "no connection in {:?} (TRANSOM_OFI_SILENCE): no way leads from this rank's network interface to that of the peer \
+             (TRANSOM_OFI_INTERFACE chooses another)",
+            self.patience.unwrap_or_default()
         );
         let error = TransportError::Peer { peer, reason: reason.clone() };
         if let Some(found) = self.peers.get_mut(peer).and_then(Option::as_mut) {

@@ -39,11 +39,11 @@ pub(crate) fn library() -> TransportResult<&'static Library> {
 }
 
 /// Opens everything on a provider's offer, and posts the receives.
-pub(crate) fn open(info: &Info, ranks: usize) -> TransportResult<Port> {
+pub(crate) fn open(info: &Info, options: &Options) -> TransportResult<Port> {
     let max_message = max_message(info);
     let receives = RECEIVES.min(info.receive_size().max(1));
     let mut port =
-        objects(info, ranks, receives, max_message).map_err(|e| TransportError::Unavailable {
+        objects(info, options, receives, max_message).map_err(|e| TransportError::Unavailable {
             transport: NAME,
             reason: format!("provider {}: {}", info.provider(), named(&e)),
         })??;
@@ -64,7 +64,7 @@ pub(crate) fn max_message(info: &Info) -> usize {
 
 fn objects(
     info: &Info,
-    ranks: usize,
+    options: &Options,
     receives: usize,
     max_message: usize,
 ) -> Result<TransportResult<Port>, FabricError> {
@@ -75,7 +75,7 @@ fn objects(
         .or_else(|_| {
             CompletionQueue::open(&domain, &QueueOptions { size: QUEUE, ..QueueOptions::default() })
         })?;
-    let addresses = AddressVector::open(&domain, info, ranks)?;
+    let addresses = AddressVector::open(&domain, info, options.ranks)?;
     let endpoint = Endpoint::open(&domain, info, &addresses, &queue, &queue, &EndpointOptions::default())?;
     let port = || {
         let inbox = Inbox {
@@ -94,10 +94,11 @@ fn objects(
             regions: Slab::new(),
             endpoint: Some(endpoint),
             operations: Operations::new(receives, SENDS)?,
+            patience: options.patience,
             registrations: Vec::new(),
             outbox,
             inbox,
-            peers: (0..ranks).map(|_| None).collect(),
+            peers: (0..options.ranks).map(|_| None).collect(),
             addresses,
             fabric,
             domain,
