@@ -100,9 +100,12 @@ impl Subject {
                 let options = transom_verbs::Options { ranks: 2, rank, device, ..Default::default() };
                 Arc::new(Verbs::new(&options)?)
             }
-            Self::Ofi(provider) => {
-                Arc::new(Ofi::new(Options { ranks: 2, provider: Some(provider.clone()), loopback: true })?)
-            }
+            Self::Ofi(provider) => Arc::new(Ofi::new(Options {
+                ranks: 2,
+                provider: Some(provider.clone()),
+                loopback: true,
+                patience: None,
+            })?),
             Self::Tcp => Arc::new(Tcp::new(&crate::info::tcp::options(rank, true))?),
         })
     }
