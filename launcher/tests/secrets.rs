@@ -132,7 +132,7 @@ fn nothing_is_shown(transport: &str) {
     for (what, text) in &seen {
         assert_eq!(found(parts(), text), None, "{what} of a job over {transport} shows a part of a card");
     }
-    let planted = [b"token ", hex::encode_upper(parts().last().unwrap()).as_bytes()].concat();
+    let planted = [b"token ", hex::encode_upper(parts().next_back().unwrap()).as_bytes()].concat();
     assert!(found(parts(), &planted).is_some());
 }
 
