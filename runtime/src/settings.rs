@@ -8,7 +8,7 @@ use std::time::Duration;
 use transom_verbs::{Connect, Limits};
 
 use crate::explain::ExplainSetting as Explain;
-use crate::window::{AtomicsHint, CreatedHint};
+use crate::window::{AtomicsHint, CreatedHint, PagesHint};
 use crate::{Class, Error, Result};
 
 pub use range::Range;
@@ -151,6 +151,13 @@ pub const SETTINGS: &[Setting] = &[
         meaning: "memory of the program's under windows that do not say so themselves (hint transom_created): shared in place with ranks of this node, or reached by cross-memory attach",
     },
     Setting {
+        name: "TRANSOM_PAGES",
+        kind: "small or huge",
+        range: Range::Word(&["small", "huge"]),
+        default: "small",
+        meaning: "pages of memory that windows allocate which do not say so themselves (hint transom_pages): small ones as they are touched, or huge ones at once",
+    },
+    Setting {
         name: "TRANSOM_IBVERBS",
         kind: "path",
         range: Range::Text,
@@ -247,6 +254,7 @@ pub(crate) struct Settings {
     /// What windows want that do not say so.
     pub atomics: AtomicsHint,
     pub created: CreatedHint,
+    pub pages: PagesHint,
     pub flush: Flush,
 }
 
@@ -311,6 +319,12 @@ impl Settings {
                 Some(name) => CreatedHint::named(name.trim()).ok_or_else(|| {
                     invalid("TRANSOM_CREATED", format!("is {name:?}, not auto, share or attach"))
                 })?,
+            },
+            pages: match get("TRANSOM_PAGES")? {
+                None => PagesHint::Small,
+                Some(name) => PagesHint::named(name.trim())
+                    .filter(|pages| *pages != PagesHint::Auto)
+                    .ok_or_else(|| invalid("TRANSOM_PAGES", format!("is {name:?}, not small or huge")))?,
             },
             flush: flush(get("TRANSOM_FLUSH")?.as_deref())?,
         })

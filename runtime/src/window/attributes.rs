@@ -2,6 +2,7 @@
 
 use super::created::CREATED_AS;
 use super::options::Hints;
+use super::pages::PAGES_AS;
 use super::{Flavour, Info, Local, MemoryModel, Window};
 use crate::{Class, Communicator, Element, NULL_RANK, Result};
 
@@ -83,8 +84,12 @@ impl<T: Element> Window<T> {
     /// The hints in effect (`MPI_Win_get_info`).
     pub fn info(&self) -> Info {
         let info = self.core.live.info(&self.core.hints);
-        match &self.core.created {
+        let info = match &self.core.created {
             Some(created) => info.with(CREATED_AS, created.text()),
+            None => info,
+        };
+        match &self.core.pages {
+            Some(pages) => info.with(PAGES_AS, pages.clone()),
             None => info,
         }
     }

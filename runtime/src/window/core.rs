@@ -68,6 +68,8 @@ pub(crate) struct Core {
     pub user_memory: bool,
     /// How peers of this node reach it. Dropped after they have ended all access.
     pub created: Option<Created>,
+    /// What pages its memory has, if any were asked for.
+    pub pages: Option<String>,
     /// The block of this rank's heap that others access, shared with windows that overlap this one.
     pub block: Option<Arc<Block>>,
     /// All ranks have agreed to access it no more.

@@ -11,6 +11,7 @@ use super::created::CreatedHint;
 use super::domain::{AtomicSupport, AtomicsHint, Domain, domain};
 use super::gather::{LocalPart, gather};
 use super::options::{Flavour, Hints, LiveHints, MemoryModel};
+use super::pages::PagesHint;
 use super::plan::{Proposal, agree};
 use super::table::{Parts, Peers};
 use super::{Core, WindowOptions, shared};
@@ -52,12 +53,12 @@ impl Core {
             comm.exchange(Kind::Window, &proposal::<T>(comm, operation, &memory, options)).map_err(at)?;
         let hints = agree(operation, &proposals).map_err(at)?;
         let flavour = proposals[0].flavour;
-        let (memory, mapped) = match memory {
+        let (memory, mapped, shared_pages) = match memory {
             Memory::Shared(_) => {
-                let parts = shared::make(comm, operation, &proposals, &hints).map_err(at)?;
-                (Memory::Part(parts[comm.rank()].clone(), None), parts)
+                let (parts, pages) = shared::make(comm, operation, &proposals, &hints).map_err(at)?;
+                (Memory::Part(parts[comm.rank()].clone(), None), parts, pages)
             }
-            memory => (memory, Vec::new()),
+            memory => (memory, Vec::new(), None),
         };
         let user_memory = match &memory {
             Memory::User(span) | Memory::Part(span, None) => {
@@ -67,7 +68,9 @@ impl Core {
         };
         let mixed = member.engine.settings.fault == Some(Fault::MixedAtomics);
         let domain = domain(&proposals, flavour, hints.atomics, mixed);
-        let (made, mut parts) = gather(comm, operation, memory, mapped, &proposals, &hints).map_err(at)?;
+        let (mut made, mut parts) =
+            gather(comm, operation, memory, mapped, &proposals, &hints).map_err(at)?;
+        made.pages = made.pages.or(shared_pages);
         if domain == Domain::Cpu {
             parts.device = None;
         }
@@ -116,6 +119,7 @@ impl Core {
             registrations: Mutex::new(made.registrations),
             user_memory,
             created: made.created,
+            pages: made.pages,
             block: made.block,
             freed: AtomicBool::new(false),
             is_view: false,
@@ -139,6 +143,11 @@ fn proposal<T: Element>(
         && hints.created == CreatedHint::Auto
     {
         hints.created = comm.member().engine.settings.created;
+    }
+    if let Ok(hints) = &mut hints
+        && hints.pages == PagesHint::Auto
+    {
+        hints.pages = comm.member().engine.settings.pages;
     }
     let (flavour, bytes) = match memory {
         Memory::Allocate(bytes) => (Flavour::Allocate, bytes.clone()),

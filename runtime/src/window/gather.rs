@@ -48,6 +48,8 @@ pub(super) struct LocalPart {
     keys: Vec<(String, Vec<u8>)>,
     pub block: Option<Arc<Block>>,
     pub created: Option<Created>,
+    /// What pages the memory has, if any were asked for.
+    pub pages: Option<String>,
 }
 
 impl LocalPart {
@@ -119,7 +121,10 @@ fn in_heaps(
         learn(comm, &mut offers);
         let agreed = own.filter(|_| offers.iter().all(|offer| offer.start == own));
         match (made, agreed) {
-            (Some(made), Some(start)) => {
+            (Some(mut made), Some(start)) => {
+                if made.copies.is_none() {
+                    made.pages = hints.pages.apply(&made.local);
+                }
                 return Ok(Some((made, parts_in_heaps(comm, proposals, &offers, start))));
             }
             (made, _) => made.into_iter().for_each(|made| made.undo(member)),
@@ -219,7 +224,7 @@ fn parts_in_heaps(comm: &Communicator, proposals: &[Proposal], offers: &[InHeap]
 /// Allocates and registers this rank's part.
 fn make(comm: &Communicator, memory: Memory, hints: &Hints) -> Result<LocalPart> {
     let member = comm.member();
-    let mut created = None;
+    let (mut created, mut pages) = (None, None);
     let (local, block) = match memory {
         Memory::User(span) | Memory::Part(span, None) if span.is_callers() => {
             // In the separate model peers access the other copy.
@@ -234,7 +239,11 @@ fn make(comm: &Communicator, memory: Memory, hints: &Hints) -> Result<LocalPart>
         Memory::Allocate(bytes) => {
             let bytes = bytes.unwrap_or(0);
             let local = match hints.model {
-                MemoryModel::Unified => allocate(member, bytes)?,
+                MemoryModel::Unified => {
+                    let local = allocate(member, bytes)?;
+                    pages = hints.pages.apply(&local);
+                    local
+                }
                 MemoryModel::Separate => Span::anonymous(bytes).map_err(failed)?,
             };
             (local, None)
@@ -248,7 +257,7 @@ fn make(comm: &Communicator, memory: Memory, hints: &Hints) -> Result<LocalPart>
     let (public, copies) = copies(member, hints, local.clone())?;
     let (registrations, keys) = register(member, &public)?;
     let made = expose(member, hints, Exposed::Fixed(public), local, copies)?;
-    Ok(LocalPart { registrations, keys, block, created, ..made })
+    Ok(LocalPart { registrations, keys, block, created, pages, ..made })
 }
 
 /// This rank's part in a block of its heap.
@@ -290,5 +299,6 @@ fn expose(
         keys: Vec::new(),
         block: None,
         created: None,
+        pages: None,
     })
 }

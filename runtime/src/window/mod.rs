@@ -13,6 +13,7 @@ mod local;
 mod make;
 mod notifications;
 mod options;
+mod pages;
 mod peer;
 mod plan;
 mod shared;
@@ -30,6 +31,7 @@ pub use domain::device_path;
 pub(crate) use domain::{AtomicsHint, Domain, WORD, is_devices};
 pub use local::Local;
 pub use options::{Flavour, Info, MemoryModel, WindowOptions};
+pub(crate) use pages::PagesHint;
 pub(crate) use peer::{Peer, TargetMemory};
 pub(crate) use signals::PeerSignals;
 

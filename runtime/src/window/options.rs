@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::created::{CREATED, CREATED_AS, CreatedHint};
 use super::domain::{ATOMICS, AtomicsHint};
+use super::pages::{PAGES, PAGES_AS, PagesHint};
 use crate::{Class, Error, Result};
 
 /// Whether a window's public and private copy are the same memory (MPI-4.1 §12.4).
@@ -83,6 +84,7 @@ pub struct WindowOptions {
     /// | `transom_memory_model` | unified, separate | see [`MemoryModel`] |
     /// | `transom_atomics` | auto, cpu, nic | who updates elements of 8 bytes: the network device integers, where it can and ranks are on several nodes (auto); CPUs; or the device all types, wherever it can |
     /// | `transom_created` | auto, share, attach | memory of the program's is shared with the ranks of its node in place, page by page, where nothing speaks against it (auto) or wherever it can be; or is reached by cross-memory attach. [`crate::Window::info`] tells by `transom_created_as` what became of it |
+    /// | `transom_pages` | auto, small, huge | memory that the window allocates has huge pages at once, as far as the kernel gives them: accesses all over a large window are faster, and all of it is taken, touched or not. [`crate::Window::info`] tells by `transom_pages_as` what this rank has. auto: as TRANSOM_PAGES says, and else small |
     /// | `transom_explain` | false, true | true: operations are counted by path, see [`crate::Window::explain`] |
     pub info: Info,
 }
@@ -116,7 +118,7 @@ const GRANULARITY: &str = "mpi_accumulate_granularity";
 const MODEL: &str = "transom_memory_model";
 const EXPLAIN: &str = "transom_explain";
 /// The keys that only this runtime knows: others that begin like them are misspelt.
-const OWN: [&str; 5] = [MODEL, EXPLAIN, ATOMICS, CREATED, CREATED_AS];
+const OWN: [&str; 7] = [MODEL, EXPLAIN, ATOMICS, CREATED, CREATED_AS, PAGES, PAGES_AS];
 
 /// The orders that accumulates keep unless a hint gives them up (MPI-4.1 §12.7.2).
 const ORDERS: [&str; 4] = ["rar", "raw", "war", "waw"];
@@ -137,6 +139,7 @@ pub(crate) struct Hints {
     pub explain: bool,
     pub atomics: AtomicsHint,
     pub created: CreatedHint,
+    pub pages: PagesHint,
 }
 
 /// The hints that can change while there is a window.
@@ -210,6 +213,7 @@ impl Hints {
             explain: flag(info, EXPLAIN)?,
             atomics: AtomicsHint::parse(info)?,
             created: CreatedHint::parse(info)?,
+            pages: PagesHint::parse(info)?,
         })
     }
 
@@ -228,6 +232,7 @@ impl Hints {
             .with(EXPLAIN, flag(self.explain))
             .with(ATOMICS, self.atomics.name())
             .with(CREATED, self.created.name())
+            .with(PAGES, self.pages.name())
     }
 }
 
@@ -283,6 +288,7 @@ mod tests {
             .with("transom_explain", "true")
             .with("transom_atomics", "nic")
             .with("transom_created", "attach")
+            .with("transom_pages", "huge")
             .with("unknown", "kept by nobody");
         let hints = Hints::parse(&info).unwrap();
         let effective = hints.info();
@@ -294,6 +300,7 @@ mod tests {
             "transom_explain",
             "transom_atomics",
             "transom_created",
+            "transom_pages",
         ] {
             assert_eq!(effective.get(key), info.get(key));
         }
@@ -312,6 +319,7 @@ mod tests {
             ("transom_explain", "stderr"),
             ("transom_atomics", "gpu"),
             ("transom_created", "yes"),
+            ("transom_pages", "large"),
         ] {
             let error = Hints::parse(&Info::new().with(key, value)).unwrap_err();
             assert_eq!(error.class(), Class::Info, "{key}");

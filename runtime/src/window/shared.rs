@@ -10,29 +10,31 @@ use crate::collective::Kind;
 use crate::engine::Engine;
 use crate::{Class, Communicator, Error, Result};
 
-/// Rank 0 allocates all, the others map it. Returns every rank's part as mapped here. Collective.
+/// Rank 0 allocates all, the others map it. Returns every rank's part as mapped here, and what pages they have, if any were asked for.
+/// Collective.
 pub(super) fn make(
     comm: &Communicator,
     operation: &'static str,
     proposals: &[Proposal],
     hints: &Hints,
-) -> Result<Vec<Span>> {
+) -> Result<(Vec<Span>, Option<String>)> {
     let member = comm.member();
     let (parts, total) = layout(proposals, hints);
     // The first of them keeps the memory until all have mapped it; after that the mappings hold it.
     let mut first = None;
-    let card: std::result::Result<Option<Card>, (bool, String)> = if comm.rank() == 0 {
+    let card: std::result::Result<Option<(Card, Option<String>)>, (bool, String)> = if comm.rank() == 0 {
         let made = refuse_if_asked(member, total).and_then(|()| allocate(&member.engine, total));
         made.map(|(all, card)| {
+            let pages = hints.pages.apply(&all);
             first = Some(all);
-            Some(card)
+            Some((card, pages))
         })
         .map_err(|e| (e.class() == Class::NoMemory, e.to_string()))
     } else {
         Ok(None)
     };
-    let card = match comm.exchange(Kind::Window, &card)?.swap_remove(0) {
-        Ok(card) => card.unwrap_or_else(|| Ok(Vec::new())),
+    let (card, pages) = match comm.exchange(Kind::Window, &card)?.swap_remove(0) {
+        Ok(card) => card.unwrap_or_else(|| (Ok(Vec::new()), None)),
         Err((no_memory, reason)) => {
             let class = if no_memory { Class::NoMemory } else { Class::System };
             return Err(Error::new(class, operation, format!("rank 0: {reason}")));
@@ -50,7 +52,8 @@ pub(super) fn make(
         return Err(Error::new(Class::RmaShared, operation, message));
     }
     let all = mapped.map_err(|reason| Error::new(Class::RmaShared, operation, reason))?;
-    parts.into_iter().map(|(start, bytes)| all.part(start, bytes).map_err(failed)).collect()
+    let parts = parts.into_iter().map(|(start, bytes)| all.part(start, bytes).map_err(failed));
+    Ok((parts.collect::<Result<_>>()?, pages))
 }
 
 /// The card of [`transom_shm::allocate_shared`], or a key of the transport's.

@@ -41,6 +41,7 @@ impl Core {
             domain: self.domain,
             user_memory: false,
             created: None,
+            pages: None,
             block: None,
             freed: AtomicBool::new(false),
             is_view: true,

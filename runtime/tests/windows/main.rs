@@ -9,6 +9,7 @@ mod dynamic;
 #[path = "../common/each.rs"]
 mod each;
 mod notify;
+mod pages;
 mod shared;
 #[macro_use]
 #[path = "../common/tests.rs"]
@@ -23,6 +24,7 @@ tests! {
     RANKS => notify: sizes_and_numbers = notify_sizes_and_numbers, numbers_are_apart = notify_numbers_are_apart,
         wait_refreshes = notify_wait_refreshes;
     RANKS => attributes: attributes = attributes, hints = hints, errors = errors_say_what_to_do;
+    [1, 2, 3] => pages: any_pages = memory_of_any_pages, of_shared_windows = pages_of_shared_windows;
     RANKS => shared: contiguous = shared_contiguous, noncontiguous = shared_noncontiguous, empty = shared_empty,
         loads_in_a_lock = loads_in_a_lock_of_shared_memory,
         operations_go_by_the_transport = operations_on_shared, refused = shared_where_it_cannot_be;

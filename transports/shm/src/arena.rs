@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use transom_transport::memory::FilePart;
+use transom_transport::memory::{FilePart, HUGE_PAGE};
 use transom_transport::{Span, TransportError, TransportResult};
 
 use crate::file;
@@ -53,8 +53,10 @@ impl Arena {
     fn part(&self, bytes: usize) -> TransportResult<usize> {
         let full = || TransportError::NoMemory { bytes, reason: "the memory file has no room left".into() };
         let len = bytes.checked_next_multiple_of(file::PART).ok_or_else(full)?;
-        let after = |start: usize| start.checked_add(len).filter(|end| *end <= BYTES);
-        self.next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, after).map_err(|_| full())
+        // A large one begins as huge pages do.
+        let first = |next: usize| if len < HUGE_PAGE { next } else { next.next_multiple_of(HUGE_PAGE) };
+        let after = |next: usize| first(next).checked_add(len).filter(|end| *end <= BYTES);
+        self.next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, after).map(first).map_err(|_| full())
     }
 }
 

@@ -8,7 +8,7 @@ use memmap2::{MmapOptions, MmapRaw};
 use nix::fcntl::{FcntlArg, SealFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::resource::Resource;
-use transom_transport::memory::FilePart;
+use transom_transport::memory::{FilePart, HUGE_PAGE};
 use transom_transport::{Span, TransportError, TransportResult, limits};
 
 /// Granularity at which parts of files are mapped: a multiple of every page size in use.
@@ -17,9 +17,12 @@ pub const PART: usize = 1 << 16;
 /// Makes a zeroed memory file of `bytes` bytes and maps it. Its size is sealed, so that no peer can truncate it and
 /// make an access here fault.
 pub fn create(name: &str, bytes: usize) -> TransportResult<Span> {
-    let file = sealed(name, bytes)?;
-    let map = map(file.as_fd(), 0, bytes)?;
-    let memory = Span::from_file(map, FilePart::whole(file));
+    let file = FilePart::whole(sealed(name, bytes)?);
+    let memory = match bytes {
+        0..HUGE_PAGE => Span::from_file(map(file.as_fd(), 0, bytes)?, file),
+        // Where huge pages of the file are some in memory, too.
+        _ => Span::reserve(Some(file), bytes, 0)?,
+    };
     memory.dump(bytes <= Span::DUMPED);
     Ok(memory)
 }
@@ -80,10 +83,8 @@ pub fn duplicate(fd: u32) -> std::io::Result<OwnedFd> {
 /// Maps `len` bytes of a peer's memory file from `start` on.
 pub fn map_part(file: BorrowedFd<'_>, start: usize, len: usize) -> TransportResult<Span> {
     let before = start % PART;
-    let map = map(file, start - before, before + len)?;
-    // A core dump of this process would touch every page of the peer's memory.
-    let _ = map.advise(memmap2::Advice::DontDump);
-    Span::from_mapping(map).part(before, len)
+    // Core dumps of this process leave it out: they would touch every page of the peer's memory.
+    Span::map(file, start - before, before + len)?.part(before, len)
 }
 
 /// The number of a descriptor, for peers to open the same file.

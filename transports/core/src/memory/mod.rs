@@ -9,6 +9,7 @@
 mod copy;
 mod dump;
 mod file_part;
+mod huge;
 mod mapped;
 mod parts;
 mod reduce;
@@ -28,6 +29,7 @@ mod word_array;
 use std::sync::atomic::Ordering;
 
 pub use file_part::FilePart;
+pub use huge::HUGE_PAGE;
 pub use mapped::{Mapped, Memory};
 pub use parts::{Parts, Place};
 pub use reduce::reduce_into;

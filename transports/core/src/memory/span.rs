@@ -19,6 +19,8 @@ pub enum Owner {
     File(MmapRaw, FilePart),
     /// A large mapping, of a memory file that peers may map too, or of memory of this process.
     Sparse(Sparse, Option<FilePart>),
+    /// A mapping of a peer's memory file.
+    Peers(Sparse),
     /// As [`Owner::Caller`]; the pages are those of a memory file, each at the offset of its address.
     InPlace(Arc<OwnedFd>),
     /// Memory that the caller has promised to keep valid (see [`Span::from_raw`]).
@@ -62,7 +64,7 @@ impl Span {
                 Some((file.as_fd(), file.start() + self.address() - map.start().as_ptr() as usize))
             }
             Owner::InPlace(file) => Some((std::os::fd::AsFd::as_fd(file), self.address())),
-            Owner::Sparse(_, None) | Owner::Mapping(_) | Owner::Caller => None,
+            Owner::Sparse(_, None) | Owner::Mapping(_) | Owner::Peers(_) | Owner::Caller => None,
         }
     }
 
@@ -84,8 +86,17 @@ impl Span {
     /// The first `len` bytes of a part of a memory file, or zeroed memory of this process: address space only, at `address`
     /// if that is free, to which pages come when they are touched.
     pub fn reserve(file: Option<FilePart>, len: usize, address: usize) -> TransportResult<Self> {
-        let map = Sparse::new(file.as_ref(), len, address)?;
+        let map = Sparse::new(file.as_ref().map(|file| (file.as_fd(), file.start())), len, address)?;
         Ok(Self { start: map.start(), len: map.len(), owner: Arc::new(Owner::Sparse(map, file)) })
+    }
+
+    /// `len` bytes of somebody else's memory file, from `start` on.
+    pub fn map(file: BorrowedFd<'_>, start: usize, len: usize) -> TransportResult<Self> {
+        if len == 0 {
+            return Ok(Self::empty());
+        }
+        let map = Sparse::new(Some((file, start)), len, 0)?;
+        Ok(Self { start: map.start(), len: map.len(), owner: Arc::new(Owner::Peers(map)) })
     }
 
     /// Gives the span's pages back to the system: from now on its bytes are zero. For whole pages of reserved memory.

@@ -1,11 +1,11 @@
 //! Large mappings, most of which is never touched.
 
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 
 use nix::errno::Errno;
 
-use super::FilePart;
+use super::HUGE_PAGE;
 use crate::{TransportError, TransportResult, limits};
 
 /// A mapping that takes address space only, until it is touched. Unmapped when dropped.
@@ -22,12 +22,16 @@ unsafe impl Send for Sparse {}
 unsafe impl Sync for Sparse {}
 
 impl Sparse {
-    /// Maps the first `len` bytes of a part of a file, or so many zeroed bytes of this process, at `address` if that is free, else
-    /// anywhere.
-    pub(super) fn new(file: Option<&FilePart>, len: usize, address: usize) -> TransportResult<Self> {
+    /// Maps `len` bytes of a file from an offset on, or so many zeroed bytes of this process, at `address` if that is free, else
+    /// where the file's huge pages are some in memory, too.
+    pub(super) fn new(
+        file: Option<(BorrowedFd<'_>, usize)>,
+        len: usize,
+        address: usize,
+    ) -> TransportResult<Self> {
         let kind = if file.is_some() { libc::MAP_SHARED } else { libc::MAP_PRIVATE | libc::MAP_ANONYMOUS };
-        let (fd, offset) = file.map_or((-1, 0), |file| (file.as_fd().as_raw_fd(), file.start()));
-        let offset = i64::try_from(offset).map_err(|e| limits::refused(len, e))?;
+        let (fd, start) = file.map_or((-1, 0), |(file, start)| (file.as_raw_fd(), start));
+        let offset = i64::try_from(start).map_err(|e| limits::refused(len, e))?;
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let map = |address: usize, how| {
             let flags = kind | libc::MAP_NORESERVE | how;
@@ -36,7 +40,9 @@ impl Sparse {
             let start = unsafe { libc::mmap(address as *mut libc::c_void, len, access, flags, fd, offset) };
             (start != libc::MAP_FAILED).then(|| NonNull::new(start.cast::<u8>())).flatten()
         };
-        let start = map(address, libc::MAP_FIXED_NOREPLACE)
+        let place = |at: usize| if at == 0 { None } else { map(at, libc::MAP_FIXED_NOREPLACE) };
+        let start = place(address)
+            .or_else(|| place(free_place(len, start)))
             .or_else(|| map(0, 0))
             .ok_or_else(|| limits::refused(len, Errno::last()))?;
         let mapping = Self { start, len, shared: file.is_some() };
@@ -72,6 +78,25 @@ impl Sparse {
             _ => Err(TransportError::errno("madvise", Errno::last())),
         }
     }
+}
+
+/// A place for a mapping of a file from `offset` on where its huge pages are some in memory, which is free just now; 0 if there is
+/// none to be found, or the mapping has none.
+fn free_place(len: usize, offset: usize) -> usize {
+    let room = len.saturating_add(HUGE_PAGE);
+    if len < HUGE_PAGE || room > isize::MAX as usize {
+        return 0;
+    }
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: the kernel chooses a free place (mmap(2)).
+    let found = unsafe { libc::mmap(std::ptr::null_mut(), room, libc::PROT_NONE, flags, -1, 0) };
+    if found == libc::MAP_FAILED {
+        return 0;
+    }
+    // SAFETY: what was just mapped, and nobody else knows (munmap(2)).
+    unsafe { libc::munmap(found, room) };
+    let found = found as usize;
+    found + (offset % HUGE_PAGE + HUGE_PAGE - found % HUGE_PAGE) % HUGE_PAGE
 }
 
 impl Drop for Sparse {
