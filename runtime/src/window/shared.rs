@@ -22,7 +22,7 @@ pub(super) fn make(
     let (parts, total) = layout(proposals, hints);
     // The first of them keeps the memory until all have mapped it; after that the mappings hold it.
     let mut first = None;
-    let card: std::result::Result<Option<(Card, Option<String>)>, (bool, String)> = if comm.rank() == 0 {
+    let card: std::result::Result<Option<Offer>, (bool, String)> = if comm.rank() == 0 {
         let made = refuse_if_asked(member, total).and_then(|()| allocate(&member.engine, total));
         made.map(|(all, card)| {
             let pages = hints.pages.apply(&all);
@@ -58,6 +58,9 @@ pub(super) fn make(
 
 /// The card of [`transom_shm::allocate_shared`], or a key of the transport's.
 type Card = std::result::Result<Vec<u8>, Vec<u8>>;
+
+/// A card, and what pages the memory has, if any were asked for.
+type Offer = (Card, Option<String>);
 
 /// By the transport, where there is shared memory as such: it knows how peers come to it.
 fn allocate(engine: &Engine, bytes: usize) -> Result<(Span, Card)> {
