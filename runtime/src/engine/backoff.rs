@@ -16,12 +16,30 @@ const LOOKS: u32 = 8;
 /// A yield that lasts longer gave the core to a computing thread: a thread that yields waits for the end of that thread's
 /// time slice, one that sleeps preempts it when woken.
 const SLICE: Duration = Duration::from_millis(1);
-/// How long no thread yields after that.
-const OVERSUBSCRIBED_FOR: Duration = Duration::from_millis(100);
+/// How long no thread yields after that: at first, since it may have been a daemon that has what it wanted; and at most, where it
+/// happens again and again.
+const OVERSUBSCRIBED_FOR: Duration = Duration::from_millis(2);
+const OVERSUBSCRIBED_LONGEST: Duration = Duration::from_millis(100);
+
+/// A time in which a core counts as oversubscribed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Oversubscribed {
+    until: Instant,
+    length: Duration,
+}
+
+impl Oversubscribed {
+    /// The next, from `now` on, behind the `last`.
+    fn next(last: Option<Self>, now: Instant) -> Self {
+        let again = last.filter(|last| now.saturating_duration_since(last.until) < OVERSUBSCRIBED_LONGEST);
+        let length = again.map_or(OVERSUBSCRIBED_FOR, |last| (2 * last.length).min(OVERSUBSCRIBED_LONGEST));
+        Self { until: now + length, length }
+    }
+}
 
 thread_local! {
-    /// Until when this thread's core counts as oversubscribed.
-    static OVERSUBSCRIBED_UNTIL: Cell<Option<Instant>> = const { Cell::new(None) };
+    /// When this thread's core counted as oversubscribed last, or does.
+    static OVERSUBSCRIBED: Cell<Option<Oversubscribed>> = const { Cell::new(None) };
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,13 +82,14 @@ impl Backoff {
 
     /// The next step of a wait that has found nothing at `now`. Yields here, and says so; sleeping is the caller's part.
     pub fn next(&self, idle: &mut Idle, now: Instant) -> Step {
-        let oversubscribed = OVERSUBSCRIBED_UNTIL.get().is_some_and(|until| now < until);
+        let last = OVERSUBSCRIBED.get();
+        let oversubscribed = last.is_some_and(|last| now < last.until);
         let step = self.step(idle, now, oversubscribed);
         if step == Step::Yield {
             std::thread::yield_now();
             let back = Instant::now();
             if back - now >= SLICE {
-                OVERSUBSCRIBED_UNTIL.set(Some(back + OVERSUBSCRIBED_FOR));
+                OVERSUBSCRIBED.set(Some(Oversubscribed::next(last, back)));
             }
         }
         step
@@ -78,8 +97,18 @@ impl Backoff {
 
     fn step(&self, idle: &mut Idle, now: Instant, oversubscribed: bool) -> Step {
         let since = *idle.since.get_or_insert(now);
-        if oversubscribed || now - since >= self.spin {
+        let spin = match (oversubscribed, self.yield_interval.is_zero()) {
+            (false, _) => self.spin,
+            // A rank of the job may wait for this core.
+            (true, true) => Duration::ZERO,
+            // Who is awaited has a core, or takes this one when woken: an answer comes soon, and finds this core awake.
+            (true, false) => self.spin.min(SPIN_SHARED),
+        };
+        if now - since >= spin {
             return Step::Sleep;
+        }
+        if oversubscribed {
+            return Step::Poll;
         }
         if now - idle.yielded.unwrap_or(since) < self.yield_interval {
             return Step::Poll;
@@ -115,9 +144,25 @@ mod tests {
 
     #[test]
     fn nobody_offers_a_core_to_those_who_compute() {
-        for ranks in [2, 3] {
-            assert_eq!(steps(Backoff::new(ranks, 2, None), true, 3), [Step::Sleep; 3]);
+        assert_eq!(steps(Backoff::new(3, 2, None), true, 3), [Step::Sleep; 3]);
+        let steps = steps(Backoff::new(2, 2, None), true, 52);
+        assert_eq!((&steps[..50], &steps[50..]), (&[Step::Poll; 50][..], &[Step::Sleep; 2][..]));
+    }
+
+    #[test]
+    fn who_computes_all_the_time_is_left_alone_for_longer_and_longer() {
+        let mut now = Instant::now();
+        let mut last = None;
+        let mut lengths = Vec::new();
+        for _ in 0..8 {
+            let next = Oversubscribed::next(last, now);
+            assert_eq!(next.until, now + next.length);
+            lengths.push(next.length.as_millis());
+            (last, now) = (Some(next), next.until + SLICE);
         }
+        assert_eq!(lengths, [2, 4, 8, 16, 32, 64, 100, 100]);
+        let later = now + 2 * OVERSUBSCRIBED_LONGEST;
+        assert_eq!(Oversubscribed::next(last, later).length, OVERSUBSCRIBED_FOR);
     }
 
     #[test]
