@@ -96,7 +96,7 @@ pub fn plan(stage: &Stage<'_>, entry: &Entry, hosts: &[String]) -> anyhow::Resul
         What::StartUp => start_up(job, Head { window: String::new(), ..whole(0, Unit::Time) })?,
         What::RandomAccess => {
             let head = Head { window: "allocated".into(), ..whole(WORD, Unit::Rate(BATCH * job.size())) };
-            vec![Box::new(RandomAccess::new(job, head)?)]
+            vec![Box::new(RandomAccess::new(job, head, stage.options.table)?)]
         }
         What::Halo => {
             let mut rows: Rows = Vec::new();

@@ -1,16 +1,19 @@
 //! Updates of random words of a table that all ranks hold: the RandomAccess benchmark of HPC Challenge, by accumulates.
 
+use std::ops::Range;
+
 use transom::{Bxor, Job, Window};
 
 use super::Measure;
+use crate::operation::WORD;
 use crate::repeat::{Recorder, Repeat};
 use crate::suite::row::Head;
 use crate::suite::stage::Stage;
 
-/// Words of the table at each rank.
-const WORDS: u64 = 1 << 16;
 /// Updates before a flush: what the benchmark's rules allow to look ahead.
 pub const BATCH: usize = 1024;
+/// Words that are copied from and to the table at once.
+const CHUNK: usize = 1 << 16;
 /// Its primitive polynomial over GF(2), and the period of what that generates.
 const POLYNOMIAL: u64 = 7;
 const PERIOD: i64 = 1_317_624_576_693_539_401;
@@ -20,6 +23,8 @@ const PERIOD: i64 = 1_317_624_576_693_539_401;
 pub struct RandomAccess {
     head: Head,
     window: Window<u64>,
+    /// Words of the table at each rank, as the logarithm to the base of two.
+    log_words: u32,
     /// The next number.
     state: u64,
     /// Batches since the table was as at first.
@@ -27,27 +32,33 @@ pub struct RandomAccess {
 }
 
 impl RandomAccess {
-    /// A table whose words are their own places. Collective.
+    /// A table whose words are their own places, of so many bytes at each rank, or the power of two below. Collective.
     ///
     /// # Errors
     /// No memory for it.
-    pub fn new(job: &Job, head: Head) -> transom::Result<Self> {
-        let window = job.allocate(WORDS as usize)?;
-        let first = job.rank() as u64 * WORDS;
-        window.local().write(0, &(first..first + WORDS).collect::<Vec<u64>>())?;
+    pub fn new(job: &Job, head: Head, bytes: usize) -> transom::Result<Self> {
+        let log_words = (bytes / WORD).max(1).ilog2();
+        let window = job.allocate(1 << log_words)?;
+        let own = places(job.rank(), log_words);
+        for (at, place) in own.clone().step_by(CHUNK).enumerate() {
+            let chunk: Vec<u64> = (place..own.end.min(place + CHUNK as u64)).collect();
+            window.local().write(at * CHUNK, &chunk)?;
+        }
         job.barrier()?;
-        Ok(Self { head, window, state: start(job.rank()), batches: 0 })
+        Ok(Self { head, window, log_words, state: start(job.rank()), batches: 0 })
     }
 
     fn batch(&mut self) -> transom::Result<()> {
-        let ranks = self.head.ranks as u64;
+        let (log_words, words) = (self.log_words, 1 << self.log_words);
+        let all = self.head.ranks as u64 * words;
         let state = &mut self.state;
         self.batches += 1;
         self.window.lock_all(|epoch| {
             for _ in 0..BATCH {
                 *state = next(*state);
-                let place = *state % (ranks * WORDS);
-                epoch.accumulate((place / WORDS) as usize, (place % WORDS) as usize, Bxor, &[*state])?;
+                let place = *state % all;
+                let (rank, word) = ((place >> log_words) as usize, (place & (words - 1)) as usize);
+                epoch.accumulate(rank, word, Bxor, &[*state])?;
             }
             epoch.flush_all()
         })
@@ -73,14 +84,26 @@ impl Measure for RandomAccess {
         (0..batches).try_for_each(|_| self.batch())?;
         (self.state, self.batches) = (start(stage.job.rank()), 0);
         stage.job.barrier()?;
-        let first = stage.job.rank() as u64 * WORDS;
-        let holds = self.window.local().to_vec()?.into_iter().eq(first..first + WORDS);
+        let local = self.window.local();
+        let mut chunk = vec![0; CHUNK.min(1 << self.log_words)];
+        let mut places = places(stage.job.rank(), self.log_words);
+        let mut holds = true;
+        for at in (0..1 << self.log_words).step_by(CHUNK) {
+            local.read(at, &mut chunk)?;
+            holds &= chunk.iter().all(|word| places.next() == Some(*word));
+        }
         Ok(Some(super::all(stage.job, holds)?))
     }
 
     fn end(self: Box<Self>) -> anyhow::Result<()> {
         Ok(self.window.free()?)
     }
+}
+
+/// What the words of a rank's part are at first: their places in the table.
+fn places(rank: usize, log_words: u32) -> Range<u64> {
+    let first = (rank as u64) << log_words;
+    first..first + (1 << log_words)
 }
 
 fn next(state: u64) -> u64 {

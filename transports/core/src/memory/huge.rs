@@ -1,5 +1,7 @@
 //! Huge pages under shared memory: by request at once, since kernels give memory files none by themselves (shmem_enabled is never).
 
+use nix::errno::Errno;
+
 use super::{Owner, Span};
 
 /// Bytes of a huge page, where there are any: of x86-64, and of other machines with small pages of 4 KiB. Where they are larger, the
@@ -20,27 +22,20 @@ impl Span {
         }
         let mut have = 0;
         for page in (first..end).step_by(HUGE_PAGE) {
+            let advise = |bytes: usize, advice| {
+                // SAFETY: inside a mapping that the span keeps; neither request changes contents (madvise(2)).
+                let result = unsafe { libc::madvise(page as *mut libc::c_void, bytes, advice) };
+                if result == 0 { Ok(()) } else { Err(Errno::last()) }
+            };
             // One without any small page is left alone.
-            if self.touch(page - self.address()).is_err() {
-                break;
-            }
-            // SAFETY: inside a mapping that the span keeps; the request changes no contents (madvise(2)).
-            let collapsed =
-                unsafe { libc::madvise(page as *mut libc::c_void, HUGE_PAGE, libc::MADV_COLLAPSE) };
-            match (collapsed, nix::errno::Errno::last()) {
-                (0, _) => have += HUGE_PAGE,
+            match advise(1, libc::MADV_POPULATE_WRITE).and_then(|()| advise(HUGE_PAGE, libc::MADV_COLLAPSE)) {
+                Ok(()) => have += HUGE_PAGE,
                 // Somebody else has the page locked just now.
-                (_, nix::errno::Errno::EAGAIN | nix::errno::Errno::EBUSY) => {}
-                _ => break,
+                Err(Errno::EAGAIN | Errno::EBUSY) => {}
+                Err(_) => break,
             }
         }
         have
-    }
-
-    /// Has a small page there, without changing a byte.
-    fn touch(&self, at: usize) -> crate::TransportResult<()> {
-        self.word64(at)?.fetch_or(0, std::sync::atomic::Ordering::Relaxed);
-        Ok(())
     }
 }
 
@@ -48,6 +43,12 @@ impl Span {
 mod tests {
     use super::*;
     use crate::memory::FilePart;
+
+    fn in_file(len: usize) -> Span {
+        let fd = nix::sys::memfd::memfd_create(c"test", nix::sys::memfd::MFdFlags::empty()).unwrap();
+        nix::unistd::ftruncate(&fd, len as i64).unwrap();
+        Span::reserve(Some(FilePart::whole(fd)), len, 0).unwrap()
+    }
 
     fn huge_bytes_mapped(at: usize) -> usize {
         let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
@@ -68,15 +69,19 @@ mod tests {
     #[test]
     fn huge_pages_are_there_at_once_and_for_all_who_map_them() {
         const LEN: usize = 5 * HUGE_PAGE;
-        let fd = nix::sys::memfd::memfd_create(c"test", nix::sys::memfd::MFdFlags::empty()).unwrap();
-        nix::unistd::ftruncate(&fd, LEN as i64).unwrap();
-        let own = Span::reserve(Some(FilePart::whole(fd)), LEN, 0).unwrap();
+        let own = in_file(LEN);
         assert_eq!(own.address() % HUGE_PAGE, 0);
         own.copy_in(HUGE_PAGE + 9, b"before").unwrap();
         // Neither the first nor the last is whole.
         let part = own.part(4096, LEN - 8192).unwrap();
         let have = part.collapse();
         assert!(have.is_multiple_of(HUGE_PAGE) && have <= 3 * HUGE_PAGE, "{have}");
+        // Where all small pages are there the kernel has no other reason to refuse than that it has no huge ones.
+        let full = in_file(LEN);
+        for page in (0..LEN).step_by(4096) {
+            full.copy_in(page, &[1]).unwrap();
+        }
+        assert_eq!(have, full.part(4096, LEN - 8192).unwrap().collapse());
         let mut bytes = [1; 16];
         own.copy_out(HUGE_PAGE + 9, &mut bytes).unwrap();
         assert_eq!(&bytes, b"before\0\0\0\0\0\0\0\0\0\0");
