@@ -1,0 +1,126 @@
+//! Registers and the top of the stack of a thread of another process.
+
+use std::fs::{File, read_to_string};
+use std::os::unix::fs::FileExt;
+use std::time::{Duration, Instant};
+
+use framehop::UnwindRegsNative;
+use nix::sys::ptrace::{self, Options};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
+
+use super::Thread;
+
+/// Bytes of a stack that are copied: enough for the calls of Transom and of what it uses.
+const STACK: usize = 128 << 10;
+/// Time for a thread to stop: it does so at once unless it is deep in the kernel.
+const PATIENCE: Duration = Duration::from_millis(200);
+const PAUSE: Duration = Duration::from_micros(50);
+/// Looks at a thread that wakes while it is looked at.
+const TRIES: usize = 5;
+
+/// A thread at some moment.
+#[derive(Debug)]
+pub struct Snapshot {
+    /// The instruction that is next.
+    pub at: u64,
+    /// What unwinding begins with.
+    pub registers: UnwindRegsNative,
+    stack_at: u64,
+    stack: Vec<u8>,
+}
+
+impl Snapshot {
+    /// A word of its stack.
+    pub fn word(&self, address: u64) -> Option<u64> {
+        let start = usize::try_from(address.checked_sub(self.stack_at)?).ok()?;
+        let bytes = self.stack.get(start..start.checked_add(8)?)?;
+        Some(u64::from_ne_bytes(bytes.try_into().ok()?))
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn sleeping(at: u64, stack: u64) -> UnwindRegsNative {
+    // The base pointer is not known, and no address is 0: who needs it is not unwound.
+    UnwindRegsNative::new(at, stack, 0)
+}
+
+#[cfg(target_arch = "aarch64")]
+fn sleeping(_: u64, stack: u64) -> UnwindRegsNative {
+    UnwindRegsNative::new(0, stack, 0)
+}
+
+/// The next instruction, the stack's top, and all that unwinding needs, of a stopped thread.
+#[cfg(target_arch = "x86_64")]
+fn registers(thread: Pid) -> nix::Result<(u64, u64, UnwindRegsNative)> {
+    let all = ptrace::getregs(thread)?;
+    Ok((all.rip, all.rsp, UnwindRegsNative::new(all.rip, all.rsp, all.rbp)))
+}
+
+#[cfg(target_arch = "aarch64")]
+fn registers(thread: Pid) -> nix::Result<(u64, u64, UnwindRegsNative)> {
+    let all = ptrace::getregs(thread)?;
+    Ok((all.pc, all.sp, UnwindRegsNative::new(all.regs[30], all.sp, all.regs[29])))
+}
+
+/// A thread that sleeps or is stopped, without touching it: proc_pid_syscall(5) has where it is, not all of its registers.
+pub fn asleep(thread: Thread) -> Option<Snapshot> {
+    let path = format!("/proc/{}/task/{}/syscall", thread.process, thread.thread);
+    let memory = memory(thread)?;
+    for _ in 0..TRIES {
+        let before = read_to_string(&path).ok()?;
+        let mut words = before.split_whitespace().rev();
+        let mut address = || u64::from_str_radix(words.next()?.strip_prefix("0x")?, 16).ok();
+        let (at, stack_at) = (address()?, address()?);
+        let stack = top(&memory, stack_at);
+        if read_to_string(&path).ok()? == before {
+            return Some(Snapshot { at, registers: sleeping(at, stack_at), stack_at, stack });
+        }
+    }
+    None
+}
+
+/// Stops a thread for the time of a copy. None if it is being debugged, or this process may not.
+pub fn stopped(thread: Thread) -> Option<Snapshot> {
+    // Whom a thread traces is let go, with the signal that it was about to get, when that thread ends (ptrace(2)): however that comes.
+    std::thread::spawn(move || trace(thread)).join().ok()?
+}
+
+fn trace(thread: Thread) -> Option<Snapshot> {
+    let memory = memory(thread)?;
+    let traced = Pid::from_raw(thread.thread);
+    ptrace::seize(traced, Options::empty()).ok()?;
+    ptrace::interrupt(traced).ok()?;
+    let give_up = Instant::now() + PATIENCE;
+    let status = loop {
+        // An error is also a signal that has no name.
+        match waitpid(traced, Some(WaitPidFlag::__WALL | WaitPidFlag::WNOHANG)).ok()? {
+            WaitStatus::StillAlive if Instant::now() < give_up => std::thread::sleep(PAUSE),
+            status => break status,
+        }
+    };
+    let (at, stack_at, registers) = registers(traced).ok()?;
+    let stack = top(&memory, stack_at);
+    if matches!(status, WaitStatus::PtraceEvent(..)) {
+        let _ = ptrace::detach(traced, None);
+    }
+    Some(Snapshot { at, registers, stack_at, stack })
+}
+
+fn memory(thread: Thread) -> Option<File> {
+    File::open(format!("/proc/{}/mem", thread.process)).ok()
+}
+
+/// What can be read from an address on: the stack may end before.
+fn top(memory: &File, address: u64) -> Vec<u8> {
+    let mut bytes = vec![0; STACK];
+    let mut done = 0;
+    while done < STACK
+        && let Some(from) = address.checked_add(done as u64)
+        && let Ok(count @ 1..) = memory.read_at(&mut bytes[done..], from)
+    {
+        done += count;
+    }
+    bytes.truncate(done);
+    bytes
+}

@@ -1,0 +1,130 @@
+//! What a program or library says of its code: how it is unwound, functions, lines.
+
+use std::fs::File;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use addr2line::Loader;
+use framehop::ExplicitModuleSectionInfo;
+use object::read::ReadRef;
+use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache, SegmentFlags, SymbolKind, elf};
+
+use super::names::readable;
+
+/// Bytes of a section of unwinding rules, at most.
+const LONGEST_SECTION: u64 = 256 << 20;
+
+/// Bytes that several processes share.
+pub type Bytes = Arc<[u8]>;
+
+/// Its part that is executed: addresses in it, and where in the file they begin.
+#[derive(Debug, Clone, Copy)]
+pub struct Segment {
+    /// The first address.
+    pub address: u64,
+    /// The place in the file.
+    pub offset: u64,
+    /// How long it is there.
+    pub size: u64,
+}
+
+/// A function at an address, the innermost of those that were put into one another.
+#[derive(Debug)]
+pub struct Function {
+    /// Its name as in the source.
+    pub name: String,
+    /// File and line.
+    pub source: Option<(String, u32)>,
+}
+
+/// Rules for unwinding.
+#[derive(Debug, Default)]
+pub struct Rules {
+    /// What is executed.
+    pub segments: Vec<Segment>,
+    /// The sections.
+    pub sections: ExplicitModuleSectionInfo<Bytes>,
+}
+
+impl Rules {
+    /// Of a file.
+    pub fn of_file(path: &Path) -> Option<Self> {
+        Self::of(&ReadCache::new(File::open(path).ok()?))
+    }
+
+    /// Of what a file, or memory, holds.
+    pub fn of<'data>(data: impl ReadRef<'data>) -> Option<Self> {
+        let file = object::File::parse(data).ok()?;
+        let runs = |flags| matches!(flags, SegmentFlags::Elf { p_flags } if p_flags & elf::PF_X != 0);
+        let segments = file.segments().filter(|segment| runs(segment.flags())).map(|segment| {
+            let (offset, size) = segment.file_range();
+            Segment { address: segment.address(), offset, size }
+        });
+        let section = |name| -> Option<(Range<u64>, Bytes)> {
+            let section = file.section_by_name(name).filter(|section| section.size() <= LONGEST_SECTION)?;
+            let end = section.address().checked_add(section.size())?;
+            Some((section.address()..end, section.data().ok()?.into()))
+        };
+        let address = |name| {
+            let section = file.section_by_name(name)?;
+            Some(section.address()..section.address().checked_add(section.size())?)
+        };
+        let (eh_frame_svma, eh_frame) = section(".eh_frame").unzip();
+        let (eh_frame_hdr_svma, eh_frame_hdr) = section(".eh_frame_hdr").unzip();
+        let sections = ExplicitModuleSectionInfo {
+            text_svma: address(".text"),
+            got_svma: address(".got"),
+            eh_frame_svma,
+            eh_frame,
+            eh_frame_hdr_svma,
+            eh_frame_hdr,
+            debug_frame: section(".debug_frame").map(|(_, bytes)| bytes),
+            ..ExplicitModuleSectionInfo::default()
+        };
+        Some(Self { segments: segments.collect(), sections })
+    }
+}
+
+/// Names and lines.
+pub struct Symbols {
+    path: PathBuf,
+    lines: Option<Loader>,
+}
+
+impl Symbols {
+    /// Of a file, as far as it has any.
+    pub fn of_file(path: PathBuf) -> Self {
+        Self { lines: Loader::new(&path).ok(), path }
+    }
+
+    /// The functions that an address is in, the innermost first.
+    pub fn functions(&self, address: u64) -> Vec<Function> {
+        let mut found = Vec::new();
+        let frames = self.lines.as_ref().and_then(|lines| lines.find_frames(address).ok());
+        if let Some(mut frames) = frames {
+            while let Ok(Some(frame)) = frames.next() {
+                let source = frame.location.and_then(|at| Some((at.file?.to_owned(), at.line?)));
+                let name = frame.function.and_then(|name| Some(readable(&name.raw_name().ok()?)));
+                let Some(name) = name.or_else(|| self.symbol(address)) else { continue };
+                found.push(Function { name, source });
+            }
+        }
+        if found.is_empty() {
+            found.extend(self.symbol(address).map(|name| Function { name, source: None }));
+        }
+        found
+    }
+
+    /// The name by the table of symbols, which knows where each ends.
+    fn symbol(&self, address: u64) -> Option<String> {
+        let data = ReadCache::new(File::open(&self.path).ok()?);
+        let file = object::File::parse(&data).ok()?;
+        let covers = |symbol: &object::Symbol<'_, '_, _>| {
+            let within = address.checked_sub(symbol.address()).is_some_and(|offset| offset < symbol.size());
+            symbol.kind() == SymbolKind::Text && within
+        };
+        let symbol = file.symbols().chain(file.dynamic_symbols()).find(covers)?;
+        Some(readable(symbol.name().ok()?))
+    }
+}
