@@ -83,7 +83,8 @@ struct Row {
 impl Row {
     fn text(&self) -> String {
         let Some(place) = &self.place else { return self.waits.clone() };
-        let mut text = format!("{}, {}", self.waits, place.text());
+        let place_text = place.text();
+        let mut text = if self.waits == "-" { place_text } else { format!("{}, {place_text}", self.waits) };
         for line in self.lines.iter().filter(|line| Some(**line) != place.line).take(LINES - 1) {
             text += &format!(",{line}");
         }

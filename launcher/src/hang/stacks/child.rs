@@ -39,15 +39,17 @@ pub fn main(args: &[std::ffi::OsString]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Of a thread that sleeps from outside; else it is stopped for a moment. A call that sleeps may be cut short by that (EINTR, signal(7)),
-/// which Transom's own are used to, and others' are spared.
+/// Of a thread that sleeps from outside; where that does not lead to the user's code, and of one that runs, it is stopped for a moment.
+/// That may cut short what it sleeps in, which only Transom is known to be used to.
 fn place(thread: Thread, process: &mut Process, files: &mut Files) -> Option<Place> {
     let mut find = |snapshot: &Snapshot, sure| process.place(snapshot, thread, sure, files);
     match snapshot::asleep(thread) {
         Some(snapshot) => {
             let place = find(&snapshot, true);
-            let again = || snapshot::stopped(thread).filter(|_| thread.waits);
-            place.or_else(|| find(&again().unwrap_or(snapshot), false))
+            let may = thread.waits || snapshot.can_be_stopped;
+            place.or_else(|| {
+                find(&may.then(|| snapshot::stopped(thread)).flatten().unwrap_or(snapshot), false)
+            })
         }
         None => find(&snapshot::stopped(thread)?, false),
     }

@@ -8,6 +8,8 @@ const PROGRAMS: [&str; 4] = ["transom_programs", "transom_conformance", "transom
 const DOORS: [&str; 5] = ["libmpi", "libtransom", "libsma", "libshmem", "liboshmem"];
 /// The same of functions, for programs that have those libraries inside.
 const CALLS: [&str; 3] = ["MPI_", "PMPI_", "shmem_"];
+/// The same of what a compiler puts into each program.
+const STARTS: [&str; 3] = ["__rust", "_start", "__libc_start"];
 /// What each program has; the beginnings of files' names.
 const SYSTEM: [&str; 11] = [
     "libc.so",
@@ -60,6 +62,9 @@ pub fn owner(function: &str, source: Option<&str>) -> Owner {
     {
         return Owner::Transom;
     }
+    if STARTS.iter().any(|start| function.starts_with(start)) {
+        return Owner::System;
+    }
     if first.is_some_and(|name| RUNTIMES.contains(&name)) || source.starts_with("/rustc/") {
         return Owner::System;
     }
@@ -79,7 +84,11 @@ fn crate_of(function: &str) -> Option<&str> {
         }
     }
     let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
-    rest[end..].starts_with("::").then_some(&rest[..end])
+    match rest[end..].starts_with("::") {
+        true => Some(&rest[..end]),
+        // A primitive type's method is its trait's.
+        false => crate_of(rest[end..].strip_prefix(" as ")?),
+    }
 }
 
 /// A name as it stands in the source.
@@ -118,7 +127,9 @@ mod tests {
             ("hangs::compute", None, Owner::User),
             ("<hangs::Guard as core::ops::Drop>::drop", Some("tests/hangs.rs"), Owner::User),
             ("nix::poll::ppoll", registry, Owner::Library),
+            ("<u64 as core::iter::range::Step>::forward_unchecked", None, Owner::System),
             ("core", None, Owner::User),
+            ("__rust_try", None, Owner::System),
             ("solve", Some("/home/u/solve.c"), Owner::User),
         ] {
             assert_eq!(owner(name, source), expected, "{name}");

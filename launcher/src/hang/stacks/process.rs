@@ -62,6 +62,29 @@ impl Mapped {
     }
 }
 
+/// A walk from the innermost function outwards.
+struct Search {
+    /// Whether the call has been found that the thread is in, or it is in none.
+    is_open: bool,
+    /// The user's, with its line. Within the call: Transom may have called it.
+    best: Option<Place>,
+    /// Of a library in source, or without a line. Within the call those are what Transom uses.
+    second_best: Option<Place>,
+}
+
+impl Search {
+    fn see(&mut self, owner: Owner, place: Option<Place>) {
+        match (owner, place) {
+            (Owner::Transom, _) if !self.is_open => (self.is_open, self.second_best) = (true, None),
+            (Owner::User, Some(place)) if place.line.is_some() => {
+                self.best = self.best.take().or(Some(place))
+            }
+            (Owner::User | Owner::Library, place) => self.second_best = self.second_best.take().or(place),
+            _ => {}
+        }
+    }
+}
+
 /// A running process.
 pub struct Process {
     id: i32,
@@ -90,27 +113,20 @@ impl Process {
         let mut registers = from.registers;
         let mut read = |address| from.word(address).ok_or(());
         let mut next = Some(FrameAddress::from_instruction_pointer(from.at));
-        let (mut second_best, mut in_call) = (None, false);
+        let mut search = Search { is_open: !of.waits, best: None, second_best: None };
         for _ in 0..DEEPEST {
             let Some(address) = next else { break };
-            let found = self.prepare(address.address_for_lookup(), files);
-            for (owner, place) in
-                found.map(|index| self.functions(index, address, of, files)).unwrap_or_default()
-            {
-                match (owner, place) {
-                    (Owner::Transom, _) => in_call = true,
-                    // Until its call is found, what has no line may be what Transom uses.
-                    (Owner::User, Some(place)) if in_call || !of.waits || place.line.is_some() => {
-                        return Some(place);
-                    }
-                    (Owner::User | Owner::Library, place) if !sure => second_best = second_best.or(place),
-                    _ => {}
-                }
+            if let Some(index) = self.prepare(address.address_for_lookup(), files) {
+                let functions = self.functions(index, address, of, files);
+                functions.into_iter().for_each(|(owner, place)| search.see(owner, place));
+            }
+            if search.is_open && search.best.is_some() {
+                return search.best;
             }
             let caller = self.unwinder.unwind_frame(address, &mut registers, &mut self.cache, &mut read);
             next = caller.ok().flatten().and_then(FrameAddress::from_return_address);
         }
-        second_best
+        search.second_best.filter(|_| search.is_open && !sure)
     }
 
     /// The path by which this process can open a file of that one, if it is still the same file.

@@ -26,6 +26,8 @@ pub struct Snapshot {
     pub at: u64,
     /// What unwinding begins with.
     pub registers: UnwindRegsNative,
+    /// Whether its program would not notice that it is stopped for a moment.
+    pub can_be_stopped: bool,
     stack_at: u64,
     stack: Vec<u8>,
 }
@@ -63,6 +65,42 @@ fn registers(thread: Pid) -> nix::Result<(u64, u64, UnwindRegsNative)> {
     Ok((all.pc, all.sp, UnwindRegsNative::new(all.regs[30], all.sp, all.regs[29])))
 }
 
+/// Calls of the kernel that go on after a stop. Some others do not (signal(7)), and are not for us to end.
+const GO_ON: &[i64] = &[
+    libc::SYS_nanosleep,
+    libc::SYS_clock_nanosleep,
+    libc::SYS_restart_syscall,
+    libc::SYS_futex,
+    libc::SYS_ppoll,
+    libc::SYS_pselect6,
+    libc::SYS_wait4,
+    libc::SYS_waitid,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_poll,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_select,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_pause,
+];
+
+/// Whether a call goes on after a stop, by what proc_pid_syscall(5) says of it. A socket may have a time limit, and then it does not.
+fn goes_on(thread: Thread, call: &str) -> bool {
+    let mut words = call.split_whitespace();
+    let number = words.next().and_then(|number| number.parse().ok());
+    let is_socket = |word: &str| {
+        let file = u32::from_str_radix(word.trim_start_matches("0x"), 16).unwrap_or(u32::MAX);
+        let link = std::fs::read_link(format!("/proc/{}/fd/{file}", thread.process));
+        link.map_or(true, |link| link.as_os_str().as_encoded_bytes().starts_with(b"socket:"))
+    };
+    match number {
+        // In none, or stopped on its way out of one.
+        Some(-1) => true,
+        Some(libc::SYS_read) => !words.next().is_none_or(is_socket),
+        Some(number) => GO_ON.contains(&number),
+        None => false,
+    }
+}
+
 /// A thread that sleeps or is stopped, without touching it: proc_pid_syscall(5) has where it is, not all of its registers.
 pub fn asleep(thread: Thread) -> Option<Snapshot> {
     let path = format!("/proc/{}/task/{}/syscall", thread.process, thread.thread);
@@ -74,7 +112,8 @@ pub fn asleep(thread: Thread) -> Option<Snapshot> {
         let (at, stack_at) = (address()?, address()?);
         let stack = top(&memory, stack_at);
         if read_to_string(&path).ok()? == before {
-            return Some(Snapshot { at, registers: sleeping(at, stack_at), stack_at, stack });
+            let (registers, can_be_stopped) = (sleeping(at, stack_at), goes_on(thread, &before));
+            return Some(Snapshot { at, registers, can_be_stopped, stack_at, stack });
         }
     }
     None
@@ -104,7 +143,7 @@ fn trace(thread: Thread) -> Option<Snapshot> {
     if matches!(status, WaitStatus::PtraceEvent(..)) {
         let _ = ptrace::detach(traced, None);
     }
-    Some(Snapshot { at, registers, stack_at, stack })
+    Some(Snapshot { at, registers, can_be_stopped: true, stack_at, stack })
 }
 
 fn memory(thread: Thread) -> Option<File> {
