@@ -163,3 +163,86 @@ fn top(memory: &File, address: u64) -> Vec<u8> {
     bytes.truncate(done);
     bytes
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader};
+    use std::process::{Child, ChildStdout, Command, Stdio};
+
+    use nix::sys::signal::{Signal, kill};
+
+    use super::*;
+
+    /// A shell that runs a script as its child, says its number, and how it has ended. (A child of this process would be reaped here.)
+    fn grandchild(script: &str) -> (Child, BufReader<ChildStdout>, i32) {
+        let outer = "sh -c \"$1\" & echo $!; wait $!; echo $?";
+        let mut command = Command::new("sh");
+        let mut shell = command.args(["-c", outer, "sh", script]).stdout(Stdio::piped()).spawn().unwrap();
+        let mut output = BufReader::new(shell.stdout.take().unwrap());
+        let number = line(&mut output).parse().unwrap();
+        (shell, output, number)
+    }
+
+    fn line(output: &mut BufReader<ChildStdout>) -> String {
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        line.trim().to_owned()
+    }
+
+    fn state(process: i32) -> Option<char> {
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+        stat.rsplit_once(") ")?.1.chars().next()
+    }
+
+    fn wait_for(process: i32, expected: char) {
+        while state(process) != Some(expected) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn main_thread(process: i32) -> Thread {
+        Thread { process, thread: process, waits: false }
+    }
+
+    #[test]
+    fn what_is_stopped_stays_so() {
+        let (mut shell, mut output, process) = grandchild("kill -STOP $$; exit 7");
+        wait_for(process, 'T');
+        for _ in 0..10 {
+            let found = stopped(main_thread(process)).unwrap();
+            assert!(found.word(found.stack_at).is_some() && found.at != 0);
+            assert_eq!(asleep(main_thread(process)).unwrap().at, found.at);
+            wait_for(process, 'T');
+        }
+        kill(Pid::from_raw(process), Signal::SIGCONT).unwrap();
+        assert_eq!(line(&mut output), "7");
+        shell.wait().unwrap();
+    }
+
+    /// Signals with a name and without one, that come at any moment.
+    #[test]
+    fn signals_are_delivered_all_the_same() {
+        for signal in ["USR1", "RTMIN+3"] {
+            for _ in 0..20 {
+                let script = format!("trap 'exit 7' {signal}; echo ready; while :; do :; done");
+                let (mut shell, mut output, process) = grandchild(&script);
+                assert_eq!(line(&mut output), "ready");
+                let looks = std::thread::spawn(move || {
+                    let looks = std::iter::from_fn(|| stopped(main_thread(process)));
+                    looks.inspect(|_| std::thread::yield_now()).count()
+                });
+                let sent = Command::new("bash").args(["-c", &format!("kill -s {signal} {process}")]).status();
+                assert!(sent.unwrap().success());
+                assert_eq!(line(&mut output), "7");
+                looks.join().unwrap();
+                shell.wait().unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn what_has_ended_is_nowhere() {
+        let thread = main_thread(i32::MAX - 1);
+        assert!(asleep(thread).is_none() && stopped(thread).is_none());
+    }
+}

@@ -1,14 +1,12 @@
 //! `transom where` says where in a program of C its ranks are: by function and line, or by function alone where the compiler
 //! has left no lines.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
-
-mod common;
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{LIMIT, prefix, source, succeed};
+use super::common::{LIMIT, prefix, source, succeed};
+use super::mpicc;
 
 /// Time for a job to come to where it is to be found, on a busy machine.
 const WATCHDOG: Duration = Duration::from_secs(30);
@@ -64,7 +62,7 @@ fn lines() {
     let Some(prefix) = prefix() else { return };
     for level in ["-O0", "-O2"] {
         let program = prefix.join(format!("places{level}"));
-        succeed(Command::new(prefix.join("bin/mpicc")).args(["-g", level, "-o"]).arg(&program).arg(file()));
+        succeed(mpicc(prefix).args(["-g", level, "-o"]).arg(&program).arg(file()));
         for transport in ["shm", "tcp"] {
             let job = start(prefix, &program, transport);
             let words = [
@@ -85,7 +83,7 @@ fn lines() {
 fn functions_without_lines() {
     let Some(prefix) = prefix() else { return };
     let program = prefix.join("places-without-lines");
-    succeed(Command::new(prefix.join("bin/mpicc")).args(["-O0", "-o"]).arg(&program).arg(file()));
+    succeed(mpicc(prefix).args(["-O0", "-o"]).arg(&program).arg(file()));
     let job = start(prefix, &program, "shm");
     let of = |function| format!("in {function} of places-without-lines");
     let words = [
@@ -101,7 +99,7 @@ fn functions_without_lines() {
 fn a_program_without_names() {
     let Some(prefix) = prefix() else { return };
     let program = prefix.join("places-without-names");
-    succeed(Command::new(prefix.join("bin/mpicc")).args(["-O0", "-s", "-o"]).arg(&program).arg(file()));
+    succeed(mpicc(prefix).args(["-O0", "-s", "-o"]).arg(&program).arg(file()));
     let job = start(prefix, &program, "shm");
     let text =
         find(prefix, &job, &["it computes outside of Transom -> it has to send".into(), "gdb -p".into()]);
