@@ -14,7 +14,7 @@ use super::snapshot::{self, Snapshot};
 use super::{LONGEST_LINE, Place, Thread};
 
 /// Seconds after which this process ends, whatever it does; the agent has stopped listening before.
-const LIFETIME: u32 = 3;
+const LIFETIME: u32 = 4;
 /// Bytes of memory that it may take.
 const MEMORY: u64 = 1 << 30;
 

@@ -24,7 +24,7 @@ use tokio::time::timeout;
 use crate::nonblocking::Nonblocking;
 
 /// How long the process may take; what it has found until then counts.
-pub const LIMIT: Duration = Duration::from_secs(2);
+const LIMIT: Duration = Duration::from_secs(3);
 /// Threads of a host that are looked at.
 const MOST: usize = 1024;
 /// Bytes of a line that the process prints, and characters of a name in it.
@@ -137,4 +137,31 @@ async fn ask(threads: &[Thread]) -> io::Result<Vec<u8>> {
         let _ = pidfd_send_signal(handle, Signal::KILL);
     }
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_as_arguments() {
+        for thread in [
+            Thread { process: 4, thread: 5, waits: true },
+            Thread { process: i32::MAX, thread: -1, waits: false },
+        ] {
+            assert_eq!(thread.to_string().parse(), Ok(thread));
+        }
+        assert!(["", "1", "1:", "x:2:1"].iter().all(|text| text.parse::<Thread>().is_err()));
+    }
+
+    #[test]
+    fn names_are_fit_for_a_terminal() {
+        let long = |character: char| character.to_string().repeat(LONGEST_NAME + 10);
+        let place =
+            Place { thread: 1, function: "a\x1b[2Jb\n".into(), file: "/x/\ty.c".into(), line: Some(7) };
+        assert_eq!(place.clean().text(), "in a?[2Jb? at ?y.c:7");
+        let place = Place { thread: 1, function: long('ü'), file: long('ü') + "/y.c", line: None }.clean();
+        assert!(place.function.chars().count() == LONGEST_NAME + 1 && place.function.ends_with('…'));
+        assert!(place.file.chars().count() == LONGEST_NAME && place.source() == "y.c", "the end counts");
+    }
 }
