@@ -80,7 +80,7 @@ fn busy(job: &transom::Job) -> Result<()> {
             epoch.flush_all()
         })?;
         // The first rank says when it is enough.
-        let is_last = rank == 0 && rounds % 64 == 0 && Path::new(&stop).exists();
+        let is_last = rank == 0 && rounds.is_multiple_of(64) && Path::new(&stop).exists();
         let number = rounds << 1 | u64::from(is_last);
         let request = job.irecv::<u64>(left, 1, 1);
         let passed = if rank == 0 {
