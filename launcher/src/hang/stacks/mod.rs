@@ -1,8 +1,8 @@
 //! Where in its program a rank is: the function, and the line where symbols allow.
 //!
 //! Nothing of this runs in a rank, and nothing at all unless somebody asks. The agent starts `transom stacks`, a process of its own
-//! ([`child`]), which copies the top of each thread's stack ([`snapshot`]), unwinds it ([`process`]) and looks for the first function that is
-//! the user's ([`names`], [`symbols`]). What those files say is the user's: it may be wrong in any way, so that process may
+//! (`child`), which copies the top of each thread's stack (`snapshot`), unwinds it (`process`) and looks for the first function that is
+//! the user's (`names`, `symbols`). What those files say is the user's: it may be wrong in any way, so that process may
 //! crash, hang or grow only as far as it is let, and the agent believes of what it prints what has the form of a place.
 
 pub mod child;

@@ -1,5 +1,6 @@
 //! What a program or library says of its code: how it is unwound, functions, lines.
 
+use std::cell::OnceCell;
 use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -14,6 +15,8 @@ use super::names::readable;
 
 /// Bytes of a section of unwinding rules, at most.
 const LONGEST_SECTION: u64 = 256 << 20;
+/// Functions that may begin between the beginning of one and an address in it: other names of it, and parts.
+const NESTED: usize = 8;
 
 /// Bytes that several processes share.
 pub type Bytes = Arc<[u8]>;
@@ -90,12 +93,13 @@ impl Rules {
 pub struct Symbols {
     path: PathBuf,
     lines: Option<Loader>,
+    table: OnceCell<Vec<(u64, u64, String)>>,
 }
 
 impl Symbols {
     /// Of a file, as far as it has any.
     pub fn of_file(path: PathBuf) -> Self {
-        Self { lines: Loader::new(&path).ok(), path }
+        Self { lines: Loader::new(&path).ok(), path, table: OnceCell::new() }
     }
 
     /// The functions that an address is in, the innermost first.
@@ -118,13 +122,22 @@ impl Symbols {
 
     /// The name by the table of symbols, which knows where each ends.
     fn symbol(&self, address: u64) -> Option<String> {
-        let data = ReadCache::new(File::open(&self.path).ok()?);
-        let file = object::File::parse(&data).ok()?;
-        let covers = |symbol: &object::Symbol<'_, '_, _>| {
-            let within = address.checked_sub(symbol.address()).is_some_and(|offset| offset < symbol.size());
-            symbol.kind() == SymbolKind::Text && within
-        };
-        let symbol = file.symbols().chain(file.dynamic_symbols()).find(covers)?;
-        Some(readable(symbol.name().ok()?))
+        let table = self.table.get_or_init(|| table(&self.path).unwrap_or_default());
+        let before = &table[..table.partition_point(|(start, ..)| *start <= address)];
+        let covers = |(start, size, _): &&(u64, u64, String)| address - start < *size;
+        before.iter().rev().take(NESTED).find(covers).map(|(.., name)| readable(name))
     }
+}
+
+/// The functions of a file, by their addresses: that, length and name.
+fn table(path: &Path) -> Option<Vec<(u64, u64, String)>> {
+    let data = ReadCache::new(File::open(path).ok()?);
+    let file = object::File::parse(&data).ok()?;
+    let functions = file.symbols().chain(file.dynamic_symbols());
+    let functions = functions.filter(|symbol| symbol.kind() == SymbolKind::Text);
+    let known = functions
+        .filter_map(|symbol| Some((symbol.address(), symbol.size(), symbol.name().ok()?.to_owned())));
+    let mut table: Vec<_> = known.collect();
+    table.sort_unstable();
+    Some(table)
 }
