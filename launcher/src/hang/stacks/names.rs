@@ -11,7 +11,7 @@ const CALLS: [&str; 3] = ["MPI_", "PMPI_", "shmem_"];
 /// The same of what a compiler puts into each program.
 const STARTS: [&str; 3] = ["__rust", "_start", "__libc_start"];
 /// What each program has; the beginnings of files' names.
-const SYSTEM: [&str; 11] = [
+const SYSTEM: [&str; 12] = [
     "libc.so",
     "libc-",
     "ld-",
@@ -23,6 +23,7 @@ const SYSTEM: [&str; 11] = [
     "libgcc_s",
     "libstdc++",
     "[vdso]",
+    "libpython",
 ];
 /// The same of crates, and of C++'s name spaces.
 const RUNTIMES: [&str; 7] = ["core", "std", "alloc", "compiler_builtins", "test", "__gnu_cxx", "__cxxabiv1"];
@@ -44,6 +45,11 @@ pub enum Owner {
 pub fn owner_of_file(path: &str) -> Option<Owner> {
     let name = path.rsplit('/').next().unwrap_or_default();
     let is_of = |names: &[&str]| names.iter().any(|start| name.starts_with(start));
+    // The lines of an interpreter are not its user's.
+    let version = name.strip_prefix("python").map(|rest| rest.trim_end_matches(" (deleted)"));
+    if version.is_some_and(|version| version.chars().all(|c| c.is_ascii_digit() || c == '.')) {
+        return Some(Owner::System);
+    }
     // A program may have such a name, too.
     match name.contains(".so") || name.starts_with('[') {
         true if is_of(&DOORS) => Some(Owner::Transom),
@@ -142,9 +148,15 @@ mod tests {
         assert_eq!(owner_of_file("/usr/lib/x86_64-linux-gnu/libc.so.6"), Some(Owner::System));
         assert_eq!(owner_of_file("/lib/libc-2.31.so"), Some(Owner::System));
         assert_eq!(owner_of_file("[vdso]"), Some(Owner::System));
-        for program in
-            ["/home/u/heat", "/home/u/libmpi-test/heat", "/home/u/ld-heat", "/lib/libcurl.so.4", ""]
-        {
+        assert_eq!(owner_of_file("/usr/bin/python3.11"), Some(Owner::System));
+        for program in [
+            "/home/u/heat",
+            "/home/u/libmpi-test/heat",
+            "/home/u/ld-heat",
+            "/home/u/python-like",
+            "/lib/libcurl.so.4",
+            "",
+        ] {
             assert_eq!(owner_of_file(program), None, "{program}");
         }
     }
