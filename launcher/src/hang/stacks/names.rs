@@ -77,8 +77,19 @@ pub fn owner(function: &str, source: Option<&str>) -> Owner {
     if source.contains("/registry/src/") { Owner::Library } else { Owner::User }
 }
 
+/// Whether a source is Transom's, which was in that folder when the program was compiled, or where Cargo keeps what it has fetched.
+pub fn is_transom_source(file: &str, folder: Option<&str>) -> bool {
+    let of_cargo = ["/registry/src/", "/git/checkouts/"];
+    let fetched = of_cargo.iter().any(|at| {
+        file.split_once(at).is_some_and(|(_, rest)| rest.split('/').any(|part| part.starts_with("transom-")))
+    });
+    let parts = ["runtime/", "transports/", "ffi/"];
+    let within = folder.and_then(|folder| file.strip_prefix(folder));
+    fetched || within.is_some_and(|rest| parts.iter().any(|part| rest.starts_with(part)))
+}
+
 /// The crate, or name space, that a name begins with: of the type where it is a method of one.
-fn crate_of(function: &str) -> Option<&str> {
+pub fn crate_of(function: &str) -> Option<&str> {
     let mut rest = function;
     loop {
         let before = rest;
@@ -140,6 +151,28 @@ mod tests {
         ] {
             assert_eq!(owner(name, source), expected, "{name}");
         }
+    }
+
+    #[test]
+    fn sources_of_transom() {
+        let folder = Some("/home/u/transom/");
+        for file in [
+            "/home/u/transom/runtime/src/engine/progress.rs",
+            "/home/u/transom/transports/core/src/backoff.rs",
+            "/home/u/.cargo/registry/src/index.crates.io-1/transom-tcp-0.1.0/src/lib.rs",
+            "/home/u/.cargo/git/checkouts/transom-1234/5678/runtime/src/lib.rs",
+        ] {
+            assert!(is_transom_source(file, folder), "{file}");
+        }
+        for file in [
+            "/home/u/transom/launcher/programs/src/bin/heat.rs",
+            "/home/u/solver/runtime/src/lib.rs",
+            "/home/u/transom-solver/src/main.rs",
+            "/home/u/.cargo/registry/src/index.crates.io-1/nix-0.31.3/src/poll.rs",
+        ] {
+            assert!(!is_transom_source(file, folder), "{file}");
+        }
+        assert!(!is_transom_source("/home/u/transom/runtime/src/lib.rs", None));
     }
 
     #[test]

@@ -196,7 +196,8 @@ impl Process {
             files.symbols.entry(mapped.name.clone()).or_insert_with(|| Rc::new(Symbols::of_file(path)));
         let functions = symbols.functions(address.address_for_lookup().wrapping_sub(bias));
         let place = |function: super::symbols::Function| {
-            let owner = owner(&function.name, function.source.as_ref().map(|(file, _)| file.as_str()));
+            let source = function.source.as_ref().map(|(file, _)| file.as_str());
+            let owner = if function.is_transom { Owner::Transom } else { owner(&function.name, source) };
             let (file, line) = match function.source {
                 Some((file, line)) => (file, Some(line)),
                 None => (mapped.path.trim_end_matches(" (deleted)").to_owned(), None),

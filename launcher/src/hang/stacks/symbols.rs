@@ -11,12 +11,14 @@ use framehop::ExplicitModuleSectionInfo;
 use object::read::ReadRef;
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache, SegmentFlags, SymbolKind, elf};
 
-use super::names::readable;
+use super::names::{crate_of, is_transom_source, readable};
 
 /// Bytes of a section of unwinding rules, at most.
 const LONGEST_SECTION: u64 = 256 << 20;
 /// Functions that may begin between the beginning of one and an address in it: other names of it, and parts.
 const NESTED: usize = 8;
+/// Functions of Transom that are asked for their source.
+const SAMPLES: usize = 64;
 
 /// Bytes that several processes share.
 pub type Bytes = Arc<[u8]>;
@@ -39,6 +41,8 @@ pub struct Function {
     pub name: String,
     /// File and line.
     pub source: Option<(String, u32)>,
+    /// Whether it is one of Transom's, as far as its source says.
+    pub is_transom: bool,
 }
 
 /// Rules for unwinding.
@@ -94,12 +98,14 @@ pub struct Symbols {
     path: PathBuf,
     lines: Option<Loader>,
     table: OnceCell<Vec<(u64, u64, String)>>,
+    /// Where Transom was when the program was compiled with it.
+    transom: OnceCell<Option<String>>,
 }
 
 impl Symbols {
     /// Of a file, as far as it has any.
     pub fn of_file(path: PathBuf) -> Self {
-        Self { lines: Loader::new(&path).ok(), path, table: OnceCell::new() }
+        Self { lines: Loader::new(&path).ok(), path, table: OnceCell::new(), transom: OnceCell::new() }
     }
 
     /// The functions that an address is in, the innermost first.
@@ -111,13 +117,45 @@ impl Symbols {
                 let source = frame.location.and_then(|at| Some((at.file?.to_owned(), at.line?)));
                 let name = frame.function.and_then(|name| Some(readable(&name.raw_name().ok()?)));
                 let Some(name) = name.or_else(|| self.symbol(address)) else { continue };
-                found.push(Function { name, source });
+                // Lines without more come with names without paths, but with what they are generic over.
+                let file = source.as_ref().map(|(file, _): &(String, u32)| file);
+                let file = file.filter(|file| file.ends_with(".rs") && crate_of(&name).is_none());
+                let is_transom = file.is_some_and(|file| is_transom_source(file, self.transom()));
+                let short = file.and_then(|_| name.split('<').next().filter(|short| !short.is_empty()));
+                let name = short.unwrap_or(&name).to_owned();
+                found.push(Function { name, source, is_transom });
             }
         }
+        // All but the last were put into that one, which has a symbol.
+        if let Some(last) = found.last_mut().filter(|last| crate_of(&last.name).is_none())
+            && let Some(name) = self.symbol(address).filter(|name| crate_of(name).is_some())
+        {
+            last.name = name;
+        }
         if found.is_empty() {
-            found.extend(self.symbol(address).map(|name| Function { name, source: None }));
+            found.extend(self.symbol(address).map(|name| Function { name, source: None, is_transom: false }));
         }
         found
+    }
+
+    /// The folder that Transom's sources are in, by a function that has its name.
+    fn transom(&self) -> Option<&str> {
+        let find = || {
+            let table = self.table.get_or_init(|| table(&self.path).unwrap_or_default());
+            let named = table.iter().filter(|(.., name)| name.contains("transom"));
+            let own = named.filter(|(.., name)| crate_of(&readable(name)) == Some("transom")).take(SAMPLES);
+            let source = |start| {
+                let mut frames = self.lines.as_ref()?.find_frames(start).ok()?;
+                let mut last = None;
+                while let Ok(Some(frame)) = frames.next() {
+                    last = frame.location.and_then(|at| at.file).map(str::to_owned);
+                }
+                last
+            };
+            own.filter_map(|(start, ..)| source(*start))
+                .find_map(|file| Some(file.rsplit_once("runtime/src/")?.0.to_owned()))
+        };
+        self.transom.get_or_init(find).as_deref()
     }
 
     /// The name by the table of symbols, which knows where each ends.
