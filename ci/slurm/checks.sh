@@ -108,7 +108,9 @@ srun --quiet --mpi=pmi2 -K -N2 -n4 timeout 60 wordcount --tsv "${files[@]}" >$ou
 check "srun --mpi=pmi2: same counts as coreutils" cmp $out/expected $out/stdout
 srun --quiet --mpi=pmi2 -K -N2 -n4 timeout 60 wordcount "${files[@]}" >$out/stdout 2>$out/stderr </dev/null
 check "its ranks talk over tcp" grep -q 'tcp: ' $out/stdout
+has_pmix=
 if srun --mpi=list 2>&1 | grep -qw pmix && [ -n "$(ls /usr/lib/*/pmix2/lib/libpmix.so 2>/dev/null)" ]; then
+    has_pmix=yes
     for ranks in 4 32; do
         srun --quiet --mpi=pmix -K -N2 -n$ranks -O timeout 60 wordcount --tsv "${files[@]}" >$out/stdout 2>$out/stderr </dev/null
         check "srun --mpi=pmix, $ranks ranks: same counts as coreutils" cmp $out/expected $out/stdout
@@ -125,15 +127,25 @@ srun --quiet --mpi=none -K -N2 -n4 timeout 60 wordcount --tsv "${files[@]}" >$ou
 check "srun --mpi=none: told what to type" grep -q 'number [0-3] of 4, .* Type `srun --mpi=pmi2 PROGRAM`' $out/stderr
 TRANSOM_TRANSPORT=shm srun --quiet --mpi=pmi2 -K -N2 -n4 timeout 60 wordcount --tsv "${files[@]}" >$out/stdout 2>$out/stderr </dev/null
 check "without a network they say why they cannot" grep -q 'TRANSOM_TRANSPORT names no network' $out/stderr
-srun --quiet --mpi=pmi2 -K -N2 -n4 --job-name=endless sh -c 'wordcount --tsv "$@" >/dev/null; exec sleep 98765' sh "${files[@]}" >$out/stdout 2>$out/stderr </dev/null &
-for _ in $(seq 400); do
-    running && break
-    sleep 0.05
-done
-check "four ranks run under srun" running
-scancel --name=endless
-wait $!
-check "scancel leaves nothing" nothing_left
+# Four ranks that have counted and stay, by one way to start them; then their end by scancel, and that of others by a rank's failure.
+ends_under_srun() {
+    local count='wordcount --tsv "$@" >/dev/null;'
+    srun --quiet --mpi=$1 -K -N2 -n4 --job-name=endless sh -c "$count exec sleep 98765" sh "${files[@]}" >$out/stdout 2>$out/stderr </dev/null &
+    for _ in $(seq 400); do
+        running && break
+        sleep 0.05
+    done
+    check "four ranks run under srun --mpi=$1" running
+    scancel --name=endless
+    wait $!
+    check "scancel leaves nothing" nothing_left
+    srun --mpi=$1 -K -N2 -n4 timeout 60 sh -c "$count [ \$SLURM_PROCID != 3 ] || exit 7; exec sleep 98765" sh "${files[@]}" >$out/stdout 2>$out/stderr </dev/null
+    check "a rank that fails ends the others" test $? != 0
+    check "its number, its node, its code" grep -q 'error: n2: task 3: Exited with exit code 7' $out/stderr
+    check "it leaves nothing" nothing_left
+}
+ends_under_srun pmi2
+[ -z "$has_pmix" ] || ends_under_srun pmix
 
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]
