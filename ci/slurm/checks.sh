@@ -147,5 +147,20 @@ ends_under_srun() {
 ends_under_srun pmi2
 [ -z "$has_pmix" ] || ends_under_srun pmix
 
+# Last, since Slurm does not notice for long that nothing comes from a node any more.
+submit launcher/slurm/transom.sbatch sleep 98765
+for _ in $(seq 200); do
+    running && break
+    sleep 0.05
+done
+check "four ranks run" running
+begin
+ip link set node2 down
+# Slurm calls the job COMPLETING until it hears of the node again.
+wait_until 30 COMPLETING
+check "a node without power ends the job, and is named" failed_with 1 'host n2 has given no sign of life for 10 s .*its 2 ranks are lost'
+ip link set node2 up
+check "what is left of it there has ended, too" gone '(^|/)(sleep 98765|transom (run|agent|exec-rank))' 15
+
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]
