@@ -22,7 +22,7 @@ const PART: usize = 8;
 
 /// Asks the agent for the value of a key.
 fn get(fd: RawFd, key: &str) -> String {
-    let kvs = std::env::var("PMI_KVS").unwrap_or_else(|_| ask(fd, "cmd=get_my_kvsname", "kvsname="));
+    let kvs = ask(fd, "cmd=get_my_kvsname", "kvsname=");
     ask(fd, &format!("cmd=get kvsname={kvs} key={key}"), "value=")
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use transom_verbs::{Connect, Limits};
 
 use crate::explain::ExplainSetting as Explain;
-use crate::window::{AtomicsHint, CreatedHint, PagesHint};
+use crate::window::{AtomicsHint, CreatedHint, PagesHint, Word};
 use crate::{Class, Error, Result};
 
 pub use range::Range;

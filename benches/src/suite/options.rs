@@ -48,9 +48,10 @@ pub struct Options {
     #[arg(long, value_name = "SIZES")]
     pub sizes: Option<Sizes>,
 
-    /// Bytes of each rank's part of random-access's table, as a power of two: large ones show what pages cost (TRANSOM_PAGES)
-    #[arg(long, value_name = "BYTES", value_parser = sizes::parse, default_value = "512K")]
-    pub table: usize,
+    /// Bytes of each rank's part of random-access's table, as a power of two [default: 512 KiB]; large ones show what pages cost
+    /// (TRANSOM_PAGES)
+    #[arg(long, value_name = "BYTES", value_parser = sizes::parse)]
+    pub table: Option<usize>,
 
     /// Bytes of a window [default: 4 MiB, or what the sizes need; where bursts go to, what all of one need]
     #[arg(long, value_name = "BYTES", value_parser = sizes::parse)]

@@ -104,7 +104,7 @@ impl Subject {
                 ranks: 2,
                 provider: Some(provider.clone()),
                 loopback: true,
-                patience: None,
+                patience: Some(transom_ofi::PATIENCE),
             })?),
             Self::Tcp => Arc::new(Tcp::new(&crate::info::tcp::options(rank, true))?),
         })

@@ -91,7 +91,7 @@ fn path(library: &Library) -> std::path::PathBuf {
 /// Opens the transport as a rank does, which is the only way to know.
 pub(crate) fn choice(loopback: bool) -> Result<String, String> {
     let provider = std::env::var("TRANSOM_OFI_PROVIDER").ok();
-    Ofi::new(Options { ranks: 2, provider, loopback, patience: None })
+    Ofi::new(Options { ranks: 2, provider, loopback, patience: Some(transom_ofi::PATIENCE) })
         .map(|ofi| ofi.capabilities().provider.clone())
         .map_err(|e| e.to_string())
 }

@@ -146,7 +146,7 @@ impl Job {
         // An agent that ended before the signal was listened for.
         self.poll_agents();
         // Of an agent that is gone is waited for how it ended.
-        let is_over = |agent: &Agent| agent.is_over() && agent.lost_at.is_none();
+        let is_over = |agent: &Agent| agent.done || agent.is_over() && agent.lost_at.is_none();
         while !(self.abandoned || self.phase == Phase::Ending && self.agents.iter().all(is_over)) {
             let far = Instant::now() + Duration::from_secs(3600);
             let next = self.deadlines().into_iter().flatten().min().unwrap_or(far);

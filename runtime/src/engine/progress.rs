@@ -249,7 +249,7 @@ enum Awaited {
 fn watch(engine: &Engine, awaited: Awaited, time: Option<Duration>) -> bool {
     let transports = engine.routes.transports();
     let mut armed = 0;
-    let (mut ready, mut briefly) = (false, engine.has_deferred());
+    let (mut ready, mut briefly) = (false, false);
     for transport in transports {
         armed += 1;
         let may_sleep = match awaited {
@@ -266,7 +266,7 @@ fn watch(engine: &Engine, awaited: Awaited, time: Option<Duration>) -> bool {
             }
         }
     }
-    let time = if briefly { Some(super::waiting::SHORT_SLEEP) } else { time };
+    let time = if briefly || engine.has_deferred() { Some(super::waiting::SHORT_SLEEP) } else { time };
     let mut fds: Vec<RawFd> = transports.iter().map(|t| t.wait_fd()).collect();
     fds.truncate(armed);
     let mut polled: Vec<PollFd<'_>> =

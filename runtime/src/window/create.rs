@@ -7,11 +7,9 @@ use parking_lot::Mutex;
 use transom_transport::{AtomicScope, Span, TransportError};
 
 use super::copies::Copies;
-use super::created::CreatedHint;
-use super::domain::{AtomicSupport, AtomicsHint, Domain, domain};
+use super::domain::{AtomicSupport, Domain, domain};
 use super::gather::{LocalPart, gather};
-use super::options::{Flavour, Hints, LiveHints, MemoryModel};
-use super::pages::PagesHint;
+use super::options::{Flavour, Hints, LiveHints, MemoryModel, Word};
 use super::plan::{Proposal, agree};
 use super::table::{Parts, Peers};
 use super::{Core, WindowOptions, shared};
@@ -134,20 +132,11 @@ fn proposal<T: Element>(
     options: &WindowOptions,
 ) -> Proposal {
     let mut hints = Hints::parse(&options.info).map_err(|e| e.message().to_owned());
-    if let Ok(hints) = &mut hints
-        && hints.atomics == AtomicsHint::Auto
-    {
-        hints.atomics = comm.member().engine.settings.atomics;
-    }
-    if let Ok(hints) = &mut hints
-        && hints.created == CreatedHint::Auto
-    {
-        hints.created = comm.member().engine.settings.created;
-    }
-    if let Ok(hints) = &mut hints
-        && hints.pages == PagesHint::Auto
-    {
-        hints.pages = comm.member().engine.settings.pages;
+    if let Ok(hints) = &mut hints {
+        let settings = &comm.member().engine.settings;
+        hints.atomics = hints.atomics.or(settings.atomics);
+        hints.created = hints.created.or(settings.created);
+        hints.pages = hints.pages.or(settings.pages);
     }
     let (flavour, bytes) = match memory {
         Memory::Allocate(bytes) => (Flavour::Allocate, bytes.clone()),

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use transom_shm::{Caution, InPlace, Quiet};
 use transom_transport::{Span, limits};
 
-use super::options::{Hints, Info, MemoryModel, invalid};
+use super::options::{Hints, MemoryModel, Word};
 use crate::job::Member;
-use crate::{Communicator, Result, memory};
+use crate::{Communicator, memory};
 
 /// The hint `transom_created`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
@@ -25,22 +25,10 @@ pub(super) const CREATED: &str = "transom_created";
 /// What became of that: no hint, but told among them.
 pub(super) const CREATED_AS: &str = "transom_created_as";
 
-impl CreatedHint {
-    const ALL: [(&str, Self); 3] = [("auto", Self::Auto), ("share", Self::Share), ("attach", Self::Attach)];
-
-    pub fn parse(info: &Info) -> Result<Self> {
-        let Some(value) = info.get(CREATED).map(str::trim) else { return Ok(Self::Auto) };
-        Self::named(value).ok_or_else(|| invalid(CREATED, &format!("is {value:?}"), "auto, share or attach"))
-    }
-
-    /// The one of this name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, wanted)| *wanted)
-    }
-
-    pub fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(_, wanted)| *wanted == self).map_or("auto", |(name, _)| name)
-    }
+impl Word for CreatedHint {
+    const KEY: &'static str = CREATED;
+    const ALL: &'static [(&'static str, Self)] =
+        &[("auto", Self::Auto), ("share", Self::Share), ("attach", Self::Attach)];
 }
 
 /// Memory of the program's, as peers of this node reach it.

@@ -11,9 +11,8 @@
 use serde::{Deserialize, Serialize};
 use transom_transport::{AtomicScope, DataType, ReduceOp};
 
-use super::options::{Flavour, Info, invalid};
+use super::options::{Flavour, Word};
 use super::plan::Proposal;
-use crate::Result;
 use crate::explain::Path;
 
 /// Bytes of the elements that devices update.
@@ -43,22 +42,10 @@ pub(crate) enum AtomicsHint {
 
 pub(super) const ATOMICS: &str = "transom_atomics";
 
-impl AtomicsHint {
-    const ALL: [(&str, Self); 3] = [("auto", Self::Auto), ("cpu", Self::Cpu), ("nic", Self::Nic)];
-
-    pub fn parse(info: &Info) -> Result<Self> {
-        let Some(value) = info.get(ATOMICS).map(str::trim) else { return Ok(Self::Auto) };
-        Self::named(value).ok_or_else(|| invalid(ATOMICS, &format!("is {value:?}"), "auto, cpu or nic"))
-    }
-
-    /// The one of this name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, wanted)| *wanted)
-    }
-
-    pub fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(_, wanted)| *wanted == self).map_or("auto", |(name, _)| name)
-    }
+impl Word for AtomicsHint {
+    const KEY: &'static str = ATOMICS;
+    const ALL: &'static [(&'static str, Self)] =
+        &[("auto", Self::Auto), ("cpu", Self::Cpu), ("nic", Self::Nic)];
 }
 
 /// The atomics that a rank's device supports.

@@ -30,6 +30,7 @@ pub(crate) use created::CreatedHint;
 pub use domain::device_path;
 pub(crate) use domain::{AtomicsHint, Domain, WORD, is_devices};
 pub use local::Local;
+pub(crate) use options::Word;
 pub use options::{Flavour, Info, MemoryModel, WindowOptions};
 pub(crate) use pages::PagesHint;
 pub(crate) use peer::{Peer, TargetMemory};

@@ -142,6 +142,41 @@ pub(crate) struct Hints {
     pub pages: PagesHint,
 }
 
+/// A hint that is one of some words; the default leaves it to the setting of the same meaning.
+pub(crate) trait Word: Copy + Default + PartialEq + 'static {
+    /// Its key.
+    const KEY: &'static str;
+    /// Its words.
+    const ALL: &'static [(&'static str, Self)];
+
+    /// What `info` says.
+    fn parse(info: &Info) -> Result<Self> {
+        let Some(value) = info.get(Self::KEY).map(str::trim) else { return Ok(Self::default()) };
+        let known = || {
+            let words: Vec<&str> = Self::ALL.iter().map(|(word, _)| *word).collect();
+            words
+                .split_last()
+                .map_or_else(String::new, |(last, others)| format!("{} or {last}", others.join(", ")))
+        };
+        Self::named(value).ok_or_else(|| invalid(Self::KEY, &format!("is {value:?}"), &known()))
+    }
+
+    /// The one of this name.
+    fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, wanted)| *wanted)
+    }
+
+    /// Its word.
+    fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, wanted)| *wanted == self).map_or("", |(name, _)| name)
+    }
+
+    /// What is wanted, which `setting` says where the hint does not.
+    fn or(self, setting: Self) -> Self {
+        if self == Self::default() { setting } else { self }
+    }
+}
+
 /// The hints that can change while there is a window.
 #[derive(Debug)]
 pub(crate) struct LiveHints {

@@ -3,8 +3,7 @@
 use transom_transport::Span;
 use transom_transport::memory::HUGE_PAGE;
 
-use super::options::{Info, invalid};
-use crate::Result;
+use super::options::Word;
 
 /// The hint `transom_pages`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
@@ -22,23 +21,13 @@ pub(super) const PAGES: &str = "transom_pages";
 /// What became of that: no hint, but told among them.
 pub(super) const PAGES_AS: &str = "transom_pages_as";
 
+impl Word for PagesHint {
+    const KEY: &'static str = PAGES;
+    const ALL: &'static [(&'static str, Self)] =
+        &[("auto", Self::Auto), ("small", Self::Small), ("huge", Self::Huge)];
+}
+
 impl PagesHint {
-    const ALL: [(&str, Self); 3] = [("auto", Self::Auto), ("small", Self::Small), ("huge", Self::Huge)];
-
-    pub fn parse(info: &Info) -> Result<Self> {
-        let Some(value) = info.get(PAGES).map(str::trim) else { return Ok(Self::Auto) };
-        Self::named(value).ok_or_else(|| invalid(PAGES, &format!("is {value:?}"), "auto, small or huge"))
-    }
-
-    /// The one of this name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, wanted)| *wanted)
-    }
-
-    pub fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(_, wanted)| *wanted == self).map_or("auto", |(name, _)| name)
-    }
-
     /// Does what is asked for, with a window's new memory: what has become of it, in words, if anything was asked for.
     pub fn apply(self, memory: &Span) -> Option<String> {
         if self != Self::Huge {

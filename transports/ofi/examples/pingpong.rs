@@ -40,7 +40,8 @@ fn main() -> Outcome<()> {
     let rounds = arguments.get(1).map_or(Ok(20_000), |text| text.parse())?;
     pin(usize::from(is_target))?;
     let start = Instant::now();
-    let ofi = Ofi::new(Options { ranks: 2, provider, loopback: true, patience: None })?;
+    let ofi =
+        Ofi::new(Options { ranks: 2, provider, loopback: true, patience: Some(transom_ofi::PATIENCE) })?;
     if is_target {
         return target(&ofi);
     }

@@ -31,6 +31,9 @@ use std::time::Duration;
 
 use transom_transport::TransportResult;
 
+/// How long a peer may take nothing at first, where nobody says otherwise.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
 /// How to open the transport.
 #[derive(Debug, Clone)]
 pub struct Options {

@@ -8,7 +8,7 @@ use transom_ofi::{Ofi, Options};
 use transom_transport::{Transport, TransportError};
 
 fn options() -> Options {
-    Options { ranks: 1, provider: None, loopback: true, patience: None }
+    Options { ranks: 1, provider: None, loopback: true, patience: Some(transom_ofi::PATIENCE) }
 }
 
 /// Whether tests of the transport are possible here.

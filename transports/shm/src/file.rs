@@ -1,7 +1,7 @@
 //! Anonymous memory files: made here, opened by peers.
 
 use std::fs::OpenOptions;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
 
 use memmap2::{MmapOptions, MmapRaw};
@@ -17,14 +17,7 @@ pub const PART: usize = 1 << 16;
 /// Makes a zeroed memory file of `bytes` bytes and maps it. Its size is sealed, so that no peer can truncate it and
 /// make an access here fault.
 pub fn create(name: &str, bytes: usize) -> TransportResult<Span> {
-    let file = FilePart::whole(sealed(name, bytes)?);
-    let memory = match bytes {
-        0..HUGE_PAGE => Span::from_file(map(file.as_fd(), 0, bytes)?, file),
-        // Where huge pages of the file are some in memory, too.
-        _ => Span::reserve(Some(file), bytes, 0)?,
-    };
-    memory.dump(bytes <= Span::DUMPED);
-    Ok(memory)
+    owned(FilePart::whole(sealed(name, bytes)?), bytes)
 }
 
 /// As [`create`], but address space only, at `address` if that is free. The file takes memory as it is touched.
@@ -99,7 +92,16 @@ pub fn inode(file: BorrowedFd<'_>) -> TransportResult<u64> {
 
 /// Maps `len` bytes of a file of this process from `start` on, a multiple of [`PART`]; their pages go back with the span.
 pub fn map_own(file: &Arc<OwnedFd>, start: usize, len: usize) -> TransportResult<Span> {
-    let memory = Span::from_file(map(file.as_fd(), start, len)?, FilePart::of(file.clone(), start, len));
+    owned(FilePart::of(file.clone(), start, len), len)
+}
+
+/// The first `len` bytes of a part of a file of this process, mapped.
+fn owned(part: FilePart, len: usize) -> TransportResult<Span> {
+    let memory = match len {
+        0..HUGE_PAGE => Span::from_file(map(part.as_fd(), part.start(), len)?, part),
+        // Where huge pages of the file are some in memory, too.
+        _ => Span::reserve(Some(part), len, 0)?,
+    };
     memory.dump(len <= Span::DUMPED);
     Ok(memory)
 }

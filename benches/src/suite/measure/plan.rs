@@ -12,7 +12,7 @@ use super::matrix::Link;
 use super::message::Messages;
 use super::overlap::Overlap;
 use super::pair::PairOperation;
-use super::random_access::{BATCH, RandomAccess};
+use super::random_access::{BATCH, RandomAccess, TABLE};
 use super::start_up::StartUp;
 use super::threads::{self, Threads};
 use super::{Measure, call, collective};
@@ -22,6 +22,7 @@ use crate::pair::Target;
 use crate::report::Unit;
 use crate::suite::catalogue::{Entry, Message, What};
 use crate::suite::row::Head;
+use crate::suite::sizes::show;
 use crate::suite::stage::Stage;
 
 /// Small operations before they are completed, where their rate is measured.
@@ -95,8 +96,11 @@ pub fn plan(stage: &Stage<'_>, entry: &Entry, hosts: &[String]) -> anyhow::Resul
         }
         What::StartUp => start_up(job, Head { window: String::new(), ..whole(0, Unit::Time) })?,
         What::RandomAccess => {
-            let head = Head { window: "allocated".into(), ..whole(WORD, Unit::Rate(BATCH * job.size())) };
-            vec![Box::new(RandomAccess::new(job, head, stage.options.table)?)]
+            let table = stage.options.table;
+            let window =
+                table.map_or("allocated".into(), |bytes| format!("allocated, {} a rank", show(bytes)));
+            let head = Head { window, ..whole(WORD, Unit::Rate(BATCH * job.size())) };
+            vec![Box::new(RandomAccess::new(job, head, table.unwrap_or(TABLE))?)]
         }
         What::Halo => {
             let mut rows: Rows = Vec::new();

@@ -12,6 +12,8 @@ use crate::suite::stage::Stage;
 
 /// Updates before a flush: what the benchmark's rules allow to look ahead.
 pub const BATCH: usize = 1024;
+/// Bytes of each rank's part of the table, if nothing else is asked for.
+pub const TABLE: usize = 512 << 10;
 /// Words that are copied from and to the table at once.
 const CHUNK: usize = 1 << 16;
 /// Its primitive polynomial over GF(2), and the period of what that generates.

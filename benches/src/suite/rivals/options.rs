@@ -13,7 +13,7 @@ pub struct Choice {
     /// Measure MPI's C interface, by a program in C: Transom's, and in turns those of other MPIs in folders in which one is installed
     /// (bin/mpicc, bin/mpiexec), or several are
     #[arg(long, value_name = "DIR", num_args = 0.., value_hint = ValueHint::DirPath,
-        conflicts_with_all = ["pairs", "threads", "cache", "address", "from", "iterations", "window_size"])]
+        conflicts_with_all = ["pairs", "threads", "cache", "address", "from", "iterations", "window_size", "table"])]
     pub rivals: Option<Vec<PathBuf>>,
 
     /// With --rivals: Transom's installation [default: that of this program]

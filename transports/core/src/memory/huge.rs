@@ -17,7 +17,7 @@ impl Span {
     pub fn collapse(&self) -> usize {
         let first = self.address().next_multiple_of(HUGE_PAGE);
         let end = (self.address() + self.len()) / HUGE_PAGE * HUGE_PAGE;
-        if first >= end || !matches!(self.owner(), Owner::File(..) | Owner::Sparse(..)) {
+        if first >= end || !matches!(self.owner(), Owner::Mapping(_) | Owner::File(..) | Owner::Sparse(..)) {
             return 0;
         }
         let mut have = 0;

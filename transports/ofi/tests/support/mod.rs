@@ -9,7 +9,12 @@ use transom_transport::Transport;
 /// Nothing, and the tests are skipped, where libfabric is not installed, unless `TRANSOM_CI_REQUIRE_OFI=1`.
 fn open(ranks: usize) -> Option<Vec<Arc<dyn Transport>>> {
     let provider = std::env::var("TRANSOM_OFI_PROVIDER").ok();
-    let options = || Options { ranks, provider: provider.clone(), loopback: true, patience: None };
+    let options = || Options {
+        ranks,
+        provider: provider.clone(),
+        loopback: true,
+        patience: Some(transom_ofi::PATIENCE),
+    };
     (0..ranks).map(|_| opened(Ofi::new(options()), "TRANSOM_CI_REQUIRE_OFI")).collect()
 }
 
