@@ -150,7 +150,12 @@ impl Core {
     /// Whether a rank of the window has made a call that has not been consumed.
     #[inline]
     pub fn has_called(&self, rank: usize, call: Call) -> bool {
-        let signals = self.signals(rank);
+        self.has_signalled(rank, self.signals(rank), call)
+    }
+
+    /// The same where its signals have been found.
+    #[inline]
+    pub fn has_signalled(&self, rank: usize, signals: &PeerSignals, call: Call) -> bool {
         signals.consumed.is_open(call, self.arrived(rank, signals, call))
     }
 }

@@ -41,12 +41,13 @@ impl Core {
                 Coverage::Passive
             }
         };
-        let mut whole = access.whole.lock();
-        let only = access.only.swap(SEVERAL, Ordering::AcqRel);
-        whole
-            .covered
-            .extend([only, target].into_iter().filter(|target| !matches!(*target, NOBODY | SEVERAL)));
-        drop(whole);
+        if access.only.compare_exchange(NOBODY, target, Ordering::AcqRel, Ordering::Acquire).is_err() {
+            let mut whole = access.whole.lock();
+            let only = access.only.swap(SEVERAL, Ordering::AcqRel);
+            whole
+                .covered
+                .extend([only, target].into_iter().filter(|target| !matches!(*target, NOBODY | SEVERAL)));
+        }
         peer.cover(coverage);
         Ok(())
     }

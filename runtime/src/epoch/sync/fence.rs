@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use super::state::Group;
 use super::table::Accessing;
 use super::{By, barrier};
 use crate::collective::Kind;
@@ -32,7 +33,7 @@ impl Core {
     /// Opens an epoch to all targets between fences.
     pub(crate) fn open_fence(&self, by: By) -> Result<()> {
         self.access.open.open_fence().map_err(|e| self.name(e))?;
-        self.begin_whole(Box::default(), Assert::NONE, by);
+        self.begin_whole(Group::new(), Assert::NONE, by);
         Ok(())
     }
 

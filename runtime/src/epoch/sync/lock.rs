@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::state::{NOBODY, SEVERAL};
+use super::state::{Group, NOBODY, SEVERAL};
 use super::table::Accessing;
 use super::ticket;
 use super::{By, Coverage};
@@ -220,7 +220,7 @@ impl Core {
     pub(crate) fn lock_all(&self, assert: Assert, by: By) -> Result<()> {
         self.check_locks("lock_all", assert)?;
         self.access.open.open_all().map_err(|e| self.name(e))?;
-        self.begin_whole(Box::default(), assert, by);
+        self.begin_whole(Group::new(), assert, by);
         self.refresh("lock_all").inspect_err(|_| drop(self.unlock_all(by)))
     }
 
@@ -246,7 +246,7 @@ impl Core {
     }
 
     /// An epoch to all ranks or to a group begins.
-    pub(super) fn begin_whole(&self, group: Box<[usize]>, assert: Assert, by: By) {
+    pub(super) fn begin_whole(&self, group: Group, assert: Assert, by: By) {
         self.access.opened.set(by, !assert.has(Assert::NOCHECK));
         if !group.is_empty() {
             self.access.whole.lock().group = group;

@@ -4,6 +4,7 @@
 //! none. Nothing else is sent, and nothing is kept that grows with the job.
 
 use super::By;
+use super::state::Group;
 use super::table::Accessing;
 use crate::operation;
 use crate::protocol::pscw::Call;
@@ -13,10 +14,10 @@ use crate::window::Core;
 use crate::{Assert, Class, Result};
 
 /// The ranks of a group, if they are ranks of the window, each once.
-pub(crate) fn check_group(core: &Core, operation: &'static str, group: &[usize]) -> Result<Box<[usize]>> {
-    let mut ranks: Box<[usize]> = group.into();
+pub(crate) fn check_group(core: &Core, operation: &'static str, group: &[usize]) -> Result<Group> {
+    let mut ranks = Group::from_slice(group);
     ranks.sort_unstable();
-    for rank in &*ranks {
+    for rank in &ranks {
         if *rank >= core.peers.len() {
             let message =
                 format!("the group names rank {rank}, the window has ranks 0 to {}", core.peers.len() - 1);
@@ -110,7 +111,8 @@ impl Core {
             let text = format!("rank {target} to post window {} to this rank", self.number);
             Awaits::new(text, Subject::Post, [self.peers.world(target)])
         };
-        let posted = |_| self.has_called(target, Call::Post).then_some(Ok(()));
+        let signals = self.signals(target);
+        let posted = |_| self.has_signalled(target, signals, Call::Post).then_some(Ok(()));
         let waited = self.member.engine.wait_signalled(operation, &what, || (), posted);
         waited.map_err(|e| self.name(e).with_target(target))
     }
@@ -163,14 +165,14 @@ impl Core {
     }
 
     /// The group of the exposure epoch that calls opened, which ends or goes on.
-    pub(crate) fn take_posted(&self, operation: &'static str) -> Result<Box<[usize]>> {
+    pub(crate) fn take_posted(&self, operation: &'static str) -> Result<Group> {
         let message = "no exposure epoch is open: call post first";
         let posted = self.access.whole.lock().posted.take();
         posted.ok_or_else(|| self.error(Class::RmaSync, operation, message))
     }
 
     /// Calls opened an exposure epoch to `group`.
-    pub(crate) fn keep_posted(&self, group: Box<[usize]>) {
+    pub(crate) fn keep_posted(&self, group: Group) {
         self.access.whole.lock().posted = Some(group);
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::{Condvar, Mutex};
+use smallvec::SmallVec;
 
 use super::OpenEpochs;
 use super::carried::Carried;
@@ -111,17 +112,20 @@ impl Opened {
     }
 }
 
+/// Ranks that post, start and wait are about: mostly few, which take no allocation.
+pub(crate) type Group = SmallVec<[usize; 6]>;
+
 /// An access epoch to all ranks, or to a group.
 #[derive(Debug, Default)]
 pub(super) struct Whole {
     /// The ranks of an epoch of start, ascending; empty when it has ended.
-    pub group: Box<[usize]>,
+    pub group: Group,
     /// Targets that the epoch covers so far: each when it is first accessed.
     pub covered: Vec<usize>,
     /// Targets whose locks threads wait for: one lock for each, however many threads there are.
     pub awaited: Vec<usize>,
     /// The ranks of the exposure epoch that calls have opened.
-    pub posted: Option<Box<[usize]>>,
+    pub posted: Option<Group>,
 }
 
 /// The lock of a target that this process holds, if it holds one.
