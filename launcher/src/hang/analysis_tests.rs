@@ -18,6 +18,7 @@ fn rank(rank: u32) -> RankView {
         joining: false,
         held: Vec::new(),
         waits: Vec::new(),
+        places: Vec::new(),
         load: Load::default(),
     }
 }
