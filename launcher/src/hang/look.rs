@@ -121,7 +121,7 @@ pub async fn look(pages: Option<Arc<Pages>>, subjects: Vec<Subject>, places: boo
     let found = stacks::places(&threads).await;
     let with_places = |(mut view, first): (RankView, Option<i32>)| {
         let own = threads_of(&view, first);
-        view.places = found.iter().filter(|place| own.contains(&place.thread)).cloned().collect();
+        view.places = found.iter().filter(|sight| own.contains(&sight.thread)).cloned().collect();
         view
     };
     views.into_iter().map(with_places).collect()

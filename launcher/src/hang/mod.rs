@@ -16,7 +16,7 @@ pub(crate) mod verdict;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use stacks::Place;
+use stacks::{Place, Sight, Unseen};
 use transom::waits::{Held, Traffic, Wait, Way};
 
 /// What is known of a running job.
@@ -72,23 +72,24 @@ pub struct RankView {
     pub held: Vec<Held>,
     /// The calls that block, and for how long they have.
     pub waits: Vec<(Wait, Duration)>,
-    /// Where in the program those calls were made; of a rank without any, where its first thread is. Some may be missing.
-    pub places: Vec<Place>,
+    /// Where in the program those calls were made; of a rank without any, where its first thread is; or why that is not known. Some may be missing.
+    pub places: Vec<Sight>,
     /// What it uses and does.
     pub load: Load,
 }
 
 impl RankView {
-    /// Where in the program a call was made.
-    pub fn place_of(&self, wait: &Wait) -> Option<&Place> {
-        self.places.iter().find(|place| place.thread == wait.thread)
+    /// Where in the program a call was made, or why that is not known.
+    pub fn sight_of(&self, wait: &Wait) -> Option<Result<&Place, Unseen>> {
+        let sight = self.places.iter().find(|sight| sight.thread == wait.thread)?;
+        Some(sight.place.as_ref().map_err(|unseen| *unseen))
     }
 
     /// Where in the program it is: in the call that is noted first, or elsewhere.
     pub fn place(&self) -> Option<&Place> {
         match self.waits.first() {
-            Some((wait, _)) => self.place_of(wait),
-            None => self.places.first(),
+            Some((wait, _)) => self.sight_of(wait)?.ok(),
+            None => self.places.first()?.place.as_ref().ok(),
         }
     }
 }

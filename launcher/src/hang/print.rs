@@ -6,7 +6,7 @@ use std::time::Duration;
 use transom::waits::{Subject, Wait};
 
 use super::analysis::{Finding, Why};
-use super::stacks::Place;
+use super::stacks::{Place, Unseen};
 use super::verdict::{doing, names, ranges};
 use super::{RankView, Report, State, Summary};
 use crate::info::page::Page;
@@ -113,6 +113,12 @@ pub fn report(report: &Report, finding: &Finding) -> String {
     for host in &report.silent {
         page.paragraph(&format!("host {host} has not answered: its ranks are not in the table"));
     }
+    let is_forbidden =
+        |rank: &&RankView| rank.places.iter().any(|sight| sight.place == Err(Unseen::Forbidden));
+    let unread: Vec<u32> = report.ranks.iter().filter(is_forbidden).map(|rank| rank.rank).collect();
+    if !unread.is_empty() {
+        page.paragraph(&format!("no lines of {}: the kernel forbids reading their stacks", names(&unread)));
+    }
     verdicts(&mut page, report, finding);
     page.text
 }
@@ -187,7 +193,11 @@ fn waits(rank: &RankView, finding: &Finding) -> String {
         };
     }
     let one = |wait: &Wait| {
-        let at = rank.place_of(wait).map(|place| format!(", {}", place.text())).unwrap_or_default();
+        let at = match rank.sight_of(wait) {
+            Some(Ok(place)) => format!(", {}", place.text()),
+            Some(Err(Unseen::Runs)) => " (no line: it is running)".into(),
+            Some(Err(Unseen::Forbidden)) | None => String::new(),
+        };
         one(rank, wait, finding) + &at
     };
     let texts: Vec<String> = rank.waits.iter().map(|(wait, _)| one(wait)).collect();

@@ -1,10 +1,11 @@
 //! Where in its program a rank is: the function, and the line where symbols allow.
 //!
 //! Nothing of this runs in a rank, and nothing at all unless somebody asks. The agent starts `transom stacks`, a process of its own
-//! (`child`), which copies the top of each thread's stack (`snapshot`), unwinds it (`process`) and looks for the first function that is
-//! the user's (`names`, `symbols`). What those files say is the user's: it may be wrong in any way, so that process may
+//! (`child`), which reads the top of each sleeping thread's stack (`snapshot`), unwinds it (`process`, `calls`) and looks for the first
+//! function that is the user's (`names`, `symbols`). No thread is stopped for that; one that runs is said to. What those files say is the user's: it may be wrong in any way, so that process may
 //! crash, hang or grow only as far as it is let, and the agent believes of what it prints what has the form of a place.
 
+mod calls;
 pub mod child;
 mod names;
 mod process;
@@ -45,14 +46,36 @@ pub struct Thread {
 /// Where a thread is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
-    /// The thread.
-    pub thread: i32,
     /// The innermost function that is the user's, or nobody else's.
     pub function: String,
     /// Its source file; the program or library where no line is known.
     pub file: String,
     /// The line.
     pub line: Option<u32>,
+}
+
+/// Why it is not known where a thread is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Unseen {
+    /// It ran whenever it was looked at.
+    Runs,
+    /// The kernel does not let its memory be read.
+    Forbidden,
+}
+
+/// What a look at a thread has found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sight {
+    /// The thread.
+    pub thread: i32,
+    /// Where it is.
+    pub place: Result<Place, Unseen>,
+}
+
+impl Sight {
+    fn clean(self) -> Self {
+        Self { place: self.place.map(Place::clean), ..self }
+    }
 }
 
 impl Place {
@@ -105,14 +128,14 @@ impl FromStr for Thread {
     }
 }
 
-/// Where threads of this host are, of those for which that can be had.
-pub async fn places(threads: &[Thread]) -> Vec<Place> {
+/// Where threads of this host are, or why that is not known, of those of which there is something to say.
+pub async fn places(threads: &[Thread]) -> Vec<Sight> {
     let threads = &threads[..threads.len().min(MOST)];
     let text = if threads.is_empty() { Vec::new() } else { ask(threads).await.unwrap_or_default() };
     let lines = text.split(|byte| *byte == b'\n');
-    let place = lines.filter_map(|line| serde_json::from_slice::<Place>(line).ok());
-    let is_asked = |place: &Place| threads.iter().any(|of| of.thread == place.thread);
-    place.filter(is_asked).take(threads.len()).map(Place::clean).collect()
+    let sights = lines.filter_map(|line| serde_json::from_slice::<Sight>(line).ok());
+    let is_asked = |sight: &Sight| threads.iter().any(|of| of.thread == sight.thread);
+    sights.filter(is_asked).take(threads.len()).map(Sight::clean).collect()
 }
 
 async fn ask(threads: &[Thread]) -> io::Result<Vec<u8>> {
@@ -157,10 +180,9 @@ mod tests {
     #[test]
     fn names_are_fit_for_a_terminal() {
         let long = |character: char| character.to_string().repeat(LONGEST_NAME + 10);
-        let place =
-            Place { thread: 1, function: "a\x1b[2Jb\n".into(), file: "/x/\ty.c".into(), line: Some(7) };
+        let place = Place { function: "a\x1b[2Jb\n".into(), file: "/x/\ty.c".into(), line: Some(7) };
         assert_eq!(place.clean().text(), "in a?[2Jb? at ?y.c:7");
-        let place = Place { thread: 1, function: long('ü'), file: long('ü') + "/y.c", line: None }.clean();
+        let place = Place { function: long('ü'), file: long('ü') + "/y.c", line: None }.clean();
         assert!(place.function.chars().count() == LONGEST_NAME + 1 && place.function.ends_with('…'));
         assert!(place.file.chars().count() == LONGEST_NAME && place.source() == "y.c", "the end counts");
     }

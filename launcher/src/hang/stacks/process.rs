@@ -8,12 +8,14 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use framehop::{CacheNative, FrameAddress, MayAllocateDuringUnwind, Module, Unwinder, UnwinderNative};
+use framehop::{
+    CacheNative, FrameAddress, MayAllocateDuringUnwind, Module, UnwindRegsNative, Unwinder, UnwinderNative,
+};
 
 use super::names::{Owner, owner, owner_of_file};
-use super::snapshot::Snapshot;
+use super::snapshot::{self, Snapshot};
 use super::symbols::{Bytes, Rules, Symbols};
-use super::{Place, Thread};
+use super::{Place, Thread, calls};
 
 /// Frames of a stack that are looked at.
 const DEEPEST: usize = 512;
@@ -88,6 +90,7 @@ impl Search {
 /// A running process.
 pub struct Process {
     id: i32,
+    memory: File,
     mapped: Vec<Mapped>,
     unwinder: UnwinderNative<Bytes, MayAllocateDuringUnwind>,
     cache: CacheNative<MayAllocateDuringUnwind>,
@@ -102,31 +105,88 @@ impl Process {
         let maps = read_to_string(format!("/proc/{id}/maps"))?;
         Ok(Self {
             id,
+            memory: File::open(format!("/proc/{id}/mem"))?,
             mapped: maps.lines().filter_map(Mapped::of).collect(),
             unwinder: UnwinderNative::new(),
             cache: CacheNative::new(),
         })
     }
 
-    /// Where in the program a thread is: of one in a call, whence that was called. `sure`: nothing that only may be it.
-    pub fn place(&mut self, from: &Snapshot, of: Thread, sure: bool, files: &mut Files) -> Option<Place> {
+    /// A thread at this moment; none if it runs.
+    ///
+    /// # Errors
+    /// It has ended, or may not be looked at.
+    pub fn look(&self, thread: Thread) -> io::Result<Option<Snapshot>> {
+        snapshot::take(thread, &self.memory)
+    }
+
+    /// Where in the program a thread is: of one in a call, whence that was called.
+    pub fn place(&mut self, from: &Snapshot, of: Thread, files: &mut Files) -> Option<Place> {
         let mut registers = from.registers;
-        let mut read = |address| from.word(address).ok_or(());
         let mut next = Some(FrameAddress::from_instruction_pointer(from.at));
         let mut search = Search { is_open: !of.waits, best: None, second_best: None };
         for _ in 0..DEEPEST {
             let Some(address) = next else { break };
             if let Some(index) = self.prepare(address.address_for_lookup(), files) {
-                let functions = self.functions(index, address, of, files);
+                let functions = self.functions(index, address, files);
                 functions.into_iter().for_each(|(owner, place)| search.see(owner, place));
             }
             if search.is_open && search.best.is_some() {
                 return search.best;
             }
-            let caller = self.unwinder.unwind_frame(address, &mut registers, &mut self.cache, &mut read);
-            next = caller.ok().flatten().and_then(FrameAddress::from_return_address);
+            next = self.caller(from, address, &mut registers, files);
         }
-        search.second_best.filter(|_| search.is_open && !sure)
+        search.second_best.filter(|_| search.is_open)
+    }
+
+    /// One frame outwards.
+    fn caller(
+        &mut self,
+        from: &Snapshot,
+        address: FrameAddress,
+        registers: &mut UnwindRegsNative,
+        files: &mut Files,
+    ) -> Option<FrameAddress> {
+        let mut read = |address| from.word(address).ok_or(());
+        let before = *registers;
+        let caller = self.unwinder.unwind_frame(address, registers, &mut self.cache, &mut read);
+        if let Ok(Some(caller)) = caller {
+            return FrameAddress::from_return_address(caller);
+        }
+        *registers = before;
+        // It has ended there, or needs the frame pointer, which the kernel does not tell.
+        if calls::frame_pointer(registers) != 0 {
+            return None;
+        }
+        let start = self.start(address.address_for_lookup(), files)?;
+        for at in from.addresses(before.sp()) {
+            let mut guess = calls::with_frame_pointer(&before, at);
+            let caller = self.unwinder.unwind_frame(address, &mut guess, &mut self.cache, &mut read);
+            if let Ok(Some(caller)) = caller
+                && self.has_called(caller, start)
+            {
+                *registers = guess;
+                return FrameAddress::from_return_address(caller);
+            }
+        }
+        None
+    }
+
+    /// Where the function begins that an address is in.
+    fn start(&mut self, address: u64, files: &mut Files) -> Option<u64> {
+        let index = self.prepare(address, files)?;
+        let mapped = &self.mapped[index];
+        let bias = mapped.bias?;
+        let rules = files.rules.get(&mapped.name)?.as_ref()?;
+        Some(rules.start(address.wrapping_sub(bias))?.wrapping_add(bias))
+    }
+
+    /// Whether the instruction before an address is a call that has led to a function.
+    fn has_called(&self, returns_to: u64, function: u64) -> bool {
+        self.mapped.iter().any(|mapped| mapped.range.contains(&returns_to))
+            && calls::leads_to(returns_to, function, &|address, bytes| {
+                self.memory.read_exact_at(bytes, address)
+            })
     }
 
     /// The path by which this process can open a file of that one, if it is still the same file.
@@ -172,10 +232,7 @@ impl Process {
         }
         let size = mapped.range.end - mapped.range.start;
         let mut bytes = vec![0; usize::try_from(size.min(VDSO)).ok()?];
-        File::open(format!("/proc/{}/mem", self.id))
-            .ok()?
-            .read_exact_at(&mut bytes, mapped.range.start)
-            .ok()?;
+        self.memory.read_exact_at(&mut bytes, mapped.range.start).ok()?;
         Rules::of(&*bytes)
     }
 
@@ -184,7 +241,6 @@ impl Process {
         &self,
         index: usize,
         address: FrameAddress,
-        of: Thread,
         files: &mut Files,
     ) -> Vec<(Owner, Option<Place>)> {
         let mapped = &self.mapped[index];
@@ -202,7 +258,7 @@ impl Process {
                 Some((file, line)) => (file, Some(line)),
                 None => (mapped.path.trim_end_matches(" (deleted)").to_owned(), None),
             };
-            (owner, Some(Place { thread: of.thread, function: function.name, file, line }))
+            (owner, Some(Place { function: function.name, file, line }))
         };
         functions.into_iter().map(place).collect()
     }

@@ -1,33 +1,23 @@
-//! Registers and the top of the stack of a thread of another process.
+//! Registers and the top of the stack of a thread of another process, as /proc has them: nothing is stopped, and nobody notices.
 
 use std::fs::{File, read_to_string};
+use std::io;
 use std::os::unix::fs::FileExt;
-use std::time::{Duration, Instant};
 
 use framehop::UnwindRegsNative;
-use nix::sys::ptrace::{self, Options};
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-use nix::unistd::Pid;
 
 use super::Thread;
 
 /// Bytes of a stack that are copied: enough for the calls of Transom and of what it uses.
 const STACK: usize = 128 << 10;
-/// Time for a thread to stop: it does so at once unless it is deep in the kernel.
-const PATIENCE: Duration = Duration::from_millis(200);
-const PAUSE: Duration = Duration::from_micros(50);
-/// Looks at a thread that wakes while it is looked at.
-const TRIES: usize = 5;
 
-/// A thread at some moment.
+/// A thread that does not run, at some moment.
 #[derive(Debug)]
 pub struct Snapshot {
     /// The instruction that is next.
     pub at: u64,
-    /// What unwinding begins with.
+    /// What unwinding begins with: the kernel tells no more of them than these.
     pub registers: UnwindRegsNative,
-    /// Whether its program would not notice that it is stopped for a moment.
-    pub can_be_stopped: bool,
     stack_at: u64,
     stack: Vec<u8>,
 }
@@ -39,115 +29,48 @@ impl Snapshot {
         let bytes = self.stack.get(start..start.checked_add(8)?)?;
         Some(u64::from_ne_bytes(bytes.try_into().ok()?))
     }
+
+    /// Where its words are, from an address on.
+    pub fn addresses(&self, from: u64) -> impl Iterator<Item = u64> + use<> {
+        (from..self.stack_at.saturating_add(self.stack.len() as u64)).step_by(8)
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
-fn sleeping(at: u64, stack: u64) -> UnwindRegsNative {
-    // The base pointer is not known, and no address is 0: who needs it is not unwound.
+fn registers(at: u64, stack: u64) -> UnwindRegsNative {
+    // The base pointer is not known, and no frame is at 0: who needs it is not unwound, or has it looked for.
     UnwindRegsNative::new(at, stack, 0)
 }
 
 #[cfg(target_arch = "aarch64")]
-fn sleeping(_: u64, stack: u64) -> UnwindRegsNative {
+fn registers(_: u64, stack: u64) -> UnwindRegsNative {
     UnwindRegsNative::new(0, stack, 0)
 }
 
-/// The next instruction, the stack's top, and all that unwinding needs, of a stopped thread.
-#[cfg(target_arch = "x86_64")]
-fn registers(thread: Pid) -> nix::Result<(u64, u64, UnwindRegsNative)> {
-    let all = ptrace::getregs(thread)?;
-    Ok((all.rip, all.rsp, UnwindRegsNative::new(all.rip, all.rsp, all.rbp)))
+/// A thread that sleeps or is stopped, in a process with that memory; none if it runs.
+///
+/// # Errors
+/// It has ended, or its kernel does not let it be looked at.
+pub fn take(thread: Thread, memory: &File) -> io::Result<Option<Snapshot>> {
+    let path = format!("/proc/{}/task/{}", thread.process, thread.thread);
+    let switches = || Ok::<_, io::Error>(switches(&read_to_string(format!("{path}/status"))?));
+    // proc_pid_syscall(5): whose thread is not asleep has no such addresses.
+    let call = || read_to_string(format!("{path}/syscall"));
+    let (switched, called) = (switches()?, call()?);
+    let mut words = called.split_whitespace().rev();
+    let mut address = || u64::from_str_radix(words.next()?.strip_prefix("0x")?, 16).ok();
+    let Some((at, stack_at)) = address().zip(address()) else { return Ok(None) };
+    let stack = top(memory, stack_at);
+    // Who has run since has been switched to and from, even if it sleeps in the same call again.
+    let is_whole = call()? == called && switches()? == switched && switched.is_some();
+    let registers = registers(at, stack_at);
+    Ok(is_whole.then_some(Snapshot { at, registers, stack_at, stack }))
 }
 
-#[cfg(target_arch = "aarch64")]
-fn registers(thread: Pid) -> nix::Result<(u64, u64, UnwindRegsNative)> {
-    let all = ptrace::getregs(thread)?;
-    Ok((all.pc, all.sp, UnwindRegsNative::new(all.regs[30], all.sp, all.regs[29])))
-}
-
-/// Calls of the kernel that go on after a stop. Some others do not (signal(7)), and are not for us to end.
-const GO_ON: &[i64] = &[
-    libc::SYS_nanosleep,
-    libc::SYS_clock_nanosleep,
-    libc::SYS_restart_syscall,
-    libc::SYS_futex,
-    libc::SYS_ppoll,
-    libc::SYS_pselect6,
-    libc::SYS_wait4,
-    libc::SYS_waitid,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_poll,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_select,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_pause,
-];
-
-/// Whether a call goes on after a stop, by what proc_pid_syscall(5) says of it. A socket may have a time limit, and then it does not.
-fn goes_on(thread: Thread, call: &str) -> bool {
-    let mut words = call.split_whitespace();
-    let number = words.next().and_then(|number| number.parse().ok());
-    let is_socket = |word: &str| {
-        let file = u32::from_str_radix(word.trim_start_matches("0x"), 16).unwrap_or(u32::MAX);
-        let link = std::fs::read_link(format!("/proc/{}/fd/{file}", thread.process));
-        link.map_or(true, |link| link.as_os_str().as_encoded_bytes().starts_with(b"socket:"))
-    };
-    match number {
-        // In none, or stopped on its way out of one.
-        Some(-1) => true,
-        Some(libc::SYS_read) => !words.next().is_none_or(is_socket),
-        Some(number) => GO_ON.contains(&number),
-        None => false,
-    }
-}
-
-/// A thread that sleeps or is stopped, without touching it: proc_pid_syscall(5) has where it is, not all of its registers.
-pub fn asleep(thread: Thread) -> Option<Snapshot> {
-    let path = format!("/proc/{}/task/{}/syscall", thread.process, thread.thread);
-    let memory = memory(thread)?;
-    for _ in 0..TRIES {
-        let before = read_to_string(&path).ok()?;
-        let mut words = before.split_whitespace().rev();
-        let mut address = || u64::from_str_radix(words.next()?.strip_prefix("0x")?, 16).ok();
-        let (at, stack_at) = (address()?, address()?);
-        let stack = top(&memory, stack_at);
-        if read_to_string(&path).ok()? == before {
-            let (registers, can_be_stopped) = (sleeping(at, stack_at), goes_on(thread, &before));
-            return Some(Snapshot { at, registers, can_be_stopped, stack_at, stack });
-        }
-    }
-    None
-}
-
-/// Stops a thread for the time of a copy. None if it is being debugged, or this process may not.
-pub fn stopped(thread: Thread) -> Option<Snapshot> {
-    // Whom a thread traces is let go, with the signal that it was about to get, when that thread ends (ptrace(2)): however that comes.
-    std::thread::spawn(move || trace(thread)).join().ok()?
-}
-
-fn trace(thread: Thread) -> Option<Snapshot> {
-    let memory = memory(thread)?;
-    let traced = Pid::from_raw(thread.thread);
-    ptrace::seize(traced, Options::empty()).ok()?;
-    ptrace::interrupt(traced).ok()?;
-    let give_up = Instant::now() + PATIENCE;
-    let status = loop {
-        // An error is also a signal that has no name.
-        match waitpid(traced, Some(WaitPidFlag::__WALL | WaitPidFlag::WNOHANG)).ok()? {
-            WaitStatus::StillAlive if Instant::now() < give_up => std::thread::sleep(PAUSE),
-            status => break status,
-        }
-    };
-    let (at, stack_at, registers) = registers(traced).ok()?;
-    let stack = top(&memory, stack_at);
-    if matches!(status, WaitStatus::PtraceEvent(..)) {
-        let _ = ptrace::detach(traced, None);
-    }
-    Some(Snapshot { at, registers, can_be_stopped: true, stack_at, stack })
-}
-
-fn memory(thread: Thread) -> Option<File> {
-    File::open(format!("/proc/{}/mem", thread.process)).ok()
+/// How often a thread has been taken off its processor, of proc_pid_status(5): by itself, and by others.
+fn switches(status: &str) -> Option<(u64, u64)> {
+    let count = |name: &str| status.lines().find_map(|line| line.strip_prefix(name))?.trim().parse().ok();
+    Some((count("voluntary_ctxt_switches:")?, count("nonvoluntary_ctxt_switches:")?))
 }
 
 /// What can be read from an address on: the stack may end before.
@@ -168,8 +91,10 @@ fn top(memory: &File, address: u64) -> Vec<u8> {
 mod tests {
     use std::io::{BufRead, BufReader};
     use std::process::{Child, ChildStdout, Command, Stdio};
+    use std::time::Duration;
 
     use nix::sys::signal::{Signal, kill};
+    use nix::unistd::Pid;
 
     use super::*;
 
@@ -200,20 +125,21 @@ mod tests {
         }
     }
 
-    fn main_thread(process: i32) -> Thread {
-        Thread { process, thread: process, waits: false }
+    /// What a look at a process's first thread finds.
+    fn look(process: i32) -> io::Result<Option<Snapshot>> {
+        let memory = File::open(format!("/proc/{process}/mem"))?;
+        take(Thread { process, thread: process, waits: false }, &memory)
     }
 
     #[test]
     fn what_is_stopped_stays_so() {
         let (mut shell, mut output, process) = grandchild("kill -STOP $$; exit 7");
         wait_for(process, 'T');
-        for _ in 0..10 {
-            let found = stopped(main_thread(process)).unwrap();
-            assert!(found.word(found.stack_at).is_some() && found.at != 0);
-            // It goes back to where it was by itself.
-            wait_for(process, 'T');
-            assert_eq!(asleep(main_thread(process)).unwrap().at, found.at);
+        let at = look(process).unwrap().unwrap().at;
+        for _ in 0..100 {
+            let found = look(process).unwrap().unwrap();
+            assert!(found.word(found.stack_at).is_some() && found.at == at && at != 0);
+            assert_eq!(state(process), Some('T'));
         }
         kill(Pid::from_raw(process), Signal::SIGCONT).unwrap();
         assert_eq!(line(&mut output), "7");
@@ -230,7 +156,7 @@ mod tests {
                 wait_for(process, 'T');
                 kill(Pid::from_raw(process), Signal::SIGCONT).unwrap();
                 let looks = std::thread::spawn(move || {
-                    let looks = std::iter::from_fn(|| stopped(main_thread(process)));
+                    let looks = std::iter::from_fn(|| look(process).ok());
                     looks.inspect(|_| std::thread::yield_now()).count()
                 });
                 let sent = Command::new("bash").args(["-c", &format!("kill -s {signal} {process}")]).status();
@@ -242,9 +168,29 @@ mod tests {
         }
     }
 
+    /// Of one that goes on, what it does next is never mixed into what it did.
+    #[test]
+    fn what_runs_is_said_to_run() {
+        let (mut shell, _output, process) = grandchild("while :; do :; done");
+        while state(process) != Some('R') || std::fs::read_link(format!("/proc/{process}/exe")).is_err() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let ran = (0..100).filter(|_| look(process).unwrap().is_none()).count();
+        assert!(ran > 50, "{ran}");
+        kill(Pid::from_raw(process), Signal::SIGKILL).unwrap();
+        shell.wait().unwrap();
+    }
+
     #[test]
     fn what_has_ended_is_nowhere() {
-        let thread = main_thread(i32::MAX - 1);
-        assert!(asleep(thread).is_none() && stopped(thread).is_none());
+        assert!(look(i32::MAX - 1).is_err());
+    }
+
+    #[test]
+    fn counts_of_switches() {
+        let status =
+            "Name:\tvoluntary_ctxt_switches:\nvoluntary_ctxt_switches:\t5\nnonvoluntary_ctxt_switches:\t77\n";
+        assert_eq!(switches(status), Some((5, 77)));
+        assert_eq!(switches("Name:\tx\n"), None);
     }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use addr2line::Loader;
+use addr2line::gimli::{BaseAddresses, EhFrame, EhFrameHdr, LittleEndian, UnwindSection};
 use framehop::ExplicitModuleSectionInfo;
 use object::read::ReadRef;
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache, SegmentFlags, SymbolKind, elf};
@@ -90,6 +91,20 @@ impl Rules {
             ..ExplicitModuleSectionInfo::default()
         };
         Some(Self { segments: segments.collect(), sections })
+    }
+
+    /// Where the function begins that an address of the file is in, by the rules for unwinding it.
+    pub fn start(&self, address: u64) -> Option<u64> {
+        let ExplicitModuleSectionInfo { eh_frame, eh_frame_svma, eh_frame_hdr, eh_frame_hdr_svma, .. } =
+            &self.sections;
+        let bases = BaseAddresses::default()
+            .set_eh_frame(eh_frame_svma.as_ref()?.start)
+            .set_eh_frame_hdr(eh_frame_hdr_svma.as_ref()?.start);
+        let header = EhFrameHdr::new(eh_frame_hdr.as_ref()?, LittleEndian).parse(&bases, 8).ok()?;
+        let frames = EhFrame::new(eh_frame.as_ref()?, LittleEndian);
+        let rule =
+            header.table()?.fde_for_address(&frames, &bases, address, EhFrame::cie_from_offset).ok()?;
+        Some(rule.initial_address())
     }
 }
 
