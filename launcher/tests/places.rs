@@ -21,8 +21,11 @@ use transom_launcher::hang::Report;
 const STOP: &str = "TRANSOM_TEST_STOP";
 /// Time for a job to come to where it is to be found, on a busy machine.
 const WATCHDOG: Duration = Duration::from_secs(20);
-/// Questions to a job that is busy.
-const QUESTIONS: usize = 1000;
+/// Questions to a job that is busy, and looks at each of its ranks besides, over each transport.
+const QUESTIONS: usize = 50;
+const LOOKS: usize = 1000;
+/// Looks by one process.
+const AT_ONCE: usize = 100;
 
 fn exchange(job: &transom::Job) -> Result<()> {
     job.barrier() // at: exchange
@@ -226,6 +229,14 @@ fn watch(processes: &[i32], enough: &AtomicBool) -> (BTreeSet<char>, usize) {
     (states, looks)
 }
 
+/// Has the stacks of processes read so often as their agent would; counts the places that it has told.
+fn look(processes: &[i32]) -> usize {
+    let each = processes.iter().map(|process| format!("{process}:{process}:0"));
+    let looks: Vec<String> = each.cycle().take(processes.len() * AT_ONCE).collect();
+    let out = common::output(Command::new(TRANSOM).arg("stacks").args(looks));
+    String::from_utf8(out.stdout).unwrap().matches("places.rs").count()
+}
+
 #[test]
 fn a_job_that_is_asked_again_and_again_loses_nothing_and_is_never_stopped() {
     let folder = tempfile::tempdir().unwrap();
@@ -234,29 +245,27 @@ fn a_job_that_is_asked_again_and_again_loses_nothing_and_is_never_stopped() {
         let job = run("busy", "2", transport, &[(STOP, stop.to_str().unwrap())]);
         find(&job, &["running for".into()]);
         let report = || -> Report { serde_json::from_str(&ask(&job, &["--json"])).unwrap() };
-        let (processes, enough) =
-            (report().ranks.iter().map(|rank| rank.pid).collect::<Vec<_>>(), AtomicBool::new(false));
-        let (places, states, looks) = std::thread::scope(|scope| {
+        let processes: Vec<i32> = report().ranks.iter().map(|rank| rank.pid).collect();
+        let enough = AtomicBool::new(false);
+        let (places, (states, samples)) = std::thread::scope(|scope| {
             let watcher = scope.spawn(|| watch(&processes, &enough));
             let ends = Ends(&enough);
             let mut places = 0;
-            for _ in 0..QUESTIONS / 2 {
+            for _ in 0..QUESTIONS {
                 let report = report();
                 assert_eq!(report.ranks.len(), 2, "{report:?}");
                 places += report.ranks.iter().filter(|rank| rank.place().is_some()).count();
             }
+            places += (0..LOOKS / AT_ONCE).map(|_| look(&processes)).sum::<usize>();
             drop(ends);
-            let (states, looks) = watcher.join().unwrap();
-            (places, states, looks)
+            (places, watcher.join().unwrap())
         });
         std::fs::write(&stop, "").unwrap();
         let ended = job.wait();
         assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
         assert_eq!(ended.stdout.matches(" rounds\n").count(), 2, "{}", ended.stdout);
         assert!(places > 0, "no rank was seen");
-        assert!(
-            looks > QUESTIONS && !states.iter().any(|state| "Tt".contains(*state)),
-            "{states:?}, {looks}"
-        );
+        let is_stopped = states.iter().any(|state| "Tt".contains(*state));
+        assert!(samples > LOOKS && !is_stopped, "{states:?} in {samples} samples");
     }
 }
