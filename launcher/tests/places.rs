@@ -12,8 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use common::{Job, ROLE, TRANSOM, start, transom};
+use nix::sys::prctl::set_dumpable;
 use nix::sys::signal::{Signal, kill, raise};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, geteuid};
 use transom::{Result, Sum};
 use transom_launcher::hang::Report;
 
@@ -69,6 +70,13 @@ fn stops(job: &transom::Job) -> Result<()> {
     exchange(job)
 }
 
+/// Ranks that let nobody read their memory: what is the kernel's default for those with more rights than their user.
+fn shut(job: &transom::Job) -> Result<()> {
+    job.barrier()?;
+    set_dumpable(false).unwrap();
+    places(job)
+}
+
 /// Until somebody makes a file: each rank counts in all windows, passes numbers round, and ends with what all have counted.
 fn busy(job: &transom::Job) -> Result<()> {
     let window = job.allocate::<u64>(2)?;
@@ -115,6 +123,7 @@ fn rank_program() {
     let program = match &*role {
         "closed" => closed,
         "places" => places,
+        "shut" => shut,
         "stops" => stops,
         _ => busy,
     };
@@ -124,11 +133,15 @@ fn rank_program() {
 }
 
 fn run(program: &str, ranks: &str, transport: &str, env: &[(&str, &str)]) -> Job {
+    start(command(program, ranks, transport).envs(env.iter().copied()))
+}
+
+fn command(program: &str, ranks: &str, transport: &str) -> Command {
     let exe = std::env::current_exe().unwrap();
     let own = [exe.to_str().unwrap(), "--exact", "rank_program", "--nocapture", "--test-threads=1"];
     let mut command = transom(&[&["-n", ranks][..], &own].concat());
-    let env = env.iter().copied().chain([(ROLE, program), ("TRANSOM_TRANSPORT", transport)]);
-    start(command.envs(env))
+    command.env(ROLE, program).env("TRANSOM_TRANSPORT", transport);
+    command
 }
 
 /// What `transom where` says, with single blanks; or its JSON.
@@ -173,7 +186,11 @@ fn calls_that_block_and_ranks_that_are_elsewhere() {
         let job = run("places", "2", transport, &[]);
         let computes =
             "it computes outside of Transom -> it has to call barrier, too; look at its stack: gdb";
-        find(&job, &["barrier: rank 1 to come, in ".into(), exchange, computes.into()]);
+        let text = find(&job, &["barrier: rank 1 to come, in ".into(), exchange, computes.into()]);
+        // Who is stopped by somebody else is where it was.
+        let process = text.split_once("gdb -p ").unwrap().1.split(' ').next().unwrap();
+        kill(Pid::from_raw(process.parse().unwrap()), Signal::SIGSTOP).unwrap();
+        find(&job, &[format!("rank 1 is stopped (process {process}, in "), "solve at places.rs:".into()]);
     }
 }
 
@@ -212,6 +229,34 @@ impl Drop for Ends<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
+}
+
+#[test]
+fn ranks_that_may_not_be_read_are_named_and_all_else_is_said() {
+    let plain = command("shut", "3", "tcp");
+    let job = if geteuid().is_root() {
+        // Root may read them all the same, unless it gives that up.
+        let mut without = Command::new("setpriv");
+        without.args(["--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace"]);
+        without.arg(plain.get_program()).args(plain.get_args());
+        for (name, value) in plain.get_envs() {
+            match value {
+                Some(value) => without.env(name, value),
+                None => without.env_remove(name),
+            };
+        }
+        start(&mut without)
+    } else {
+        let mut plain = plain;
+        start(&mut plain)
+    };
+    let words = [
+        "barrier: rank 2 to come".into(),
+        "no lines of ranks 0-2: the kernel forbids reading their stacks".into(),
+        "it sleeps outside of Transom -> it has to call barrier, too; look at its stack: gdb".into(),
+    ];
+    let text = find(&job, &words);
+    assert!(!text.contains("places.rs"), "{text}");
 }
 
 /// The states that processes are seen in until that is enough, and how often they were looked at.

@@ -12,9 +12,7 @@ static void exchange(void)
 
 static void solve(void)
 {
-    for (;;) {
-        number = number * 3 + 1; /* at: solve */
-    }
+    for (;;) { number = number * 3 + 1; } /* at: solve */
 }
 
 static void idle(void)

@@ -86,3 +86,65 @@ fn word(address: u64, read: &Read<'_>) -> Option<u64> {
 pub fn leads_to(_: u64, _: u64, _: &Read<'_>) -> bool {
     false
 }
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+
+    const CODE: u64 = 0x40_0000;
+    const FUNCTION: u64 = 0x40_0800;
+    const STUB: u64 = 0x40_0100;
+    const TABLE: u64 = 0x40_0400;
+
+    /// Whether a call leads to the function, which is reached by a stub, too.
+    fn leads(call: &[u8], stub: &[u8], function: u64) -> bool {
+        let mut memory = vec![0x90; 0x1000];
+        let mut put = |at: u64, bytes: &[u8]| {
+            let start = usize::try_from(at - CODE).unwrap();
+            memory[start..start + bytes.len()].copy_from_slice(bytes);
+        };
+        let returns_to = CODE + 0x20;
+        put(returns_to - call.len() as u64, call);
+        put(STUB, stub);
+        put(TABLE, &FUNCTION.to_le_bytes());
+        let read = |address: u64, bytes: &mut [u8]| {
+            let start = usize::try_from(address.wrapping_sub(CODE)).unwrap();
+            let from = memory.get(start..start + bytes.len()).ok_or(io::ErrorKind::InvalidInput)?;
+            bytes.copy_from_slice(from);
+            Ok(())
+        };
+        leads_to(returns_to, function, &read)
+    }
+
+    /// An instruction that ends with a distance from its end, which is at `end`.
+    fn to(code: &[u8], end: u64, target: u64) -> Vec<u8> {
+        let distance = i32::try_from(target.cast_signed() - end.cast_signed()).unwrap();
+        [code, &distance.to_le_bytes()].concat()
+    }
+
+    #[test]
+    fn calls_of_a_function() {
+        let end = CODE + 0x20;
+        let direct = to(&[0xe8], end, FUNCTION);
+        let far = to(&[0xe8], end, CODE + 0x4000_0000);
+        let by_table = to(&[0xff, 0x15], end, TABLE);
+        let by_stub = to(&[0xe8], end, STUB);
+        let plain = to(&[0xff, 0x25], STUB + 6, TABLE);
+        let marked = [&[0xf3, 0x0f, 0x1e, 0xfa][..], &to(&[0xff, 0x25], STUB + 10, TABLE)].concat();
+        let checked = [&[0xf3, 0x0f, 0x1e, 0xfa][..], &to(&[0xf2, 0xff, 0x25], STUB + 11, TABLE)].concat();
+        for (call, stub) in [
+            (&direct, &plain),
+            (&by_table, &plain),
+            (&by_stub, &plain),
+            (&by_stub, &marked),
+            (&by_stub, &checked),
+        ] {
+            assert!(leads(call, stub, FUNCTION), "{call:x?} {stub:x?}");
+            assert!(!leads(call, stub, FUNCTION + 1), "{call:x?} {stub:x?}");
+        }
+        // A target that cannot be read, a register's, and no call at all.
+        for call in [&far[..], &[0xff, 0xd0], &[0xe9, 0, 0, 0, 0], &[]] {
+            assert!(!leads(call, &plain, FUNCTION), "{call:x?}");
+        }
+    }
+}
