@@ -21,7 +21,7 @@ use transom_launcher::hang::Report;
 /// What the ranks of the last test watch for.
 const STOP: &str = "TRANSOM_TEST_STOP";
 /// Time for a job to come to where it is to be found, on a busy machine.
-const WATCHDOG: Duration = Duration::from_secs(20);
+const WATCHDOG: Duration = Duration::from_secs(60);
 /// Questions to a job that is busy, and looks at each of its ranks besides, over each transport.
 const QUESTIONS: usize = 50;
 const LOOKS: usize = 1000;

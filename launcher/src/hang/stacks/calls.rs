@@ -87,7 +87,8 @@ pub fn leads_to(_: u64, _: u64, _: &Read<'_>) -> bool {
     false
 }
 
-#[cfg(all(test, target_arch = "x86_64"))]
+#[cfg(test)]
+#[cfg(target_arch = "x86_64")]
 mod tests {
     use super::*;
 

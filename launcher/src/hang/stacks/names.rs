@@ -110,6 +110,10 @@ pub fn crate_of(function: &str) -> Option<&str> {
 
 /// A name as it stands in the source.
 pub fn readable(symbol: &str) -> String {
+    // Of a module, as gfortran names it. With the module it would look like one of a crate, which may have any name.
+    if let Some((_, name)) = symbol.strip_prefix("__").and_then(|rest| rest.split_once("_MOD_")) {
+        return name.to_owned();
+    }
     match rustc_demangle::try_demangle(symbol) {
         Ok(name) => format!("{name:#}"),
         Err(_) => addr2line::demangle_auto(Cow::Borrowed(symbol), None).into_owned(),
@@ -125,6 +129,7 @@ mod tests {
         assert_eq!(readable("_ZN5hangs7receive17h0123456789abcdefE"), "hangs::receive");
         assert_eq!(readable("_RNvCs15kBYyAo9fc_7mycrate7example"), "mycrate::example");
         assert_eq!(readable("_ZN6solver4stepEPdi"), "solver::step(double*, int)");
+        assert_eq!(readable("__core_MOD_step"), "step");
         assert_eq!(readable("exchange"), "exchange");
     }
 
