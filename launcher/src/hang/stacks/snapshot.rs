@@ -168,16 +168,17 @@ mod tests {
         }
     }
 
-    /// Of one that goes on, what it does next is never mixed into what it did.
     #[test]
     fn what_runs_is_said_to_run() {
-        let (mut shell, _output, process) = grandchild("while :; do :; done");
-        while state(process) != Some('R') || std::fs::read_link(format!("/proc/{process}/exe")).is_err() {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        let (mut shell, mut output, process) =
+            grandchild("trap 'exit 7' USR1; kill -STOP $$; while :; do :; done");
+        wait_for(process, 'T');
+        kill(Pid::from_raw(process), Signal::SIGCONT).unwrap();
+        wait_for(process, 'R');
         let ran = (0..100).filter(|_| look(process).unwrap().is_none()).count();
         assert!(ran > 50, "{ran}");
-        kill(Pid::from_raw(process), Signal::SIGKILL).unwrap();
+        kill(Pid::from_raw(process), Signal::SIGUSR1).unwrap();
+        assert_eq!(line(&mut output), "7");
         shell.wait().unwrap();
     }
 
