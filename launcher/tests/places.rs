@@ -23,7 +23,7 @@ const STOP: &str = "TRANSOM_TEST_STOP";
 /// Time for a job to come to where it is to be found, on a busy machine.
 const WATCHDOG: Duration = Duration::from_secs(60);
 /// Questions to a job that is busy, and looks at each of its ranks besides, over each transport.
-const QUESTIONS: usize = 50;
+const QUESTIONS: usize = 20;
 const LOOKS: usize = 1000;
 /// Looks by one process.
 const AT_ONCE: usize = 100;

@@ -56,13 +56,13 @@ fn at(function: &str) -> String {
     format!("in {function} at places.c:{line}")
 }
 
-/// Also where one function was put into another.
+/// Also where one function was put into another, and where the frame pointer is kept.
 #[test]
 fn lines() {
     let Some(prefix) = prefix() else { return };
-    for level in ["-O0", "-O2"] {
-        let program = prefix.join(format!("places{level}"));
-        succeed(mpicc(prefix).args(["-g", level, "-o"]).arg(&program).arg(file()));
+    for options in [&["-O0"][..], &["-O2"], &["-O2", "-fno-omit-frame-pointer"]] {
+        let program = prefix.join(format!("places{}", options.concat()));
+        succeed(mpicc(prefix).arg("-g").args(options).arg("-o").arg(&program).arg(file()));
         for transport in ["shm", "tcp"] {
             let job = start(prefix, &program, transport);
             let words = [

@@ -2,7 +2,7 @@
 //!
 //! The kernel tells of a sleeping thread its next instruction and its stack pointer, and unwinding finds the frame pointer once a function
 //! has saved it. If one is needed before that (Rust's standard library, systems that compile everything with frame pointers),
-//! each word of the stack may be one. It is if the address behind it follows a call of this very function.
+//! each word of the stack may be one. It is if the address behind it follows a call of this very function, and all further out are of calls.
 
 use std::io;
 
@@ -50,6 +50,33 @@ fn target(returns_to: u64, read: &Read<'_>) -> Option<u64> {
     }
 }
 
+/// Whether the instruction before an address is a call of any kind.
+#[cfg(target_arch = "x86_64")]
+pub fn follows_one(returns_to: u64, read: &Read<'_>) -> bool {
+    let mut code = [0; 7];
+    if returns_to.checked_sub(7).is_none_or(|from| read(from, &mut code).is_err()) {
+        return false;
+    }
+    // One by a pointer in a register or in memory, whose length the second byte and the third tell.
+    let by_pointer = |start: usize| match code[start..] {
+        [0xff, mode, ref rest @ ..] if mode >> 3 & 7 == 2 => {
+            let wide = rest.first().is_some_and(|scale| scale & 7 == 5);
+            let length = match (mode >> 6, mode & 7) {
+                (3, _) => 2,
+                (0, 4) if !wide => 3,
+                (0, 4) | (2, 4) => 7,
+                (0, 5) | (2, _) => 6,
+                (1, 4) => 4,
+                (0, _) => 2,
+                (1.., _) => 3,
+            };
+            start + length == code.len()
+        }
+        _ => false,
+    };
+    code[2] == 0xe8 || (0..6).any(by_pointer)
+}
+
 /// Where a stub for a function of another library jumps to.
 #[cfg(target_arch = "x86_64")]
 fn stub(at: u64, read: &Read<'_>) -> Option<u64> {
@@ -84,6 +111,11 @@ fn word(address: u64, read: &Read<'_>) -> Option<u64> {
 /// On this machine a leaf's caller stands in a register that the kernel does not tell either.
 #[cfg(target_arch = "aarch64")]
 pub fn leads_to(_: u64, _: u64, _: &Read<'_>) -> bool {
+    false
+}
+
+#[cfg(target_arch = "aarch64")]
+pub fn follows_one(_: u64, _: &Read<'_>) -> bool {
     false
 }
 
@@ -146,6 +178,37 @@ mod tests {
         // A target that cannot be read, a register's, and no call at all.
         for call in [&far[..], &[0xff, 0xd0], &[0xe9, 0, 0, 0, 0], &[]] {
             assert!(!leads(call, &plain, FUNCTION), "{call:x?}");
+        }
+    }
+
+    #[test]
+    fn calls_of_any_kind() {
+        let is_call = |code: &[u8]| {
+            let memory = [&[0x90; 8][..], code].concat();
+            let read = |address: u64, bytes: &mut [u8]| {
+                bytes.copy_from_slice(&memory[usize::try_from(address - CODE).unwrap()..][..bytes.len()]);
+                Ok(())
+            };
+            follows_one(CODE + memory.len() as u64, &read)
+        };
+        for code in [
+            &[0xe8, 1, 2, 3, 4][..],
+            &[0xff, 0xd0],                         // rax
+            &[0x41, 0xff, 0xd4],                   // r12
+            &[0xff, 0x10],                         // [rax]
+            &[0xff, 0x14, 0xc8],                   // [rax + rcx * 8]
+            &[0xff, 0x50, 0x18],                   // [rax + 24]
+            &[0x41, 0xff, 0x54, 0x24, 0x18],       // [r12 + 24]
+            &[0xff, 0x15, 1, 2, 3, 4],             // [rip + DISTANCE]
+            &[0xff, 0x90, 1, 2, 3, 4],             // [rax + DISTANCE]
+            &[0x41, 0xff, 0x94, 0x24, 1, 2, 3, 4], // [r12 + DISTANCE]
+            &[0xff, 0x14, 0xc5, 1, 2, 3, 4],       // [rax * 8 + DISTANCE]
+        ] {
+            assert!(is_call(code), "{code:x?}");
+            assert!(!is_call(&[code, &[0xc3]].concat()), "{code:x?}");
+        }
+        for code in [&[0x0f, 0x05][..], &[0xff, 0xe0], &[0xff, 0x25, 1, 2, 3, 4], &[0xe9, 1, 2, 3, 4], &[]] {
+            assert!(!is_call(code), "{code:x?}");
         }
     }
 }

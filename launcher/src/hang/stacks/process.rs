@@ -162,14 +162,50 @@ impl Process {
         for at in from.addresses(before.sp()) {
             let mut guess = calls::with_frame_pointer(&before, at);
             let caller = self.unwinder.unwind_frame(address, &mut guess, &mut self.cache, &mut read);
+            // Words of calls that are over remain where nothing has been written since.
             if let Ok(Some(caller)) = caller
-                && self.has_called(caller, start)
+                && self.is_code(caller)
+                && calls::leads_to(caller, start, &self.read())
+                && self.leads_out(from, caller, guess, files)
             {
                 *registers = guess;
                 return FrameAddress::from_return_address(caller);
             }
         }
         None
+    }
+
+    /// Whether the frames from a return address on are those of calls, up to the first of the thread or as far as the stack is known.
+    fn leads_out(
+        &mut self,
+        from: &Snapshot,
+        mut caller: u64,
+        mut registers: UnwindRegsNative,
+        files: &mut Files,
+    ) -> bool {
+        let mut read = |address| from.word(address).ok_or(());
+        for _ in 0..DEEPEST {
+            let Some(address) = FrameAddress::from_return_address(caller) else { return false };
+            if !self.is_code(caller) || !calls::follows_one(caller, &self.read()) {
+                return false;
+            }
+            self.prepare(address.address_for_lookup(), files);
+            match self.unwinder.unwind_frame(address, &mut registers, &mut self.cache, &mut read) {
+                Ok(Some(next)) => caller = next,
+                Ok(None) => return true,
+                Err(framehop::Error::CouldNotReadStack(address)) => return address >= from.end(),
+                Err(_) => return false,
+            }
+        }
+        true
+    }
+
+    fn is_code(&self, address: u64) -> bool {
+        self.mapped.iter().any(|mapped| mapped.range.contains(&address))
+    }
+
+    fn read(&self) -> impl Fn(u64, &mut [u8]) -> io::Result<()> + '_ {
+        |address, bytes| self.memory.read_exact_at(bytes, address)
     }
 
     /// Where the function begins that an address is in.
@@ -179,14 +215,6 @@ impl Process {
         let bias = mapped.bias?;
         let rules = files.rules.get(&mapped.name)?.as_ref()?;
         Some(rules.start(address.wrapping_sub(bias))?.wrapping_add(bias))
-    }
-
-    /// Whether the instruction before an address is a call that has led to a function.
-    fn has_called(&self, returns_to: u64, function: u64) -> bool {
-        self.mapped.iter().any(|mapped| mapped.range.contains(&returns_to))
-            && calls::leads_to(returns_to, function, &|address, bytes| {
-                self.memory.read_exact_at(bytes, address)
-            })
     }
 
     /// The path by which this process can open a file of that one, if it is still the same file.

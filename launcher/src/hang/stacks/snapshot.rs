@@ -32,7 +32,12 @@ impl Snapshot {
 
     /// Where its words are, from an address on.
     pub fn addresses(&self, from: u64) -> impl Iterator<Item = u64> + use<> {
-        (from..self.stack_at.saturating_add(self.stack.len() as u64)).step_by(8)
+        (from..self.end()).step_by(8)
+    }
+
+    /// Behind the last of them.
+    pub fn end(&self) -> u64 {
+        self.stack_at.saturating_add(self.stack.len() as u64)
     }
 }
 
