@@ -291,7 +291,8 @@ be started as asked.";
 const WHERE_HELP: &str = "\
 Ask on the host where `transom run` was started, as the same user; ranks of all hosts are told of, and
 stopped ones, too. Calls are noted that block for longer than 0.05 s. A rank that waits for nothing
-computes, or sleeps, outside of Transom.
+computes, or sleeps, outside of Transom. Functions are named where the program has symbols, lines where
+it was compiled with -g.
 
 Exit code: 0 when the job has answered, 2 when there is none or it does not.";
 

@@ -236,6 +236,8 @@ pub enum ToAgent {
     Look {
         /// Number of the question.
         number: u64,
+        /// Whether to say where in the program they are, too.
+        places: bool,
     },
     /// End: ask the ranks that still run, kill them after so many milliseconds, drain, say `Done`.
     End {

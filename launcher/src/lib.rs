@@ -52,9 +52,10 @@ pub(crate) fn say(text: &str) {
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
-    // The two hidden commands come first: they are started once a host and once a rank, and must be quick.
+    // The hidden commands come first: two are started once a host and once a rank, and must be quick.
     match args.get(1).and_then(|arg| arg.to_str()) {
         Some("exec-rank") => exec_rank::main(&args[2..]),
+        Some("stacks") => room::with_stack(|args| hang::stacks::child::main(&args[2..]), args),
         Some("agent") => room::with_stack(|args| agent::main(&args[2..]), args),
         _ => room::with_stack(cli::main, args),
     }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod common;
+mod places;
 
 use std::ffi::OsStr;
 use std::path::Path;

@@ -206,7 +206,7 @@ impl Agent {
             }
             ToAgent::Died { rank } => self.tell_of_death(rank),
             ToAgent::Agreed(agreed) => self.tell_of_agreement(&agreed),
-            ToAgent::Look { number } => self.look(number),
+            ToAgent::Look { number, places } => self.look(number, places),
             ToAgent::For { host, message } if self.index == Some(host) => {
                 return self.message_for_this(*message);
             }
@@ -217,7 +217,7 @@ impl Agent {
     }
 
     /// Looks at the ranks, and says what they wait for when those that can have answered.
-    fn look(&self, number: u64) {
+    fn look(&self, number: u64, places: bool) {
         let of = |(local, rank): (usize, &Rank)| Subject {
             rank: self.number(local),
             pid: rank.pid.as_raw(),
@@ -227,7 +227,7 @@ impl Agent {
         let subjects = self.ranks.iter().enumerate().map(of).collect();
         let (pages, up) = (self.pages.clone(), self.up.clone());
         tokio::spawn(async move {
-            let ranks = look(pages, subjects).await;
+            let ranks = look(pages, subjects, places).await;
             let _ = up.send(Frame::Message(ToLauncher::Looked { number, ranks }));
         });
     }

@@ -3,7 +3,8 @@ use std::time::Duration;
 use transom::waits::Held;
 
 use super::*;
-use crate::hang::Load;
+use crate::hang::stacks::{Place, Sight, Unseen};
+use crate::hang::{Load, Report, Summary, print};
 
 fn rank(rank: u32) -> RankView {
     RankView {
@@ -18,6 +19,7 @@ fn rank(rank: u32) -> RankView {
         joining: false,
         held: Vec::new(),
         waits: Vec::new(),
+        places: Vec::new(),
         load: Load::default(),
     }
 }
@@ -142,4 +144,26 @@ fn many_ranks_are_worked_out_in_time() {
     let finding = find(&ranks);
     assert_eq!(finding.absent[&(1, 1)], BTreeSet::from([77]));
     assert_eq!(finding.verdicts.last().map(|verdict| verdict.ranks.clone()), Some(vec![77]));
+}
+
+#[test]
+fn why_a_line_is_not_known_is_said() {
+    let place = Place { function: "f".into(), file: "/x/y.c".into(), line: Some(7) };
+    let sights = [Ok(place), Err(Unseen::Runs), Err(Unseen::Forbidden), Err(Unseen::Forbidden)];
+    let view = |(place, rank): (_, u32)| {
+        let places = vec![Sight { thread: 1, place }];
+        RankView { places, ..waits(rank, Subject::Receive, &[(rank + 1) % 4]) }
+    };
+    let ranks: Vec<_> = sights.into_iter().zip(0..).map(view).collect();
+    let (finding, hosts) = (find(&ranks), vec!["a".to_owned()]);
+    let summary = Summary { job: 1, ranks: 4, hosts, program: "p".into(), age: Duration::ZERO };
+    let text = print::report(&Report { summary, ranks, silent: Vec::new() }, &finding);
+    for line in [
+        "0     sleeps   1.0 s  call: something, in f at y.c:7",
+        "1     sleeps   1.0 s  call: something (no line: it is running)",
+        "2-3   sleeps   1.0 s  call: something",
+        "no lines of ranks 2 and 3: the kernel forbids reading their stacks",
+    ] {
+        assert!(text.lines().any(|found| found.trim() == line), "{line:?} is not in\n{text}");
+    }
 }

@@ -29,11 +29,12 @@ impl Question {
         match self {
             Self::Job => "job",
             Self::Where => "where",
+            Self::Load => "load",
         }
     }
 
     fn of(line: &[u8]) -> Option<Self> {
-        [Self::Job, Self::Where].into_iter().find(|question| line == question.word().as_bytes())
+        [Self::Job, Self::Where, Self::Load].into_iter().find(|question| line == question.word().as_bytes())
     }
 }
 

@@ -15,6 +15,7 @@ use nix::unistd::{SysconfVar, sysconf};
 use transom::waits::{ASK, Deaths, FILE_NAME, Notes, PAGE_BYTES, Page, now_ms};
 use transom_transport::limits;
 
+use super::stacks::{self, Thread};
 use super::{Load, RankView, State};
 
 /// How long ranks may take to answer: those that run do so in microseconds.
@@ -98,27 +99,51 @@ impl Pages {
     }
 }
 
-/// Looks at the ranks of this host, and waits a moment for those that can answer.
-pub async fn look(pages: Option<Arc<Pages>>, subjects: Vec<Subject>) -> Vec<RankView> {
+/// Looks at the ranks of this host, and waits a moment for those that can answer; `places`: also where in their program they are.
+pub async fn look(pages: Option<Arc<Pages>>, subjects: Vec<Subject>, places: bool) -> Vec<RankView> {
     let asked = now_ms();
     if let Some(pages) = &pages {
         pages.ask();
     }
     let give_up = tokio::time::Instant::now() + PATIENCE;
-    loop {
-        let views: Vec<_> =
+    let views = loop {
+        let views: Vec<(RankView, Option<i32>)> =
             subjects.iter().enumerate().map(|(local, of)| view(pages.as_deref(), local, of, asked)).collect();
-        let open = |view: &RankView| {
+        let open = |(view, _): &(RankView, Option<i32>)| {
             view.joined && !view.answered && matches!(view.state, State::Runs | State::Sleeps)
         };
         if !views.iter().any(open) || tokio::time::Instant::now() >= give_up {
-            return views;
+            break views;
         }
         tokio::time::sleep(PAUSE).await;
+    };
+    let threads: Vec<Thread> = if places { views.iter().flat_map(threads).collect() } else { Vec::new() };
+    let found = stacks::places(&threads).await;
+    let with_places = |(mut view, first): (RankView, Option<i32>)| {
+        let own = threads_of(&view, first);
+        view.places = found.iter().filter(|sight| own.contains(&sight.thread)).cloned().collect();
+        view
+    };
+    views.into_iter().map(with_places).collect()
+}
+
+/// The threads of a rank that say where it is: those in calls, else its first, if they are of this namespace.
+fn threads_of(view: &RankView, first: Option<i32>) -> Vec<i32> {
+    let waiting = view.waits.iter().map(|(wait, _)| wait.thread);
+    match (first, view.state) {
+        (None, _) | (_, State::Ended) => Vec::new(),
+        (Some(first), _) if view.waits.is_empty() => vec![first],
+        _ => waiting.collect(),
     }
 }
 
-fn view(pages: Option<&Pages>, local: usize, of: &Subject, asked: u64) -> RankView {
+fn threads((view, first): &(RankView, Option<i32>)) -> Vec<Thread> {
+    let waits = view.joining || !view.waits.is_empty();
+    threads_of(view, *first).into_iter().map(|thread| Thread { process: view.pid, thread, waits }).collect()
+}
+
+/// A rank, and its first thread unless that has another number here.
+fn view(pages: Option<&Pages>, local: usize, of: &Subject, asked: u64) -> (RankView, Option<i32>) {
     let (mut notes, mut waits) = (None, Vec::new());
     if let Some(pages) = pages {
         let page = pages.page(local);
@@ -126,7 +151,8 @@ fn view(pages: Option<&Pages>, local: usize, of: &Subject, asked: u64) -> RankVi
     }
     let now = now_ms();
     let since = |since_ms: u64| Duration::from_millis(now.saturating_sub(since_ms));
-    let (pid, thread) = notes.as_ref().and_then(own_numbers).unwrap_or((of.pid, of.pid));
+    let own = notes.as_ref().map_or(Some((of.pid, of.pid)), own_numbers);
+    let (pid, thread) = own.unwrap_or((of.pid, of.pid));
     let (state, sleeps_in) = match of.ended {
         true => (State::Ended, None),
         // A rank may be started by a script, which is stopped with it or without it.
@@ -138,7 +164,7 @@ fn view(pages: Option<&Pages>, local: usize, of: &Subject, asked: u64) -> RankVi
     if let Some(notes) = &notes {
         (load.ways, load.traffic) = (notes.ways.clone(), notes.traffic.clone());
     }
-    RankView {
+    let view = RankView {
         rank: of.rank,
         host: String::new(),
         pid,
@@ -150,8 +176,10 @@ fn view(pages: Option<&Pages>, local: usize, of: &Subject, asked: u64) -> RankVi
         joining: of.joining,
         held: notes.map(|notes| notes.held).unwrap_or_default(),
         waits: waits.into_iter().map(|wait| (wait.clone(), since(wait.since_ms))).collect(),
+        places: Vec::new(),
         load,
-    }
+    };
+    (view, own.map(|_| thread))
 }
 
 /// What a process uses: proc_pid_stat(5), fields 14, 15 and 24.

@@ -2,7 +2,7 @@
 //!
 //! `transom run` listens at a Unix socket with an abstract name ([`door`]), so that nothing is left behind however it ends; only its own
 //! user is answered. What ranks wait for stands in memory that their agent shares with them (`transom::waits`); the agent
-//! reads it when it is asked ([`look`]), beside what /proc says of their processes. Who waits for whom, and who is to
+//! reads it when it is asked ([`look`]), beside what /proc says of their processes, and where in the program they are ([`stacks`]). Who waits for whom, and who is to
 //! blame, is worked out by the command that asked ([`analysis`]).
 
 pub mod analysis;
@@ -10,11 +10,13 @@ pub mod ask;
 pub mod door;
 pub mod look;
 pub mod print;
+pub mod stacks;
 pub(crate) mod verdict;
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use stacks::{Place, Sight, Unseen};
 use transom::waits::{Held, Traffic, Wait, Way};
 
 /// What is known of a running job.
@@ -70,8 +72,26 @@ pub struct RankView {
     pub held: Vec<Held>,
     /// The calls that block, and for how long they have.
     pub waits: Vec<(Wait, Duration)>,
+    /// Where in the program those calls were made; of a rank without any, where its first thread is; or why that is not known. Some may be missing.
+    pub places: Vec<Sight>,
     /// What it uses and does.
     pub load: Load,
+}
+
+impl RankView {
+    /// Where in the program a call was made, or why that is not known.
+    pub fn sight_of(&self, wait: &Wait) -> Option<Result<&Place, Unseen>> {
+        let sight = self.places.iter().find(|sight| sight.thread == wait.thread)?;
+        Some(sight.place.as_ref().map_err(|unseen| *unseen))
+    }
+
+    /// Where in the program it is: in the call that is noted first, or elsewhere.
+    pub fn place(&self) -> Option<&Place> {
+        match self.waits.first() {
+            Some((wait, _)) => self.sight_of(wait)?.ok(),
+            None => self.places.first()?.place.as_ref().ok(),
+        }
+    }
 }
 
 /// What a rank uses and does.
@@ -107,4 +127,6 @@ pub enum Question {
     Job,
     /// [`Report`].
     Where,
+    /// The same without places, which only readers need.
+    Load,
 }

@@ -1,16 +1,20 @@
 //! What people read: the jobs, and what the ranks of one wait for.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use transom::waits::{Subject, Wait};
 
 use super::analysis::{Finding, Why};
+use super::stacks::{Place, Unseen};
 use super::verdict::{doing, names, ranges};
 use super::{RankView, Report, State, Summary};
 use crate::info::page::Page;
 
 /// Longest command line in a table, in characters.
 const PROGRAM: usize = 60;
+/// Lines of a function that are named, of ranks that are at several.
+const LINES: usize = 3;
 
 /// `12.3 s`, `4 min 10 s`, `2 h 5 min`.
 pub fn time(time: Duration) -> String {
@@ -71,6 +75,21 @@ struct Row {
     state: &'static str,
     longest: Duration,
     waits: String,
+    /// Where ranks are that compute: each may be at a line of its own.
+    place: Option<Place>,
+    lines: BTreeSet<u32>,
+}
+
+impl Row {
+    fn text(&self) -> String {
+        let Some(place) = &self.place else { return self.waits.clone() };
+        let place_text = place.text();
+        let mut text = if self.waits == "-" { place_text } else { format!("{}, {place_text}", self.waits) };
+        for line in self.lines.iter().filter(|line| Some(**line) != place.line).take(LINES - 1) {
+            text += &format!(",{line}");
+        }
+        text + if self.lines.len() > LINES { ",…" } else { "" }
+    }
 }
 
 /// What the ranks of a job wait for, and who is to blame.
@@ -87,11 +106,18 @@ pub fn report(report: &Report, finding: &Finding) -> String {
     table.add_row(shown(head.map(String::from)));
     for row in rows {
         let longest = if row.longest.is_zero() { "-".into() } else { time(row.longest) };
-        table.add_row(shown([ranges(&row.ranks), row.host, row.state.into(), longest, row.waits]));
+        let waits = row.text();
+        table.add_row(shown([ranges(&row.ranks), row.host, row.state.into(), longest, waits]));
     }
     page.add(&table);
     for host in &report.silent {
         page.paragraph(&format!("host {host} has not answered: its ranks are not in the table"));
+    }
+    let is_forbidden =
+        |rank: &&RankView| rank.places.iter().any(|sight| sight.place == Err(Unseen::Forbidden));
+    let unread: Vec<u32> = report.ranks.iter().filter(is_forbidden).map(|rank| rank.rank).collect();
+    if !unread.is_empty() {
+        page.paragraph(&format!("no lines of {}: the kernel forbids reading their stacks", names(&unread)));
     }
     verdicts(&mut page, report, finding);
     page.text
@@ -119,13 +145,29 @@ fn rows(ranks: &[RankView], finding: &Finding) -> Vec<Row> {
     for rank in ranks {
         let (state, waits) = (word(rank.state), waits(rank, finding));
         let longest = rank.waits.iter().map(|(_, waited)| *waited).max().unwrap_or_default();
-        let same = |row: &&mut Row| (row.state, &row.waits, &row.host) == (state, &waits, &rank.host);
+        // Of calls that block it stands behind each.
+        let place = rank.place().filter(|_| rank.waits.is_empty());
+        let function = |place: &Place| (place.function.clone(), place.file.clone());
+        let same = |row: &&mut Row| {
+            (row.state, &row.waits, &row.host) == (state, &waits, &rank.host)
+                && row.place.as_ref().map(function) == place.map(function)
+        };
+        let line = place.and_then(|place| place.line);
         match rows.iter_mut().find(same) {
             Some(row) => {
                 row.ranks.push(rank.rank);
                 row.longest = row.longest.max(longest);
+                row.lines.extend(line);
             }
-            None => rows.push(Row { ranks: vec![rank.rank], host: rank.host.clone(), state, longest, waits }),
+            None => rows.push(Row {
+                ranks: vec![rank.rank],
+                host: rank.host.clone(),
+                state,
+                longest,
+                waits,
+                place: place.cloned(),
+                lines: line.into_iter().collect(),
+            }),
         }
     }
     rows
@@ -150,7 +192,15 @@ fn waits(rank: &RankView, finding: &Finding) -> String {
             _ => format!("nothing: {}", doing(rank)),
         };
     }
-    let texts: Vec<String> = rank.waits.iter().map(|(wait, _)| one(rank, wait, finding)).collect();
+    let one = |wait: &Wait| {
+        let at = match rank.sight_of(wait) {
+            Some(Ok(place)) => format!(", {}", place.text()),
+            Some(Err(Unseen::Runs)) => " (no line: it is running)".into(),
+            Some(Err(Unseen::Forbidden)) | None => String::new(),
+        };
+        one(rank, wait, finding) + &at
+    };
+    let texts: Vec<String> = rank.waits.iter().map(|(wait, _)| one(wait)).collect();
     texts.join("\n")
 }
 

@@ -157,9 +157,10 @@ pub fn of_end(ranks: &Ranks<'_>, end: u32, to_it: &[Edge<'_>]) -> Verdict {
                 ""
             };
             let wait = verb(&waiting);
+            let at = view.place().map(|place| format!(", {}", place.text())).unwrap_or_default();
             (
                 format!(
-                    "rank {end} is stopped (process {pid}{place}); {} {wait} for it{guess}",
+                    "rank {end} is stopped (process {pid}{place}{at}); {} {wait} for it{guess}",
                     names(&waiting)
                 ),
                 format!("continue it: kill -CONT {pid}; or detach the debugger"),
@@ -186,13 +187,16 @@ fn verb(ranks: &[u32]) -> &'static str {
 
 /// The same of one whose process runs: what it has not done.
 fn of_running(view: &RankView, place: &str, waiting: &[u32], to_it: &[Edge<'_>]) -> (String, String) {
-    let (end, who, doing) = (view.rank, names(waiting), doing(view));
-    let look = format!("look at its stack: gdb -p {} -batch -ex 'thread apply all bt'{place}", view.pid);
+    let at = view.place().map(|place| format!(", {}", place.text())).unwrap_or_default();
+    let (end, who, doing) = (view.rank, names(waiting), doing(view) + &at);
+    let gdb = format!("look at its stack: gdb -p {} -batch -ex 'thread apply all bt'{place}", view.pid);
+    let line = view.place().filter(|place| place.line.is_some());
+    let look = line.map_or(gdb, |place| format!("see {}", place.source()));
     let Some(edge) = to_it.first() else {
         return (format!("rank {end} {doing}, and no rank is known to be about to do that"), look);
     };
     let Some(wait) = edge.wait else {
-        let text = format!("rank {end} has not called init, for which {who} {}", verb(waiting));
+        let text = format!("rank {end} has not called init, for which {who} {}{at}", verb(waiting));
         return (text, look);
     };
     let missing = match wait.subject {
@@ -220,6 +224,10 @@ fn of_running(view: &RankView, place: &str, waiting: &[u32], to_it: &[Edge<'_>])
         Subject::Receive => "it has to send (tag and communicator as above)".to_owned(),
         _ => String::new(),
     };
-    let advice = if advice.is_empty() { look } else { format!("{advice}; {look}") };
+    let advice = match (advice.is_empty(), line) {
+        (true, _) => look,
+        (false, Some(_)) => advice,
+        (false, None) => format!("{advice}; {look}"),
+    };
     (format!("rank {end} {missing}; it {doing}"), advice)
 }

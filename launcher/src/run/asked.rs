@@ -10,8 +10,9 @@ use super::report::Failure;
 use crate::frames::ToAgent;
 use crate::hang::{Question, RankView, Report, Summary, analysis, print};
 
-/// How long agents may take to look at their ranks.
+/// How long agents may take to look at their ranks, and at their stacks.
 const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE_FOR_PLACES: Duration = Duration::from_secs(4);
 /// Questions under way at a time: those of one user, who has no use for more.
 const AT_ONCE: usize = 16;
 
@@ -63,26 +64,28 @@ impl Job {
     pub(super) fn asked(&mut self, question: Question, answer: oneshot::Sender<String>) {
         match question {
             Question::Job => reply(answer, &self.summary()),
-            Question::Where if self.looks.open.len() < AT_ONCE => self.look(To::Asker(answer)),
-            Question::Where => {}
+            Question::Where | Question::Load if self.looks.open.len() < AT_ONCE => {
+                self.look(To::Asker(answer), question == Question::Where);
+            }
+            Question::Where | Question::Load => {}
         }
     }
 
     /// `--timeout` has passed: says what the ranks wait for, and ends the job.
     pub(super) fn timed_out(&mut self, failure: Failure) {
         match self.phase {
-            Phase::Running => self.look(To::TimedOut(failure)),
+            Phase::Running => self.look(To::TimedOut(failure), true),
             _ => self.fail(failure, 0),
         }
     }
 
-    fn look(&mut self, answer: To) {
+    fn look(&mut self, answer: To, places: bool) {
         let number = self.looks.next;
         self.looks.next += 1;
         let there = |index: &usize| !self.agents[*index].is_over();
         let awaited: Vec<usize> = (0..self.agents.len()).filter(there).collect();
-        self.broadcast(|| ToAgent::Look { number });
-        let until = Instant::now() + PATIENCE;
+        self.broadcast(|| ToAgent::Look { number, places });
+        let until = Instant::now() + if places { PATIENCE_FOR_PLACES } else { PATIENCE };
         self.looks.open.push(Open { number, answer, awaited, ranks: Vec::new(), until });
         self.answer_late(Instant::now());
     }

@@ -25,7 +25,7 @@ pub fn main(args: &TopArgs) -> ExitCode {
         Ok(job) => job,
         Err(message) => return failed(&message),
     };
-    let ask = || door::ask::<Report>(job, Question::Where);
+    let ask = || door::ask::<Report>(job, Question::Load);
     let mut before = match ask() {
         Ok(report) => report,
         Err(error) => return failed(&refusal(job, &error)),

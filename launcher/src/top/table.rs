@@ -253,6 +253,7 @@ pub(super) mod tests {
             joining: false,
             held: Vec::new(),
             waits: Vec::new(),
+            places: Vec::new(),
             load: Load { at, cpu, resident: 12_300_000, ..Load::default() },
         }
     }

@@ -89,7 +89,7 @@ fn to_agent() -> Vec<ToAgent> {
         ToAgent::Fence(pairs()),
         ToAgent::Died { rank: 1 },
         ToAgent::Agreed(agreed),
-        ToAgent::Look { number: 4 },
+        ToAgent::Look { number: 4, places: true },
         ToAgent::For { host: 1, message: Box::new(ToAgent::Fence(pairs())) },
         ToAgent::For { host: 7, message: Box::new(ToAgent::Alive) },
         ToAgent::End { grace_ms: 20 },
