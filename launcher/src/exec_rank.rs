@@ -13,6 +13,7 @@ use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
+use rustix::process::{PTracer, set_ptracer};
 
 use crate::agent::topology::{allowed, list, parse};
 
@@ -73,6 +74,10 @@ fn prepare(orders: &Orders) {
     // The agent may have died before that took hold.
     if nix::unistd::getppid().as_raw() != orders.parent {
         std::process::exit(1);
+    }
+    // Where Yama restricts debuggers to ancestors, the agent's helper for `transom where` is none; elsewhere this fails, and is not needed.
+    if let Some(agent) = rustix::process::Pid::from_raw(orders.parent) {
+        let _ = set_ptracer(PTracer::ProcessID(agent));
     }
     if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
         let _ = setrlimit(Resource::RLIMIT_NOFILE, orders.open_files.min(hard), hard);
