@@ -84,19 +84,28 @@ fn examples_in_rust() {
     }
 }
 
-/// With mpi4py as it is published.
-#[test]
-fn examples_in_python() {
-    let Some(prefix) = prefix() else { return };
+/// A Python with mpi4py as it is published.
+fn python() -> Option<PathBuf> {
     let output = Command::new(source().join("../../ci/mpi4py.sh")).output().unwrap();
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(std::env::var("CI").is_err(), "CI must have mpi4py: {said}");
         eprintln!("skipped: there is no mpi4py, and it cannot be installed: {said}");
-        return;
+        return None;
     }
-    let python = PathBuf::from(String::from_utf8(output.stdout).unwrap().trim_end());
+    Some(PathBuf::from(String::from_utf8(output.stdout).unwrap().trim_end()))
+}
+
+#[test]
+fn examples_in_python() {
+    let (Some(prefix), Some(python)) = (prefix(), python()) else { return };
     for (name, expected) in programs() {
         check(prefix, "shm", &[&python, &example(name, "py")], expected);
     }
+}
+
+#[test]
+fn windows_and_processes_of_python() {
+    let (Some(prefix), Some(python)) = (prefix(), python()) else { return };
+    check(prefix, "shm", &[&python, &source().join("tests/python/children.py")], &"all well\n".repeat(3));
 }

@@ -171,23 +171,34 @@ static void children(void) {
     free(heap);
 }
 
+/* As often as the environment says; else 300 times. */
+static int often(void) {
+    const char *asked = getenv("TRANSOM_TEST_CREATED");
+    return asked ? atoi(asked) : 300;
+}
+
+/* TRANSOM_TEST_CREATED: how many windows, where that is more than 300. */
 static void overlapping(void) {
-    enum { WINDOWS = 300 };
-    static MPI_Win wins[WINDOWS];
-    unsigned char *heap = malloc(ROOM), byte = 5;
+    int windows = often() > 300 ? often() : 300;
+    MPI_Win *wins = malloc((size_t)windows * sizeof *wins);
+    size_t bytes = 100 * (size_t)windows + 5000;
+    unsigned char *heap = malloc(bytes), byte = 5;
     int right = (rank_ + 1) % size_;
-    memset(heap, 1, ROOM);
-    for (int i = 0; i < WINDOWS; i++)
+    memset(heap, 1, bytes);
+    for (int i = 0; i < windows; i++)
         OK(MPI_Win_create(heap + 100 * i, 5000, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &wins[i]));
-    for (int i = 0; i < WINDOWS; i++) {
+    for (int i = 0; i < windows; i++) {
         OK(MPI_Win_lock(MPI_LOCK_SHARED, right, 0, wins[i]));
         OK(MPI_Put(&byte, 1, MPI_BYTE, right, 100, 1, MPI_BYTE, wins[i]));
         OK(MPI_Win_unlock(right, wins[i]));
     }
     OK(MPI_Barrier(MPI_COMM_WORLD));
-    for (int i = 0; i < WINDOWS; i++) OK(MPI_Win_free(&wins[(i * 7) % WINDOWS]));
-    for (int i = 0; i < WINDOWS; i++) CHECK(heap[100 * i + 100] == 5 && heap[100 * i + 101] == 1);
+    /* In another order: the even ones, then the odd ones. */
+    for (int odd = 0; odd < 2; odd++)
+        for (int i = odd; i < windows; i += 2) OK(MPI_Win_free(&wins[i]));
+    for (int i = 0; i < windows; i++) CHECK(heap[100 * i + 100] == 5 && heap[100 * i + 101] == 1);
     free(heap);
+    free(wins);
 }
 
 /* The program gives memory back while a window is over it: nobody else is hurt. */
@@ -272,12 +283,11 @@ static void *count(void *turns) {
 
 /* Another thread writes what becomes a window, and is one no more. TRANSOM_TEST_CREATED: how often. */
 static void written_meanwhile(void) {
-    const char *often = getenv("TRANSOM_TEST_CREATED");
     pthread_t writer;
     atomic_uint_fast64_t turns = 0;
     MPI_Win win;
     CHECK(pthread_create(&writer, NULL, count, &turns) == 0);
-    for (int i = 0; i < (often ? atoi(often) : 300); i++) {
+    for (int i = 0; i < often(); i++) {
         OK(MPI_Win_create((unsigned char *)words + 100, 3 * 4096, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
         OK(MPI_Win_free(&win));
     }
