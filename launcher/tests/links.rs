@@ -1,10 +1,11 @@
-//! A link between two hosts, which network namespaces play, that goes down: for a moment, or for good.
+//! A link between two hosts, which network namespaces play: it goes down, for a moment or for good, or loses what was sent last.
 //!
 //! This test program is also the program of the ranks: one of them takes its link down.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod common;
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -20,10 +21,49 @@ fn link(state: &str) {
     assert!(Command::new("ip").args(["link", "set", "eth0", state]).status().unwrap().success());
 }
 
+/// Names a file that is there once the link loses all that comes to rank 1.
+const LOSES: &str = "TRANSOM_TEST_LOSES";
+
+fn nft(script: &str) {
+    assert!(Command::new("nft").arg(script).status().unwrap().success());
+}
+
+/// The last message that rank 0 sends is lost, and comes again only when rank 1 has asked. Acknowledgements and resets are shorter.
+fn end_unheard(job: Job) -> Result<()> {
+    let loses = std::env::var(LOSES).unwrap();
+    job.barrier()?;
+    if job.rank() == 0 {
+        while !Path::new(&loses).exists() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        return job.finalize();
+    }
+    nft("add table ip loss; add chain ip loss in { type filter hook input priority 0; }; \
+         add rule ip loss in iifname eth0 ip length > 100 drop");
+    std::fs::write(&loses, "").unwrap();
+    let hears = std::thread::spawn(|| {
+        // Longer than it takes rank 1 to ask.
+        std::thread::sleep(Duration::from_secs(SILENCE / 2));
+        nft("delete table ip loss");
+    });
+    let ended = job.finalize();
+    hears.join().unwrap();
+    ended
+}
+
 #[test]
 fn rank_program() {
     let Ok(role) = std::env::var(ROLE) else { return };
     let job = transom::init().unwrap_or_else(|e| panic!("{e}"));
+    if role == "unheard" {
+        let rank = job.rank();
+        if let Err(error) = end_unheard(job) {
+            eprintln!("ERROR {error}");
+            std::process::exit(7);
+        }
+        println!("RANK {rank} has ended");
+        return;
+    }
     let moment = role == "moment";
     let down = (job.rank() == 1).then(|| {
         std::thread::spawn(move || {
@@ -85,6 +125,7 @@ fn run(transport: &str, how: &str) -> Option<(i32, String, String, Duration)> {
         return None;
     }
     let ci = concat!(env!("CARGO_MANIFEST_DIR"), "/../ci");
+    let directory = tempfile::tempdir().unwrap();
     let start = Instant::now();
     let output = Command::new(format!("{ci}/netns.sh"))
         .args([common::TRANSOM, "run", "--rsh", &format!("{ci}/netns-rsh"), "--hosts", "h1,h2"])
@@ -92,6 +133,7 @@ fn run(transport: &str, how: &str) -> Option<(i32, String, String, Duration)> {
         .arg(std::env::current_exe().unwrap())
         .args(["--exact", "rank_program", "--nocapture", "--test-threads=1"])
         .env(ROLE, how)
+        .env(LOSES, directory.path().join("loses"))
         .env("TRANSOM_TRANSPORT", transport)
         .env("TRANSOM_OFI_SILENCE", SILENCE.to_string())
         .env("TRANSOM_TCP_SILENCE", SILENCE.to_string())
@@ -114,6 +156,18 @@ fn for_good(transport: &str, how: &str) {
         "{transport}, {how}: over after {lasted:.1?}: {}",
         stderr.lines().find(|line| line.contains("ERROR")).unwrap()
     );
+}
+
+/// A rank that could end stays until the others can, too.
+fn last_words_are_lost(transport: &str) {
+    if Command::new("nft").arg("--version").output().is_err() {
+        assert!(std::env::var("CI").is_err(), "CI must be able to lose packets (nftables)");
+        println!("skipped: losing packets needs nftables");
+        return;
+    }
+    let Some((code, stdout, stderr, lasted)) = run(transport, "unheard") else { return };
+    assert_eq!((code, stdout.matches("RANK ").count()), (0, 2), "{stdout}{stderr}");
+    println!("{transport}: all ended, in all {lasted:.1?}");
 }
 
 fn for_a_moment(transport: &str) {
@@ -155,6 +209,18 @@ fn a_link_that_comes_back_over_tcp() {
 fn a_link_that_comes_back_over_ofi() {
     if has_libfabric() {
         for_a_moment("ofi");
+    }
+}
+
+#[test]
+fn last_words_that_are_lost_over_tcp() {
+    last_words_are_lost("tcp");
+}
+
+#[test]
+fn last_words_that_are_lost_over_ofi() {
+    if has_libfabric() {
+        last_words_are_lost("ofi");
     }
 }
 

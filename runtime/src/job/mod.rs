@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 
@@ -23,6 +24,9 @@ use crate::heap::Heap;
 use crate::{Class, Error, Result};
 pub(crate) use control::Control;
 pub use start::{init, local, run};
+
+/// The bootstrap's barrier at the end of a job. Those at its start have lower numbers (`reach`, `network`).
+const ENDED: u32 = 9;
 
 /// A rank's membership in a job. Clones are the same membership; it ends with the last of them, window included.
 ///
@@ -116,11 +120,28 @@ impl Member {
         }
         let result = match self.engine.outlives {
             true => self.part(),
-            false => collective::barrier_as(&self.world, collective::Kind::Finalize),
+            false => {
+                collective::barrier_as(&self.world, collective::Kind::Finalize).and_then(|()| self.stay())
+            }
         };
         self.stop();
         result?;
         self.bootstrap.lock().finalize()
+    }
+
+    /// Waits, by the launcher, until the barrier is over at all ranks, if a message of it could be lost with this process: the network
+    /// may have lost it, and its repetition be yet to come. The progress thread is at work meanwhile.
+    fn stay(&self) -> Result<()> {
+        let transports = self.engine.routes.transports();
+        if self.engine.in_one_process()
+            || transports.iter().all(|transport| transport.delivers_after_the_end())
+        {
+            return Ok(());
+        }
+        let awaits = "all ranks to have what was sent to them last".to_owned();
+        let board = self.engine.board.as_ref();
+        let _noted = board.and_then(|board| board.note("finalize", awaits.into(), Duration::ZERO));
+        self.bootstrap.lock().barrier(ENDED)
     }
 
     /// The barrier at the end of a job whose ranks may die: of those that live. Whom one more death surprises there begins anew

@@ -349,6 +349,12 @@ pub trait Transport: Send + Sync + fmt::Debug {
     /// Adds the peers whose silence this transport does not notice by itself, as far as anything was sent to them.
     fn unwatched(&self, _peers: &mut Vec<Unwatched>) {}
 
+    /// Whether messages that it has taken arrive even if this process ends next. Else whoever ends waits before, making progress, until
+    /// all peers have what was sent last.
+    fn delivers_after_the_end(&self) -> bool {
+        true
+    }
+
     /// Peers may die while this rank goes on. To be said before the first message.
     fn outlives_peers(&self) {}
 

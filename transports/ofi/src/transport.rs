@@ -132,6 +132,12 @@ impl Transport for Ofi {
         }));
     }
 
+    /// What was injected may still be the provider's, and what its sockets have is lost with them where a peer's question comes to a
+    /// closed one first.
+    fn delivers_after_the_end(&self) -> bool {
+        false
+    }
+
     fn abandon(&self) {
         self.shared.port.lock().close();
     }

@@ -151,6 +151,11 @@ impl Transport for Verbs {
         port.take_completions(count).map(|_| None)
     }
 
+    /// The device repeats nothing for a queue pair that is gone.
+    fn delivers_after_the_end(&self) -> bool {
+        false
+    }
+
     fn abandon(&self) {
         self.shared.port.lock().close();
     }
