@@ -188,14 +188,14 @@ fn an_idle_link_that_is_lost_over_tcp() {
 
 #[test]
 fn a_link_that_is_lost_over_ofi() {
-    if has_libfabric() {
+    if common::has_libfabric() {
         for_good("ofi", "good");
     }
 }
 
 #[test]
 fn an_idle_link_that_is_lost_over_ofi() {
-    if has_libfabric() {
+    if common::has_libfabric() {
         for_good("ofi", "idle");
     }
 }
@@ -207,7 +207,7 @@ fn a_link_that_comes_back_over_tcp() {
 
 #[test]
 fn a_link_that_comes_back_over_ofi() {
-    if has_libfabric() {
+    if common::has_libfabric() {
         for_a_moment("ofi");
     }
 }
@@ -219,14 +219,7 @@ fn last_words_that_are_lost_over_tcp() {
 
 #[test]
 fn last_words_that_are_lost_over_ofi() {
-    if has_libfabric() {
+    if common::has_libfabric() {
         last_words_are_lost("ofi");
     }
-}
-
-fn has_libfabric() -> bool {
-    let info = Command::new(common::TRANSOM).arg("info").output().unwrap();
-    let has = !String::from_utf8_lossy(&info.stdout).contains("no libfabric: ");
-    assert!(has || std::env::var_os("TRANSOM_CI_REQUIRE_OFI").is_none(), "CI must have libfabric");
-    has
 }

@@ -171,3 +171,11 @@ pub fn fake_ssh(dir: &std::path::Path, script: &str) -> String {
 pub fn output(command: &mut Command) -> Output {
     command.output().unwrap()
 }
+
+/// Whether there is a libfabric to test with.
+pub fn has_libfabric() -> bool {
+    let info = Command::new(TRANSOM).arg("info").output().unwrap();
+    let has = !String::from_utf8_lossy(&info.stdout).contains("no libfabric: ");
+    assert!(has || std::env::var_os("TRANSOM_CI_REQUIRE_OFI").is_none(), "CI must have libfabric");
+    has
+}

@@ -1,8 +1,8 @@
-//! Two hosts, which network namespaces play: at random moments ranks, agents and what keeps those are killed, and the link between the
-//! hosts is lost, for a moment, for good, or in part, with both answers to failures. Each job ends in time with the right message, and
-//! leaves nothing; with `notify` those that can go on do.
+//! Two hosts, which network namespaces play: at random moments ranks, agents and what keeps those are killed, agents stop, and the link
+//! between the hosts is lost, for a moment, for good, or in part, with both answers to failures. Each job ends in time with the right
+//! message, and leaves nothing; with `notify` those that can go on do.
 //!
-//! `TRANSOM_TEST_DISASTERS` is the number of jobs. It all happens below `ci/netns.sh`, as a test of this same program.
+//! `TRANSOM_TEST_DISASTERS` is the number of jobs, `TRANSOM_TEST_OVER` the transports, with commas. It all happens below `ci/netns.sh`, as a test of this same program.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
@@ -27,6 +27,8 @@ const LIMIT: Duration = Duration::from_secs(25);
 enum Disaster {
     Ranks(usize),
     Agent,
+    /// It lives, but does nothing any more.
+    AgentStops,
     Keeper,
     /// For less than [`SILENCE`].
     LinkForAMoment,
@@ -35,10 +37,11 @@ enum Disaster {
     Loss,
 }
 
-const ALL: [Disaster; 7] = [
+const ALL: [Disaster; 8] = [
     Disaster::Ranks(1),
     Disaster::Ranks(2),
     Disaster::Agent,
+    Disaster::AgentStops,
     Disaster::Keeper,
     Disaster::LinkForAMoment,
     Disaster::LinkForGood,
@@ -105,28 +108,29 @@ fn strike(job: &common::Job, disaster: Disaster, ranks: &BTreeMap<usize, i32>) -
         link_is_down: false,
         loses: false,
     };
-    let shoot = |pid: i32| kill(Pid::from_raw(pid), Signal::SIGKILL).is_ok();
+    let send = |pid: i32, signal: Signal| kill(Pid::from_raw(pid), signal).is_ok();
     match disaster {
         Disaster::Ranks(count) => {
             for _ in 0..count {
                 let alive: Vec<usize> =
                     ranks.keys().copied().filter(|rank| !played.victims.contains(rank)).collect();
                 let victim = pick(&alive);
-                if shoot(ranks[&victim]) {
+                if send(ranks[&victim], Signal::SIGKILL) {
                     played.victims.push(victim);
                 }
                 std::thread::sleep(Duration::from_micros(random(50_000)));
             }
         }
-        Disaster::Agent | Disaster::Keeper => {
-            let end = if disaster == Disaster::Agent { "transom agent" } else { "transom agent keep" };
+        Disaster::Agent | Disaster::AgentStops | Disaster::Keeper => {
+            let end = if disaster == Disaster::Keeper { "transom agent keep" } else { "transom agent" };
+            let signal = if disaster == Disaster::AgentStops { Signal::SIGSTOP } else { Signal::SIGKILL };
             let is = |line: &str| line.trim_end().ends_with(end);
             let found: Vec<i32> =
                 job.processes().into_iter().filter(|(_, line)| is(line)).map(|(pid, _)| pid).collect();
             if !found.is_empty() {
                 let victim = pick(&found);
                 let host = host_of(victim);
-                if shoot(victim) {
+                if send(victim, signal) {
                     played.host = host;
                 }
             }
@@ -154,13 +158,18 @@ fn one(turn: usize) -> String {
     let rsh = concat!(env!("CARGO_MANIFEST_DIR"), "/../ci/netns-rsh");
     let directory = tempfile::tempdir().unwrap();
     let disaster = ALL[turn % ALL.len()];
-    let transport = ["tcp", "mixed", "shm"][turn / ALL.len() % 3];
+    let over = std::env::var("TRANSOM_TEST_OVER").unwrap_or_else(|_| "tcp,mixed,shm,ofi".to_owned());
+    let over: Vec<&str> = over.split(',').filter(|name| *name != "ofi" || common::has_libfabric()).collect();
+    let transport = over[turn / ALL.len() % over.len()];
     let mode = pick(&["end", "notify"]);
     // Shared memory alone is for ranks of one host.
     let hosts = if transport == "shm" { "h2:4" } else { "h1:2,h2:2" };
-    let mut command =
-        common::transom(&[&["--on-failure", mode, "--rsh", rsh, "--hosts", hosts], &own[..]].concat());
-    command.env(ROLE, STRICT).env(JOINED, directory.path()).env("TRANSOM_TCP_SILENCE", SILENCE);
+    let mut command = common::transom(
+        &[&["--on-failure", mode, "--rsh", rsh, "--hosts", hosts, "--host-timeout", SILENCE], &own[..]]
+            .concat(),
+    );
+    command.env(ROLE, STRICT).env(JOINED, directory.path());
+    command.env("TRANSOM_TCP_SILENCE", SILENCE).env("TRANSOM_OFI_SILENCE", SILENCE);
     command.env_remove("TRANSOM_TRANSPORT");
     if transport != "mixed" {
         command.env("TRANSOM_TRANSPORT", transport);
@@ -176,7 +185,9 @@ fn one(turn: usize) -> String {
     let end = Instant::now() + LIMIT;
     while job.child.try_wait().unwrap().is_none() {
         if Instant::now() > end {
-            panic!("{}, {transport}, {mode}: hangs: {}{:?}", played.what, job.ask_where(), job.processes());
+            let (waits, processes) = (job.ask_where(), job.processes());
+            job.signal(Signal::SIGTERM);
+            panic!("{}, {transport}, {mode}: hangs: {waits}{processes:?}{}", played.what, job.wait().stderr);
         }
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -231,6 +242,11 @@ fn check(
             assert!(ended.code == 1 || early && ended.code == 2 || ended.code == 137, "{said}");
         }
         // What cannot be sent is an error of a rank that names the other; a rank that could not even join says so.
+        Disaster::AgentStops => {
+            let host = played.host.unwrap_or_else(|| panic!("{said}"));
+            assert!(ended.stderr.contains(&format!("host {host} has given no sign of life")), "{said}");
+            assert_eq!(ended.code, 1, "{said}");
+        }
         Disaster::LinkForGood if transport != "shm" => {
             assert_eq!(ended.code, 3, "{said}");
             // Before the ranks have joined, it may be that the host has no network to begin with.
@@ -272,7 +288,7 @@ fn of_hosts_and_links() {
         println!("skipped: network namespaces need root, iproute2 and nftables");
         return;
     }
-    let jobs = std::env::var("TRANSOM_TEST_DISASTERS").unwrap_or_else(|_| "21".to_owned());
+    let jobs = std::env::var("TRANSOM_TEST_DISASTERS").unwrap_or_else(|_| "32".to_owned());
     let output = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../ci/netns.sh"))
         .arg(std::env::current_exe().unwrap())
         .args(["--exact", "disasters::below_namespaces", "--nocapture", "--test-threads=1"])

@@ -35,7 +35,7 @@ pub(super) fn handle(engine: &Engine, header: &Header, kind: Kind, payload: &[u8
         }
         Kind::RevokeContext => engine.heard_of_revocation(header, payload),
         Kind::Wake => locks::agent_recheck(engine, header.window),
-        Kind::Ask => engine.send_later(header.origin as usize, &engine.header(Kind::Here), &[]),
+        Kind::Ask => engine.give_sign_of_life(header.origin as usize),
         Kind::Here => engine.signs.seen(header.origin as usize),
         // Its arrival alone makes waiting threads check again.
         Kind::Ring => {}

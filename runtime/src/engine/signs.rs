@@ -2,7 +2,7 @@
 //! down, nor of an operation that a peer's provider has dropped. Who waits for long asks them, and their agents answer.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -24,6 +24,8 @@ pub(super) struct Signs {
     /// Nanoseconds since the beginning after which somebody asks next.
     next: AtomicU64,
     debts: Mutex<Debts>,
+    /// Questions or answers were sent, for which nobody waits: one may be on its way yet.
+    asked: AtomicBool,
 }
 
 /// What peers owe.
@@ -60,7 +62,13 @@ enum Wrong {
 
 impl Signs {
     pub fn new(limit: Option<Duration>) -> Self {
-        Self { limit, begin: Instant::now(), next: AtomicU64::new(0), debts: Mutex::default() }
+        Self {
+            limit,
+            begin: Instant::now(),
+            next: AtomicU64::new(0),
+            debts: Mutex::default(),
+            asked: AtomicBool::new(false),
+        }
     }
 
     /// Whether to ask now. Of several threads one is told so.
@@ -113,6 +121,7 @@ impl Engine {
         if !self.signs.is_due(now) {
             return None;
         }
+        self.signs.asked.store(true, Ordering::Relaxed);
         let mut peers = Vec::new();
         self.routes.transports().iter().for_each(|transport| transport.unwatched(&mut peers));
         for about in peers {
@@ -123,6 +132,19 @@ impl Engine {
             let _ = self.try_send("progress", about.peer, &self.header(Kind::Ask), &[]);
         }
         None
+    }
+
+    /// Answers a peer that has asked.
+    pub fn give_sign_of_life(&self, peer: usize) {
+        self.signs.asked.store(true, Ordering::Relaxed);
+        self.send_later(peer, &self.header(Kind::Here), &[]);
+    }
+
+    /// Before the end: tells the transports if something that was sent may not arrive.
+    pub fn tell_of_doubts(&self) {
+        if self.failure().is_some() || self.signs.asked.load(Ordering::Relaxed) {
+            self.routes.transports().iter().for_each(|transport| transport.distrust());
+        }
     }
 
     #[cold]

@@ -193,6 +193,7 @@ impl Drop for Member {
         }
         self.reporter.end();
         self.stop();
+        self.engine.tell_of_doubts();
         self.engine.drop_tasks();
         self.engine.two_sided.clear();
         self.engine.leave();

@@ -355,6 +355,9 @@ pub trait Transport: Send + Sync + fmt::Debug {
         true
     }
 
+    /// Connections have failed, or may have: what was sent to peers may be on its way for ever.
+    fn distrust(&self) {}
+
     /// Peers may die while this rank goes on. To be said before the first message.
     fn outlives_peers(&self) {}
 

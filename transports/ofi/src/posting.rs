@@ -106,6 +106,7 @@ impl Port {
             found.broken = Some(reason);
         }
         self.unreachable = Some(error.clone());
+        self.distrusted = true;
         error
     }
 

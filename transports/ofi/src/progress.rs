@@ -101,6 +101,7 @@ impl Port {
 
     fn failed(&mut self, error: &CqError) -> TransportResult<()> {
         tracing::debug!(%error, "libfabric: an operation failed");
+        self.distrusted = true;
         match self.operations.meaning(error.context) {
             Some(Context::Receive(buffer)) => {
                 // Too long, so no message of ours, or its sender is gone.

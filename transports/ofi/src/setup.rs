@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use libfabric::{
     AddressVector, Completion, CompletionQueue, Descriptor, Domain, Endpoint, EndpointOptions, Fabric,
-    FabricError, Info, Library, QueueOptions, flags,
+    FabricError, Info, Library, Progress, QueueOptions, flags,
 };
 use slab::Slab;
 use transom_transport::{TransportError, TransportResult};
@@ -25,6 +25,8 @@ const SENDS: usize = 64;
 const RECEIVES: usize = 64;
 /// `FI_ADDR_STR` of fi_getinfo(3).
 const ADDRESSES_AS_TEXT: u32 = 9;
+/// Begins the name of the provider that is all software, and without threads where progress is manual (fi_tcp(7)).
+const POLLED: &str = "tcp";
 /// Completions the queue has room for.
 const QUEUE: usize = 8192;
 
@@ -108,6 +110,7 @@ fn objects(
             entries: [Completion::EMPTY; BATCH],
             found: Vec::new(),
             unreachable: None,
+            distrusted: false,
         })
     };
     Ok(port())
@@ -123,6 +126,7 @@ fn traits(info: &Info) -> Traits {
         key_mask: (mode & flags::mr::PROV_KEY == 0).then_some(u64::MAX >> (64 - key_bits)),
         fixed_addresses: info.address_format() != ADDRESSES_AS_TEXT,
         bound: mode & flags::mr::ENDPOINT != 0,
+        polled: info.provider().starts_with(POLLED) && info.data_progress() == Progress::Manual,
     }
 }
 

@@ -138,6 +138,10 @@ impl Transport for Ofi {
         false
     }
 
+    fn distrust(&self) {
+        self.shared.port.lock().distrusted = true;
+    }
+
     fn abandon(&self) {
         self.shared.port.lock().close();
     }
