@@ -2,7 +2,8 @@
 //! between the hosts is lost, for a moment, for good, or in part, with both answers to failures. Each job ends in time with the right
 //! message, and leaves nothing; with `notify` those that can go on do.
 //!
-//! `TRANSOM_TEST_DISASTERS` is the number of jobs, `TRANSOM_TEST_OVER` the transports, with commas. It all happens below `ci/netns.sh`, as a test of this same program.
+//! `TRANSOM_TEST_DISASTERS` is the number of jobs, `TRANSOM_TEST_OVER` the transports, with commas. It all happens below `ci/netns.sh`, as a
+//! test of this same program.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
@@ -176,8 +177,10 @@ fn one(turn: usize) -> String {
     }
     let mut job = common::start(&mut command);
     let begin = Instant::now();
-    // Agents and links are struck while the job starts, too; ranks once there are any. (A job does not wait for a host's network.)
-    let early = !matches!(disaster, Disaster::Ranks(_) | Disaster::LinkForAMoment) && random(4) == 0;
+    // Agents and links are struck while the job starts, too; ranks once there are any. (A job does not wait for a host's network, and an
+    // agent that has not said a word yet is given longer.)
+    let late = matches!(disaster, Disaster::Ranks(_) | Disaster::LinkForAMoment | Disaster::AgentStops);
+    let early = !late && random(4) == 0;
     let ranks = if early { BTreeMap::new() } else { joined(directory.path(), begin + LIMIT) };
     assert!(early || ranks.len() == RANKS, "{disaster:?}: the ranks do not join: {:?}", job.processes());
     std::thread::sleep(Duration::from_micros(random(if early { 150_000 } else { 450_000 })));
@@ -241,12 +244,12 @@ fn check(
             assert!(ended.stderr.contains(&format!("host {host}")), "{said}");
             assert!(ended.code == 1 || early && ended.code == 2 || ended.code == 137, "{said}");
         }
-        // What cannot be sent is an error of a rank that names the other; a rank that could not even join says so.
         Disaster::AgentStops => {
             let host = played.host.unwrap_or_else(|| panic!("{said}"));
             assert!(ended.stderr.contains(&format!("host {host} has given no sign of life")), "{said}");
             assert_eq!(ended.code, 1, "{said}");
         }
+        // What cannot be sent is an error of a rank that names the other; a rank that could not even join says so.
         Disaster::LinkForGood if transport != "shm" => {
             assert_eq!(ended.code, 3, "{said}");
             // Before the ranks have joined, it may be that the host has no network to begin with.
