@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use transom_shm::Quiet;
-use transom_transport::futex;
+use transom_transport::futex::{self, Among};
 
 use super::Engine;
 
 /// How long the progress thread may take to become quiet.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What the progress thread is asked for.
+/// What the progress thread is asked for. The word may be in a page that is replaced meanwhile.
 #[derive(Debug, Default)]
 pub(super) struct Hold(AtomicU32);
 
@@ -28,7 +28,7 @@ impl Hold {
             return;
         }
         while self.0.load(Ordering::Acquire) == HELD {
-            futex::sleep_on(&self.0, HELD, PATIENCE);
+            futex::sleep_on(&self.0, HELD, PATIENCE, Among::Threads);
         }
     }
 
@@ -39,7 +39,7 @@ impl Hold {
     /// Has the progress thread go on.
     fn end(&self) {
         self.0.store(GO, Ordering::Release);
-        futex::wake_all(&self.0);
+        futex::wake_all(&self.0, Among::Threads);
     }
 }
 

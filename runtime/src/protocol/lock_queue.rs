@@ -8,7 +8,7 @@ use std::ops::DerefMut;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use transom_transport::futex;
+use transom_transport::futex::{self, Among};
 
 use super::lock::{LockKind, Ticket, TicketLock, Word};
 
@@ -31,11 +31,11 @@ impl Sleep for AtomicU32 {
     }
 
     fn sleep_on(&self, seen: u32) {
-        futex::sleep_on(self, seen, LONGEST_SLEEP);
+        futex::sleep_on(self, seen, LONGEST_SLEEP, Among::Processes);
     }
 
     fn wake_all(&self) {
-        futex::wake_all(self);
+        futex::wake_all(self, Among::Processes);
     }
 }
 

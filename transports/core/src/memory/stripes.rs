@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use super::{Span, Words};
-use crate::{TransportError, TransportResult, futex};
+use crate::futex::{self, Among};
+use crate::{TransportError, TransportResult};
 
 /// Free.
 const FREE: u32 = 0;
@@ -125,11 +126,11 @@ impl Word for AtomicU32 {
     }
 
     fn sleep(&self) {
-        futex::sleep_on(self, AWAITED, Duration::from_secs(1));
+        futex::sleep_on(self, AWAITED, Duration::from_secs(1), Among::Processes);
     }
 
     fn wake_one(&self) {
-        futex::wake_one(self);
+        futex::wake_one(self, Among::Processes);
     }
 }
 

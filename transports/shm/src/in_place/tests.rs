@@ -1,10 +1,12 @@
 //! Nothing that shares a page may be lost, and what is in place must be the file's.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use parking_lot::{RwLock, RwLockReadGuard};
 use transom_transport::TransportResult;
+use transom_transport::futex::{self, Among};
 
 use super::maps::{self, Kind};
 use super::protect::Protector;
@@ -165,6 +167,36 @@ fn users_that_overlap_share_until_the_last_goes() {
     drop(whole);
     assert!(is_private(&all));
     assert_eq!([10, 2 * PAGE, 5 * PAGE + 7, 11].map(|at| load(&all, at)), [9, 9, 9, 1]);
+}
+
+/// The progress thread sleeps so while pages are replaced, which may be its word's.
+#[test]
+fn who_sleeps_on_a_page_that_is_replaced_is_woken() {
+    const TOO_LONG: Duration = Duration::from_secs(60);
+    let Some(_undisturbed) = undisturbed() else { return };
+    let words: Vec<AtomicU32> = (0..3 * PAGE / 4).map(|_| AtomicU32::new(0)).collect();
+    // SAFETY: valid for as long as `words`, which are atomics.
+    let memory = unsafe { Span::from_raw(words.as_ptr().add(9).cast_mut().cast(), 2 * PAGE) };
+    let (send, receive) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        let sleeper = scope.spawn(|| {
+            send.send(nix::unistd::gettid()).unwrap();
+            let start = Instant::now();
+            while words[0].load(Ordering::Acquire) == 0 && start.elapsed() < TOO_LONG {
+                futex::sleep_on(&words[0], 0, TOO_LONG, Among::Threads);
+            }
+            start.elapsed()
+        });
+        let thread = format!("/proc/self/task/{}/stat", receive.recv().unwrap());
+        while !std::fs::read_to_string(&thread).unwrap().contains(") S ") {
+            std::thread::yield_now();
+        }
+        let (in_place, shared) = shared(&memory);
+        words[0].store(1, Ordering::Release);
+        futex::wake_all(&words[0], Among::Threads);
+        assert!(sleeper.join().unwrap() < TOO_LONG);
+        drop((shared, in_place));
+    });
 }
 
 #[test]
