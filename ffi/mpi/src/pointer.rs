@@ -18,6 +18,10 @@ impl<T> Clone for Pointer<T> {
 
 impl<T> Copy for Pointer<T> {}
 
+// SAFETY: the promise at `new` is about memory, not about threads: a nonblocking call stores its result in whichever thread completes it,
+// and the program leaves the place alone meanwhile (MPI-4.1 §3.7.2).
+unsafe impl<T: Send> Send for Pointer<T> {}
+
 impl<T: Copy> Pointer<T> {
     /// The pointer that a caller passes.
     ///

@@ -58,6 +58,8 @@ programs! {
     any_source;
     any_source_and_on;
     agree;
+    agree_meanwhile;
+    agree_in_threads;
     revoke_and_die;
     windows;
 }

@@ -2,30 +2,22 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
-use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+use nix::sys::socket::{MsgFlags, recv};
 
+use crate::agreement::Agreements;
 use crate::environment::{Environment, bad};
 use crate::error::{Error, Result};
 use crate::wire::{LineBuffer, Message};
 
 /// A value must be shorter than this. (Slurm drops longer lines and says that all is well.)
 pub const MAX_VALUE: usize = 512;
-
-/// What ranks have agreed on, the same at all that are told of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Agreement {
-    /// Those flags that all have contributed.
-    pub flags: u64,
-    /// A number that no other agreement of the job has.
-    pub number: u64,
-    /// The members that have ended, as ranges; `-` if none has.
-    pub gone: String,
-}
 
 /// A connection to the launcher, initialised.
 ///
@@ -40,6 +32,7 @@ pub struct Client {
     size: u32,
     kvs: String,
     max_key: usize,
+    pub(crate) agreements: Agreements,
 }
 
 impl Client {
@@ -64,7 +57,8 @@ impl Client {
     }
 
     fn raw(stream: UnixStream, rank: u32, size: u32) -> Self {
-        Self { stream, lines: LineBuffer::new(), timeout: None, rank, size, kvs: String::new(), max_key: 0 }
+        let (lines, agreements) = (LineBuffer::new(), Agreements::default());
+        Self { stream, lines, timeout: None, rank, size, kvs: String::new(), max_key: 0, agreements }
     }
 
     /// `PMI_PORT`: say who we are; the launcher tells rank and size.
@@ -157,22 +151,6 @@ impl Client {
         }
     }
 
-    /// Contributes to an agreement of some ranks, whichever of these have ended or end meanwhile, and waits for it: a question that only
-    /// Transom's launcher answers. `key` names the agreement at all of them, `members` are ranges such as `0-3,7`.
-    ///
-    /// # Errors
-    /// [`Error::Refused`]: the launcher is another, or the question makes no sense to it.
-    pub fn agree(&mut self, key: &str, members: &str, flags: u64) -> Result<Agreement> {
-        let ask =
-            Message::new("transom_agree").with("key", key).with("members", members).with("flags", flags);
-        let answer = self.ask("transom_agree", &ask, "transom_agree_result")?;
-        let number = |name| answer.get(name).and_then(|value| value.parse().ok());
-        match (number("flags"), number("number"), answer.get("gone")) {
-            (Some(flags), Some(number), Some(gone)) => Ok(Agreement { flags, number, gone: gone.to_owned() }),
-            _ => Err(Error::Unexpected { expected: "an agreement", got: format!("{answer:?}") }),
-        }
-    }
-
     /// Says goodbye. A rank that ends without is taken for one that failed.
     pub fn finalize(mut self) -> Result<()> {
         self.ask("finalize", &Message::new("finalize"), "finalize_ack").map(drop)
@@ -192,22 +170,51 @@ impl Client {
         }
     }
 
-    fn send(&mut self, message: &Message) -> Result<()> {
+    pub(crate) fn send(&mut self, message: &Message) -> Result<()> {
         Ok(self.stream.write_all(message.to_line()?.as_bytes())?)
     }
 
     fn receive(&mut self, expected: &'static str) -> Result<Message> {
         let deadline = self.timeout.map(|limit| (Instant::now() + limit, limit));
         loop {
-            if let Some(line) = self.lines.next_line() {
-                let message = Message::parse(&line?)?;
-                if message.cmd() == expected {
-                    return Ok(message);
+            match self.next_message()? {
+                Some(message) if message.cmd() == expected => return Ok(message),
+                Some(message) => {
+                    return Err(Error::Unexpected { expected, got: message.cmd().to_owned() });
                 }
-                return Err(Error::Unexpected { expected, got: message.cmd().to_owned() });
+                None => self.read_some(expected, deadline)?,
             }
-            self.read_some(expected, deadline)?;
         }
+    }
+
+    /// The next that was read, but for agreements, which those are told of who wait for them.
+    pub(crate) fn next_message(&mut self) -> Result<Option<Message>> {
+        while let Some(line) = self.lines.next_line() {
+            let message = Message::parse(&line?)?;
+            if !self.agreements.takes(&message) {
+                return Ok(Some(message));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Reads what is there without waiting. Says whether that was anything.
+    pub(crate) fn read_at_once(&mut self, waiting_for: &'static str) -> Result<bool> {
+        let mut bytes = [0; 4096];
+        match recv(self.stream.as_raw_fd(), &mut bytes, MsgFlags::MSG_DONTWAIT) {
+            Ok(0) | Err(Errno::ECONNRESET) => Err(Error::Closed(waiting_for)),
+            Ok(count) => {
+                self.lines.push(&bytes[..count]);
+                Ok(true)
+            }
+            Err(Errno::EAGAIN | Errno::EINTR) => Ok(false),
+            Err(e) => Err(std::io::Error::from(e).into()),
+        }
+    }
+
+    /// One more descriptor of the connection, to wait for what can be read.
+    pub(crate) fn descriptor(&self) -> Result<OwnedFd> {
+        Ok(self.stream.try_clone()?.into())
     }
 
     fn read_some(&mut self, waiting_for: &'static str, deadline: Option<(Instant, Duration)>) -> Result<()> {

@@ -140,3 +140,61 @@ fn rank_and_size_come_over_a_port() {
     let closed = Client::connect(Environment::Port { address: "127.0.0.1:1".into(), id: 0 });
     assert!(matches!(closed, Err(Error::Environment { variable: "PMI_PORT", .. })));
 }
+
+/// What is told of an agreement.
+fn told() -> (crate::Answered, std::sync::mpsc::Receiver<Result<crate::Agreement>>) {
+    let (send, receive) = std::sync::mpsc::channel();
+    (Box::new(move |agreement| send.send(agreement).unwrap()), receive)
+}
+
+fn contribution(key: &str) -> crate::Contribution<'_> {
+    crate::Contribution { key, members: "0-1", flags: 5, acknowledged: "" }
+}
+
+#[test]
+fn agreements_come_while_other_questions_are_asked() {
+    let reached = "cmd=transom_agree_result rc=0 key=b flags=4 number=9 gone=1 acknowledged=1\n";
+    let both = format!("{reached}cmd=get_result rc=0 value=v\n");
+    let late = "cmd=transom_agree_result rc=0 key=a flags=1 number=10 gone=- acknowledged=0\n";
+    let (client, server) = after_handshake(&["", "", &both, late]);
+    let mut client = client.unwrap();
+    let (answered, a) = told();
+    client.start_agreement(contribution("a"), answered).unwrap();
+    let (answered, b) = told();
+    let own = crate::Contribution { acknowledged: "1-1", ..contribution("b") };
+    client.start_agreement(own, answered).unwrap();
+    assert_eq!(client.get("k").unwrap().as_deref(), Some("v"));
+    let agreed = b.try_recv().unwrap().unwrap();
+    assert_eq!((agreed.flags, agreed.number, &*agreed.gone, agreed.acknowledged), (4, 9, "1", true));
+    assert!(a.try_recv().is_err());
+    client.send(&Message::new("anything")).unwrap();
+    while client.take_agreements() {
+        std::thread::yield_now();
+    }
+    assert_eq!(a.try_recv().unwrap().unwrap().gone, "-");
+    drop(client);
+    let seen = server.join().unwrap();
+    assert_eq!(seen[3], "cmd=transom_agree key=a members=0-1 flags=5 acknowledged=-");
+    assert_eq!(seen[4], "cmd=transom_agree key=b members=0-1 flags=5 acknowledged=1-1");
+}
+
+#[test]
+fn agreements_that_are_refused_or_lost_are_told_of() {
+    for answer in ["cmd=transom_agree_result rc=-1 msg=unknown_command\n", "cmd=put_result rc=0\n", ""] {
+        let (client, server) = after_handshake(&[answer]);
+        let mut client = client.unwrap();
+        let (answered, receive) = told();
+        client.start_agreement(contribution("a"), answered).unwrap();
+        while client.take_agreements() {
+            std::thread::yield_now();
+        }
+        let error = receive.try_recv().unwrap().unwrap_err();
+        let expected = match answer {
+            "" => "the job's launcher closed",
+            answer if answer.contains("put") => "got \"put_result\"",
+            _ => "refused transom_agree: rc=-1",
+        };
+        assert!(error.to_string().contains(expected), "{error}");
+        server.join().unwrap();
+    }
+}

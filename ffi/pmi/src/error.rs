@@ -57,6 +57,9 @@ pub enum Error {
         /// The launcher's code.
         rc: String,
     },
+    /// What several are told of.
+    #[error(transparent)]
+    Shared(std::sync::Arc<Error>),
     /// A key or a value that cannot travel.
     #[error("PMI {what} of {length} bytes: {reason}")]
     Unsendable {

@@ -19,13 +19,15 @@
 //!
 //! The same [`wire`] module is the launcher's half: what one side writes, the other side can read.
 
+mod agreement;
 mod client;
 mod descriptor;
 mod environment;
 mod error;
 pub mod wire;
 
-pub use client::{Agreement, Client, MAX_VALUE};
+pub use agreement::{Agreement, Answered, Contribution};
+pub use client::{Client, MAX_VALUE};
 pub use descriptor::take_descriptor;
 pub use environment::Environment;
 pub use error::{Error, Result};

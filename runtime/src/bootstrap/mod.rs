@@ -6,9 +6,13 @@ mod pmi;
 mod pmix;
 mod stranded;
 
+use std::os::fd::OwnedFd;
+
+use transom_pmi::{Answered, Contribution};
+
 use crate::{Class, Error, Result};
 pub(crate) use in_process::{InProcess, KeyValueSpace};
-pub(crate) use pmi::Pmi;
+pub(crate) use pmi::{Pmi, not_agreed};
 pub(crate) use pmix::Pmix;
 
 /// The exchange of business cards at start-up.
@@ -33,9 +37,17 @@ pub(crate) trait Bootstrap: Send + std::fmt::Debug {
     fn program(&mut self) -> Result<u32> {
         Ok(0)
     }
-    /// Contributes to an agreement of `members`, of which some may have ended, and waits for it. `key` names it at all of them.
-    fn agree(&mut self, _key: &str, _members: &str, _flags: u64) -> Result<transom_pmi::Agreement> {
+    /// Contributes to an agreement of ranks of which some may have ended. `answered` is told of it by whoever hears of it, in a call here.
+    fn start_agreement(&mut self, _own: Contribution<'_>, _answered: Answered) -> Result<()> {
         Err(Error::new(Class::Launch, "agree", "only `transom run` lets ranks agree that outlive others"))
+    }
+    /// Tells of those agreements that are there. Says whether others are under way.
+    fn take_agreements(&mut self) -> bool {
+        false
+    }
+    /// What can be read when there may be an agreement.
+    fn answers(&mut self) -> Result<OwnedFd> {
+        Err(Error::new(Class::Launch, "agree", "there is no launcher"))
     }
     /// Whether all ranks are in this process.
     fn in_one_process(&self) -> bool {

@@ -1,12 +1,19 @@
 //! Business cards through the key-value space of a PMI-1 server: the launcher's, Slurm's, MPICH's or Intel's.
 
-use transom_pmi::Client;
+use std::os::fd::OwnedFd;
+
+use transom_pmi::{Answered, Client, Contribution};
 
 use super::Bootstrap;
 use crate::{Class, Error, Result};
 
 /// Most bytes of a card in one value: hexadecimal, and short enough for every server (Slurm drops long lines).
 const PART: usize = 240;
+
+/// Why there is no agreement.
+pub(crate) fn not_agreed(error: transom_pmi::Error) -> Error {
+    Error::new(Class::Launch, "agree", format!("PMI: {error}"))
+}
 
 #[derive(Debug)]
 pub(crate) struct Pmi {
@@ -90,9 +97,16 @@ impl Bootstrap for Pmi {
         Ok(self.client()?.program().map_err(failed)?.unwrap_or(0))
     }
 
-    fn agree(&mut self, key: &str, members: &str, flags: u64) -> Result<transom_pmi::Agreement> {
-        let failed = |e| Error::new(Class::Launch, "agree", format!("PMI: {e}"));
-        self.client()?.agree(key, members, flags).map_err(failed)
+    fn start_agreement(&mut self, own: Contribution<'_>, answered: Answered) -> Result<()> {
+        self.client()?.start_agreement(own, answered).map_err(not_agreed)
+    }
+
+    fn take_agreements(&mut self) -> bool {
+        self.client.as_mut().is_some_and(Client::take_agreements)
+    }
+
+    fn answers(&mut self) -> Result<OwnedFd> {
+        self.client()?.answers().map_err(not_agreed)
     }
 
     fn abort(&mut self, code: i32) -> Result<()> {

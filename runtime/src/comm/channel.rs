@@ -99,9 +99,10 @@ impl Channel {
         ((engine.rank as u64) << COUNT_BITS | count) & !FOUNDING
     }
 
-    /// Numbers blocking collectives from `sequence` on.
+    /// Numbers collectives from `sequence` on.
     pub fn start_at(&self, sequence: u64) {
         self.blocking.store(sequence, Ordering::Relaxed);
+        self.nonblocking.store(NONBLOCKING | sequence, Ordering::Relaxed);
     }
 
     /// Number of the next blocking collective: all members count alike.

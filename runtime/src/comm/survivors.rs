@@ -4,10 +4,12 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use transom_pmi::Contribution;
+
 use super::{Channel, Communicator, Group};
 use crate::collective::{self, Kind};
 use crate::engine::ranges;
-use crate::{Band, Class, Error, Result};
+use crate::{Band, Class, Error, Request, Result};
 
 /// What the members of a communicator have agreed on, the same at all of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,7 +122,7 @@ impl Communicator {
 
     /// Waits for all members that live.
     pub(crate) fn meet_living(&self) -> Result<()> {
-        self.settle(0).map(drop)
+        self.settle(0).wait().map(drop)
     }
 
     /// The same members in the context of the next agreement.
@@ -140,18 +142,27 @@ impl Communicator {
     /// # Errors
     /// The launcher does not answer; as [`Communicator::barrier`] in a job that a death ends.
     pub fn agree(&self, flags: u64) -> Result<Agreement> {
-        if !self.channel().engine.outlives {
-            let flags = self.aside().allreduce(Band, &[flags])?[0];
-            return Ok(Agreement { flags, failed: Vec::new(), acknowledged: true });
+        self.iagree(flags).wait()
+    }
+
+    /// [`Communicator::agree`], nonblocking (`MPIX_Comm_iagree`). Several may be under way, and other calls go on meanwhile; the members
+    /// start their agreements and [shrinkings](Communicator::ishrink) in the same order.
+    ///
+    /// ```
+    /// transom::local(2, |job| {
+    ///     let (first, second) = (job.iagree(6), job.iagree(job.rank() as u64));
+    ///     assert_eq!((second.wait()?.flags, first.wait()?.flags), (0, 6));
+    ///     job.barrier()
+    /// })?;
+    /// # Ok::<(), transom::Error>(())
+    /// ```
+    pub fn iagree(&self, flags: u64) -> Request<Agreement> {
+        if self.channel().engine.outlives {
+            return self.settle(flags).map(|(agreement, _)| Ok(agreement));
         }
-        let (mut agreement, _) = self.settle(flags)?;
-        if !agreement.failed.is_empty() {
-            let known = self.acknowledged();
-            let job_rank = |rank: &usize| self.channel().job_rank(*rank);
-            let all = agreement.failed.iter().map(job_rank).all(|rank| known.rank_of(rank).is_some());
-            agreement.acknowledged = self.settle(u64::from(all))?.0.flags != 0;
-        }
-        Ok(agreement)
+        self.aside()
+            .iallreduce(Band, &[flags])
+            .map(|flags| Ok(Agreement { flags: flags[0], failed: Vec::new(), acknowledged: true }))
     }
 
     /// The same members without those that are gone, in the same order, and in a context of their own (`MPIX_Comm_shrink`).
@@ -160,33 +171,50 @@ impl Communicator {
     /// # Errors
     /// As [`Communicator::agree`].
     pub fn shrink(&self) -> Result<Self> {
-        let channel = self.channel();
-        if !channel.engine.outlives {
-            let aside = self.aside();
-            let own = self.new_context().to_le_bytes().to_vec();
-            let context = collective::broadcast_bytes(aside.channel(), Kind::Duplicate, 0, own)?;
-            let [context] = self.contexts(&context)?;
-            return Ok(self.with_context(context));
+        self.ishrink().wait()
+    }
+
+    /// [`Communicator::shrink`], nonblocking (`MPIX_Comm_ishrink`), as [`Communicator::iagree`].
+    pub fn ishrink(&self) -> Request<Self> {
+        let this = self.clone();
+        if self.channel().engine.outlives {
+            return self
+                .settle(u64::MAX)
+                .map(move |(agreement, number)| this.without(&agreement.failed, number));
         }
-        let (Agreement { failed, .. }, number) = self.settle(u64::MAX)?;
+        let own = self.new_context().to_le_bytes().to_vec();
+        collective::start_broadcast(&self.aside(), Kind::Duplicate, 0, own).map(move |context| {
+            let [context] = this.contexts(&context)?;
+            Ok(this.with_context(context))
+        })
+    }
+
+    /// The members but for some, in the context of a number that the launcher has given.
+    fn without(&self, failed: &[usize], number: u64) -> Result<Self> {
+        let channel = self.channel();
         let living = (0..self.size()).filter(|rank| failed.binary_search(rank).is_err());
         let group = channel.group.of(living.map(|rank| channel.job_rank(rank)).collect());
         self.derive("shrink", group, Channel::given_context(&channel.engine, number))
     }
 
     /// The agreement, and its number.
-    fn settle(&self, flags: u64) -> Result<(Agreement, u64)> {
+    fn settle(&self, flags: u64) -> Request<(Agreement, u64)> {
         let channel = self.channel();
         let key = format!("{:x}-{}", channel.context, channel.next_agreement());
-        let agreed = self.member().agree(&key, &ranges(channel.group.job_ranks().collect()), flags)?;
-        let malformed = || {
-            let message = format!("the launcher says that {:?} are gone", agreed.gone);
-            Error::new(Class::Launch, "agree", message).at_rank(channel.engine.rank)
-        };
-        let gone = agreed.gone.split(',').filter(|rank| *rank != "-");
-        let gone: Option<Vec<usize>> = gone.map(|rank| rank.parse().ok()).collect();
-        let failed = self.places(gone.ok_or_else(malformed)?);
-        let acknowledged = failed.is_empty();
-        Ok((Agreement { flags: agreed.flags, failed, acknowledged }, agreed.number))
+        let members = ranges(channel.group.job_ranks().collect());
+        let acknowledged = ranges(self.acknowledged().job_ranks().collect());
+        let own = Contribution { key: &key, members: &members, flags, acknowledged: &acknowledged };
+        let this = self.clone();
+        self.member().start_agreement(own).map(move |agreed| {
+            let malformed = || {
+                let message = format!("the launcher says that {:?} are gone", agreed.gone);
+                Error::new(Class::Launch, "agree", message).at_rank(this.channel().engine.rank)
+            };
+            let gone = agreed.gone.split(',').filter(|rank| *rank != "-");
+            let gone: Option<Vec<usize>> = gone.map(|rank| rank.parse().ok()).collect();
+            let failed = this.places(gone.ok_or_else(malformed)?);
+            let acknowledged = agreed.acknowledged;
+            Ok((Agreement { flags: agreed.flags, failed, acknowledged }, agreed.number))
+        })
     }
 }

@@ -85,7 +85,8 @@ pub(super) fn join(mut bootstrap: Box<dyn Bootstrap>, status: JobStatus) -> Resu
         heap: Arc::new(Heap::new(rank, heap_bytes)),
         reporter,
         thread: Some(thread).into(),
-        bootstrap: bootstrap.into(),
+        bootstrap: Arc::new(bootstrap.into()),
+        listened_for: Arc::default(),
     }))
 }
 

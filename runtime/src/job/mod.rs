@@ -1,5 +1,6 @@
 //! Jobs: the ranks that run together, and the ways to become one of them.
 
+mod agreement;
 mod connect;
 mod control;
 mod cores;
@@ -10,6 +11,7 @@ mod start;
 use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -62,7 +64,9 @@ pub(crate) struct Member {
     /// How often communicators were created by their members alone, by context.
     foundings: Mutex<HashMap<u64, u64>>,
     thread: Mutex<Option<JoinHandle<()>>>,
-    bootstrap: Mutex<Box<dyn Bootstrap>>,
+    bootstrap: Arc<Mutex<Box<dyn Bootstrap>>>,
+    /// A thread listens for agreements. Changed by who has the bootstrap.
+    listened_for: Arc<AtomicBool>,
 }
 
 impl Job {
@@ -154,12 +158,6 @@ impl Member {
                 result => return result,
             }
         }
-    }
-
-    /// Contributes to an agreement of some ranks of the job, given as ranges, and waits for it.
-    pub fn agree(&self, key: &str, members: &str, flags: u64) -> Result<transom_pmi::Agreement> {
-        self.engine.explain_losses()?;
-        self.bootstrap.lock().agree(key, members, flags).map_err(|e| e.at_rank(self.engine.rank))
     }
 
     /// How often a communicator was founded in this context before.

@@ -3,12 +3,16 @@
 
 use std::ffi::c_int;
 
+use transom::Agreement;
+
+use super::pending::PendingComm;
 use super::{CommObject, add};
-use crate::abi::{COMM_NULL, Comm, ERR_ARG, Group, MPIX_ERR_PROC_FAILED};
+use crate::abi::{COMM_NULL, Comm, ERR_ARG, Group, MPIX_ERR_PROC_FAILED, Request, Status};
 use crate::failure::{Result, fail};
-use crate::group;
+use crate::handlers::ErrorObject;
 use crate::pointer::{Pointer, flag};
 use crate::world::comm as get;
+use crate::{group, request};
 
 fn int(n: usize) -> c_int {
     c_int::try_from(n).unwrap_or(c_int::MAX)
@@ -29,6 +33,21 @@ pub fn comm_is_revoked(comm: Comm, revoked: Pointer<c_int>) -> Result<()> {
     revoked.set(flag(get(comm)?.messages().is_revoked()))
 }
 
+/// `MPIX_Comm_ishrink`. The handle is returned at once, and refers to the communicator as soon as the request is complete.
+pub fn comm_ishrink(comm: Comm, new: Pointer<Comm>, request: Pointer<Request>) -> Result<()> {
+    new.set(COMM_NULL)?;
+    request.check()?;
+    let old = get(comm)?;
+    old.check_intra()?;
+    let pending = PendingComm::new(old.handler.read().clone())?;
+    new.set(pending.handle())?;
+    let shrunk = request::filled(old.comm.ishrink(), move |living| {
+        pending.complete(CommObject::of(living, &old));
+        Ok(Status::EMPTY)
+    });
+    request.set(request::running(shrunk, ErrorObject::Comm(comm))?)
+}
+
 /// `MPIX_Comm_shrink`.
 pub fn comm_shrink(comm: Comm, new: Pointer<Comm>) -> Result<()> {
     new.set(COMM_NULL)?;
@@ -40,7 +59,19 @@ pub fn comm_shrink(comm: Comm, new: Pointer<Comm>) -> Result<()> {
 /// `MPIX_Comm_agree`: the bitwise and, at all the same; and at all the same error, if a member is gone that not all had acknowledged.
 pub fn comm_agree(comm: Comm, flags: Pointer<c_int>) -> Result<()> {
     let own = u64::from(flags.get()?.cast_unsigned());
-    let agreed = get(comm)?.messages().agree(own)?;
+    agreed(get(comm)?.messages().agree(own)?, flags)
+}
+
+/// `MPIX_Comm_iagree`.
+pub fn comm_iagree(comm: Comm, flags: Pointer<c_int>, request: Pointer<Request>) -> Result<()> {
+    let own = u64::from(flags.get()?.cast_unsigned());
+    request.check()?;
+    let agreement = get(comm)?.messages().iagree(own);
+    let told = request::filled(agreement, move |agreement| agreed(agreement, flags).map(|()| Status::EMPTY));
+    request.set(request::running(told, ErrorObject::Comm(comm))?)
+}
+
+fn agreed(agreed: Agreement, flags: Pointer<c_int>) -> Result<()> {
     flags.set((agreed.flags as u32).cast_signed())?;
     if agreed.acknowledged {
         return Ok(());

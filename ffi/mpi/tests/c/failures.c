@@ -1,5 +1,6 @@
 /* Jobs in which rank 1 dies and the others go on (transom run --on-failure notify). The first argument says in the midst of what. */
 #define _POSIX_C_SOURCE 200809L
+#include <pthread.h>
 #include <signal.h>
 #include <time.h>
 
@@ -238,6 +239,78 @@ static void agree(void) {
     go_on();
 }
 
+/* Several agreements at once, which end in any order while messages are exchanged. */
+static void agree_meanwhile(void) {
+    enum { MANY = 20 };
+    int flags[MANY], sum = 0;
+    MPI_Request requests[MANY], shrinking;
+    MPI_Comm living;
+    if (rank_ == VICTIM) {
+        flags[0] = 7;
+        OK(MPIX_Comm_iagree(world, &flags[0], &requests[0]));
+        pause_ms(50);
+        die();
+    }
+    for (int i = 0; i < MANY; i++) {
+        flags[i] = 1 << i | 1 << (rank_ + MANY);
+        OK(MPIX_Comm_iagree(world, &flags[i], &requests[i]));
+    }
+    OK(MPIX_Comm_ishrink(world, &living, &shrinking));
+    /* The second and all later ones wait for the death. */
+    int right = rank_ == 0 ? 2 : (rank_ + 1) % size_, left = rank_ == 2 ? 0 : (rank_ + size_ - 1) % size_, got;
+    OK(MPI_Sendrecv(&rank_, 1, MPI_INT, right, 9, &got, 1, MPI_INT, left, 9, world, MPI_STATUS_IGNORE));
+    CHECK(got == left);
+    OK(MPI_Wait(&shrinking, MPI_STATUS_IGNORE));
+    OK(MPI_Allreduce(&rank_, &sum, 1, MPI_INT, MPI_SUM, living));
+    CHECK(sum == size_ * (size_ - 1) / 2 - VICTIM);
+    for (int i = MANY - 1; i > 0; i--) {
+        FAILS(MPI_Wait(&requests[i], MPI_STATUS_IGNORE), MPIX_ERR_PROC_FAILED);
+        CHECK(requests[i] == MPI_REQUEST_NULL && flags[i] == 1 << i);
+    }
+    /* Whether the first was reached before the death is the same at all. */
+    int first = class_of(MPI_Wait(&requests[0], MPI_STATUS_IGNORE)), least, most;
+    CHECK(flags[0] == 1 && (first == MPI_SUCCESS || first == MPIX_ERR_PROC_FAILED));
+    OK(MPI_Allreduce(&first, &least, 1, MPI_INT, MPI_MIN, living));
+    OK(MPI_Allreduce(&first, &most, 1, MPI_INT, MPI_MAX, living));
+    CHECK(least == most);
+    OK(MPIX_Comm_failure_ack(world));
+    flags[0] = 3;
+    OK(MPIX_Comm_iagree(world, &flags[0], &requests[0]));
+    OK(MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
+    CHECK(flags[0] == 3);
+    OK(MPI_Comm_free(&living));
+    go_on();
+}
+
+/* Two threads agree on two communicators, not all in the same order. */
+static MPI_Comm pair[2];
+
+static void *agree_in_thread(void *which) {
+    MPI_Comm comm = *(MPI_Comm *)which;
+    for (int i = 0; i < 200; i++) {
+        int flag = i | 1 << (rank_ + 8);
+        OK(MPIX_Comm_agree(comm, &flag));
+        CHECK(flag == i);
+    }
+    return NULL;
+}
+
+static void agree_in_threads(void) {
+    pthread_t other;
+    OK(MPI_Comm_dup(world, &pair[0]));
+    OK(MPI_Comm_dup(world, &pair[1]));
+    settle();
+    CHECK(pthread_create(&other, NULL, agree_in_thread, &pair[rank_ % 2]) == 0);
+    agree_in_thread(&pair[1 - rank_ % 2]);
+    CHECK(pthread_join(other, NULL) == 0);
+    if (rank_ == VICTIM) die();
+    OK(MPI_Comm_free(&pair[0]));
+    OK(MPI_Comm_free(&pair[1]));
+    await_failure();
+    OK(MPIX_Comm_failure_ack(world));
+    go_on();
+}
+
 /* One revokes what the others wait on. */
 static void is_useless(MPI_Comm comm) {
     int value = 0, flag, sum;
@@ -387,7 +460,8 @@ static const struct {
     const char *name;
     void (*program)(void);
 } programs[] = {{"collectives", collectives}, {"messages", messages}, {"any_source", any_source},
-                {"any_source_and_on", any_source_and_on}, {"agree", agree}, {"revoke", revoke},
+                {"any_source_and_on", any_source_and_on}, {"agree", agree}, {"agree_meanwhile", agree_meanwhile},
+                {"agree_in_threads", agree_in_threads}, {"revoke", revoke},
                 {"revoke_and_die", revoke_and_die}, {"windows", windows}, {"fatal", fatal}};
 
 int main(int argc, char **argv) {
