@@ -4,6 +4,7 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::maps::{self, Kind};
 use super::protect::Protector;
@@ -16,6 +17,9 @@ use crate::file;
 
 /// Bytes of address space of a process, and so of the file: Linux gives no more to who does not ask for it.
 pub const ADDRESSES: usize = 1 << 47;
+
+/// Time between two looks whether other threads have ended, and how many there are.
+const ENDING: (Duration, u32) = (Duration::from_micros(50), 5);
 
 /// What is shared, and for whom.
 pub struct State {
@@ -191,9 +195,17 @@ impl State {
                 "the process has several threads, and the kernel cannot have them wait (vm.unprivileged_userfaultfd, Linux 6.4)"
             }
         };
+        let is_alone = || maps::threads().is_ok_and(|threads| threads <= 1 + quiet.threads());
+        // A thread that has been joined counts until the kernel is done with it (pthread_join(3) comes back before).
+        for _ in 0..ENDING.1 {
+            if is_alone() {
+                break;
+            }
+            std::thread::sleep(ENDING.0);
+        }
         let mut result = Err(several.to_owned());
         let mut alone = || {
-            if maps::threads().is_ok_and(|threads| threads <= 1 + quiet.threads()) {
+            if is_alone() {
                 result = Ok(body(Pages { file: fd, protector: None }));
             }
         };
