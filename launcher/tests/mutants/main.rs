@@ -78,7 +78,8 @@ fn spec() -> JobSpec {
 
 fn to_agent() -> Vec<ToAgent> {
     let pairs = || vec![("key-0".to_owned(), "value 0".to_owned()), ("key-1".to_owned(), String::new())];
-    let agreed = Agreed { told: vec![0, 1], flags: 3, number: 7, gone: vec![1] };
+    let agreed =
+        Agreed { key: "a".into(), told: vec![0, 1], flags: 3, number: 7, gone: vec![1], acknowledged: true };
     vec![
         ToAgent::Prepare(Box::new(spec())),
         ToAgent::Go,
@@ -101,7 +102,8 @@ fn to_launcher() -> Vec<ToLauncher> {
     let started = Started { hosts: 1, depth: 1, memory_kib: 4000, children: 0 };
     let bound =
         Bound { rank: 1, unit: Unit::Core, cpus: "0-1".into(), names: ["0".into(), "0".into(), "0".into()] };
-    let contribution = Contribution { key: "a".into(), members: vec![(0, 1)], flags: 3 };
+    let contribution =
+        Contribution { key: "a".into(), members: vec![(0, 1)], flags: 3, acknowledged: vec![(1, 1)] };
     vec![
         ToLauncher::Alive,
         ToLauncher::Hello { version: env!("CARGO_PKG_VERSION").into() },
