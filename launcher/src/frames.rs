@@ -314,6 +314,8 @@ pub enum ToLauncher {
         cause: Option<String>,
         /// Whether it had begun to use PMI and not said goodbye.
         unfinished: bool,
+        /// Whether it was asked to end before, as the job does.
+        asked: bool,
     },
     /// Ranks wait in a fence for one that has ended.
     FenceBroken {

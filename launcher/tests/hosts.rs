@@ -72,6 +72,28 @@ fn a_failure_names_the_host() {
     assert_eq!(input.code, 0);
 }
 
+/// A rank is killed, and its agent tells of it only after one of another host has failed because of that: when the others are yet
+/// to be ended, and when its agent has been asked for that.
+#[test]
+fn a_killed_rank_is_named_though_others_tell_first() {
+    let dir = tempfile::tempdir().unwrap();
+    let ssh = fake_ssh(dir.path(), "exec sh -c \"$2\"");
+    for pause in ["0.4", "0.9"] {
+        let script = format!(
+            "case $PMI_RANK in 0) sleep 100;; 1) sleep 0.2; exit 3;; esac; \
+             kill -STOP $PPID; setsid sh -c 'sleep {pause}; kill -CONT '$PPID >/dev/null 2>&1 & kill -KILL $$"
+        );
+        let ended = run(&["-n", "3", "--rsh", &ssh, "--hosts", "h1:2,h2:1", "sh", "-c", &script]);
+        let named = "on host h2 was killed by signal 9 (SIGKILL); the other rank was ended";
+        assert!(
+            ended.code == 137 && ended.stderr.contains(named),
+            "{pause}: {} {}",
+            ended.code,
+            ended.stderr
+        );
+    }
+}
+
 #[test]
 fn nothing_listens() {
     let dir = tempfile::tempdir().unwrap();

@@ -53,6 +53,8 @@ pub struct Rank {
     pub pid: Pid,
     /// How it ended, once it has.
     pub status: Option<Status>,
+    /// It was asked to end, as the job does.
+    pub asked: bool,
 }
 
 impl Rank {
@@ -185,7 +187,7 @@ impl Starter {
             stdin: child.stdin.take().map(Into::into),
             stdout: child.stdout.take().map(Into::into),
             stderr: child.stderr.take().map(Into::into),
-            rank: Rank { child, pid, status: None },
+            rank: Rank { child, pid, status: None, asked: false },
         })
     }
 

@@ -362,10 +362,10 @@ impl Agent {
 
     fn rank_ended(&mut self, local: usize) {
         let unfinished = self.server.gone(local);
-        let Some(Rank { pid, status: Some(status), .. }) = self.ranks.get(local) else { return };
-        let (pid, status) = (pid.as_raw(), *status);
-        let cause = self.causes.as_ref().filter(|_| !self.ending).and_then(|causes| causes.of(status));
-        self.say(ToLauncher::RankExit { rank: self.number(local), pid, status, cause, unfinished });
+        let Some(Rank { pid, status: Some(status), asked, .. }) = self.ranks.get(local) else { return };
+        let (pid, status, asked) = (pid.as_raw(), *status, *asked);
+        let cause = self.causes.as_ref().filter(|_| !asked).and_then(|causes| causes.of(status));
+        self.say(ToLauncher::RankExit { rank: self.number(local), pid, status, cause, unfinished, asked });
         self.reported += 1;
         self.below.rank_ended(self.number(local));
         self.check_fence();
@@ -409,6 +409,9 @@ impl Agent {
     fn end(&mut self, grace: Duration) {
         self.ending = true;
         self.starter = None;
+        // What has ended by now did so by itself.
+        self.reap();
+        self.ranks.iter_mut().for_each(|rank| rank.asked = rank.status.is_none());
         if grace.is_zero() {
             self.signal_ranks(Signal::SIGKILL as i32);
         } else {

@@ -114,8 +114,9 @@ impl Job {
             ToLauncher::Abort { rank, pid, code } => {
                 self.fail(Failure::Abort(self.name(index, rank, pid), code), 1);
             }
-            ToLauncher::RankExit { rank, pid, status, cause, unfinished } => {
-                self.rank_exit(self.name(index, rank, pid), status, cause, unfinished);
+            ToLauncher::RankExit { rank, pid, status, cause, unfinished, asked } => {
+                let death = Death(self.name(index, rank, pid), status, cause);
+                self.rank_exit(death, unfinished, asked);
             }
             ToLauncher::Agree { rank, contribution } => {
                 self.agreements.add(rank, contribution);
@@ -229,13 +230,8 @@ impl Job {
         }
     }
 
-    pub(super) fn rank_exit(
-        &mut self,
-        rank: RankName,
-        status: Status,
-        cause: Option<String>,
-        unfinished: bool,
-    ) {
+    pub(super) fn rank_exit(&mut self, death: Death, unfinished: bool, asked: bool) {
+        let Death(rank, status, cause) = death;
         if let Some(running) = self.running.get_mut(rank.rank as usize) {
             *running = false;
         }
@@ -248,6 +244,7 @@ impl Job {
         match status {
             Status::Code(0) if !unfinished => self.check_fence(),
             Status::Code(_) if !unfinished => self.fail_soon(rank, status),
+            _ if asked => {}
             _ if self.args.on_failure == OnFailure::Notify => self.rank_died(Death(rank, status, cause)),
             _ => self.fail(Failure::Rank(rank, status, cause), 0),
         }

@@ -78,19 +78,28 @@ impl Failure {
         u8::try_from(code & 0xff).ok().filter(|code| *code != 0 || asked_for).unwrap_or(1)
     }
 
-    /// Whether it is the loss of an agent, and another may have come of that: the failure of a rank on another host.
+    /// Whether it is the loss of an agent, or of a rank that was killed, and another may have come of that: the failure of a rank
+    /// on another host, which can learn of it sooner than this command.
     pub fn explains(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::AgentLost { host, .. }, Self::Rank(rank, ..) | Self::Abort(rank, 1..)) => {
                 rank.host != *host
             }
+            (
+                Self::Rank(killed, Status::Signal { number, .. }, _),
+                Self::Rank(rank, Status::Code(_), _) | Self::Abort(rank, 1..),
+            ) => rank.host != killed.host && !is_reaction(*number),
             _ => false,
         }
     }
 
-    /// Ranks that were lost with an agent.
+    /// Ranks that were lost by it.
     pub fn ranks_lost(&self) -> usize {
-        if let Self::AgentLost { ranks, .. } = self { *ranks as usize } else { 0 }
+        match self {
+            Self::AgentLost { ranks, .. } => *ranks as usize,
+            Self::Rank(..) => 1,
+            _ => 0,
+        }
     }
 
     /// The line for people, without `transom: `; none when there is nothing to say. `others` ranks were ended.
@@ -179,6 +188,12 @@ fn ended(status: Status) -> String {
             format!("was killed by signal {}{core}", signal_name(number))
         }
     }
+}
+
+/// Signals by which a program may end because another has.
+fn is_reaction(number: i32) -> bool {
+    let signals = [Signal::SIGABRT, Signal::SIGPIPE, Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP];
+    Signal::try_from(number).is_ok_and(|signal| signals.contains(&signal))
 }
 
 fn others_ended(others: usize) -> String {

@@ -113,7 +113,7 @@ fn to_launcher() -> Vec<ToLauncher> {
         ToLauncher::CannotStart { message: "no".into(), code: 2 },
         ToLauncher::InputCredit(1000),
         ToLauncher::FenceEnter(vec![("key-0".into(), "value".into())]),
-        ToLauncher::RankExit { rank: 1, pid: 4_000_000, status, cause: None, unfinished: true },
+        ToLauncher::RankExit { rank: 1, pid: 4_000_000, status, cause: None, unfinished: true, asked: false },
         ToLauncher::FenceBroken { rank: 1 },
         ToLauncher::Abort { rank: 0, pid: 4_000_000, code: 7 },
         ToLauncher::Agree { rank: 1, contribution },
