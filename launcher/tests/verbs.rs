@@ -24,6 +24,7 @@ fn rank_program() {
     match role.as_str() {
         "mixed" => mixed(&job),
         "one word" => one_word(&job),
+        "idle" => idle(&job),
         _ => dying(&job),
     }
     .unwrap_or_else(|e| panic!("{e}"));
@@ -100,6 +101,19 @@ fn dying(job: &Job) -> Result<()> {
             break error;
         }
     };
+    println!("TOLD {error}");
+    Err(error)
+}
+
+/// The file by which ranks tell that they wait.
+const WAITS: &str = "TRANSOM_TEST_WAITS";
+
+/// Each rank waits for a message that a rank of the other host does not send: nothing is under way that could fail.
+fn idle(job: &Job) -> Result<()> {
+    let other = (job.rank() + job.size() / 2) % job.size();
+    job.barrier()?;
+    std::fs::write(std::env::var(WAITS).unwrap(), "").unwrap();
+    let error = job.recv::<u8>(other, 0).unwrap_err();
     println!("TOLD {error}");
     Err(error)
 }
@@ -210,4 +224,49 @@ fn a_rank_that_dies_is_named() {
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(!output.status.success());
     assert!(stderr.contains("rank 3"), "{stdout}\n{stderr}");
+}
+
+/// A device that has lost its link, until this is dropped.
+struct Down(String);
+
+impl Down {
+    fn new(device: &str) -> Self {
+        let file = format!("/sys/class/infiniband/{device}/ports/1/gid_attrs/ndevs/0");
+        let down = Self(std::fs::read_to_string(file).unwrap().trim().to_owned());
+        assert!(down.set("down"));
+        down
+    }
+
+    fn set(&self, state: &str) -> bool {
+        Command::new("ip").args(["link", "set", &self.0, state]).status().unwrap().success()
+    }
+}
+
+impl Drop for Down {
+    fn drop(&mut self) {
+        self.set("up");
+    }
+}
+
+/// The last of all, since it takes a link away.
+#[test]
+fn z_an_idle_link_that_is_lost() {
+    let Some(devices) = devices() else { return };
+    let told = tempfile::tempdir().unwrap();
+    let told = told.path().join("waits");
+    let start = Instant::now();
+    let output = std::thread::scope(|scope| {
+        let settings = [(WAITS, told.to_str().unwrap()), ("TRANSOM_OFI_SILENCE", "4")];
+        let job = scope.spawn(move || job("idle", &settings));
+        while !told.exists() && !job.is_finished() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let _down = Down::new(&devices[0]);
+        job.join().unwrap().unwrap()
+    });
+    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let told =
+        stdout.lines().find(|line| line.contains("TOLD")).unwrap_or_else(|| panic!("{stdout}{stderr}"));
+    assert!(!output.status.success() && told.contains(" is lost: "), "{stdout}{stderr}");
+    eprintln!("over after {:.1?}: {told}", start.elapsed());
 }

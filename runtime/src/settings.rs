@@ -120,7 +120,7 @@ pub const SETTINGS: &[Setting] = &[
         kind: "seconds",
         range: Range::Number(0, u64::MAX),
         default: "30",
-        meaning: "how long a peer may answer nothing over libfabric while others wait, or take nothing at first, before it is lost; 0: for ever",
+        meaning: "how long a peer may answer nothing over libfabric while others wait, or take nothing at first, before it is lost; 0: for ever. Over RDMA devices, which notice it themselves, idle connections are tried four times within it",
     },
     Setting {
         name: "TRANSOM_LIBFABRIC",

@@ -1,5 +1,6 @@
 //! Signs of life from peers whose silence their transport does not notice: libfabric's providers say nothing of a link that is
-//! down, nor of an operation that a peer's provider has dropped. Who waits for long asks them, and their agents answer.
+//! down, nor of an operation that a peer's provider has dropped. Who waits for long asks them, and their agents answer. RDMA
+//! devices notice it when something is sent: they are asked to try.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -126,12 +127,15 @@ impl Engine {
         self.routes.transports().iter().for_each(|transport| transport.unwatched(&mut peers));
         for about in peers {
             if let Some(wrong) = self.signs.ask(&about, now) {
-                return Some(self.lost(about.peer, wrong));
+                return Some(self.silent(about.peer, wrong));
             }
             // Where there is no room for this, nothing ends for so long if the peer is lost.
             let _ = self.try_send("progress", about.peer, &self.header(Kind::Ask), &[]);
         }
-        None
+        let mut lost = Vec::new();
+        self.routes.transports().iter().for_each(|transport| transport.try_idle(&mut lost));
+        let (peer, reason) = lost.into_iter().find(|(peer, _)| !self.dead.has(*peer))?;
+        Some(self.lost(peer, &format!("is lost: {reason}")))
     }
 
     /// Answers a peer that has asked.
@@ -148,7 +152,7 @@ impl Engine {
     }
 
     #[cold]
-    fn lost(&self, peer: usize, wrong: Wrong) -> Error {
+    fn silent(&self, peer: usize, wrong: Wrong) -> Error {
         let (name, limit) = (self.routes.to(peer).name(), self.signs.limit.unwrap_or_default());
         let why = match wrong {
             Wrong::NoAnswer => {
@@ -159,8 +163,12 @@ impl Engine {
                  unmapped or a limit was reached"
             }
         };
-        let message =
-            format!("peer {peer} {why}; {name} was given {limit:?} (TRANSOM_OFI_SILENCE, 0 for ever)");
+        self.lost(peer, &format!("{why}; {name} was given {limit:?} (TRANSOM_OFI_SILENCE, 0 for ever)"))
+    }
+
+    #[cold]
+    fn lost(&self, peer: usize, why: &str) -> Error {
+        let message = format!("peer {peer} {why}");
         let error = Error::new(Class::Peer, "progress", message).at_rank(self.rank).with_target(peer);
         tracing::error!(%error, "a peer is lost");
         self.fail(error.clone());

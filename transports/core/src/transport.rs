@@ -349,6 +349,11 @@ pub trait Transport: Send + Sync + fmt::Debug {
     /// Adds the peers whose silence this transport does not notice by itself, as far as anything was sent to them.
     fn unwatched(&self, _peers: &mut Vec<Unwatched>) {}
 
+    /// Who waits for long calls this now and then. A transport that notices the loss of a peer only by what it sends there sends a
+    /// little to those at which nothing is under way, as far as it is connected with them. Adds the peers that were lost, and why,
+    /// where no operation may have told of it.
+    fn try_idle(&self, _lost: &mut Vec<(usize, String)>) {}
+
     /// Whether messages that it has taken arrive even if this process ends next. Else whoever ends waits before, making progress, until
     /// all peers have what was sent last.
     fn delivers_after_the_end(&self) -> bool {

@@ -20,7 +20,7 @@ use crate::peer_receives::PeerReceives;
 use crate::poll::Found;
 use crate::pool::Pool;
 use crate::wait::Wait;
-use crate::work::{Hold, Slot, Work};
+use crate::work::{Hold, Slot, Verb, Work};
 
 /// Completions read at once.
 pub(crate) const BATCH: usize = 32;
@@ -157,6 +157,22 @@ impl Port {
             self.dirty.insert(peer);
         } else if !self.dirty.is_empty() {
             self.dirty.remove(&peer);
+        }
+    }
+
+    /// Writes nothing to each peer at which nothing is under way: its device answers, whatever its process does, and no key is
+    /// looked at (InfiniBand Architecture Specification, C9-88). Adds those that were lost.
+    pub fn try_idle(&mut self, lost: &mut Vec<(usize, String)>) {
+        for peer in 0..self.links.len() {
+            let Some(Some(link)) = self.links.get_mut(peer) else { continue };
+            match &link.state {
+                State::Lost(reason) => lost.push((peer, reason.clone())),
+                State::Ready(_) if link.is_idle() => {
+                    link.push(Work { verb: Verb::Write { address: 0, key: 0 }, ..Work::NOTHING });
+                    self.ring(peer);
+                }
+                _ => {}
+            }
         }
     }
 

@@ -151,6 +151,10 @@ impl Transport for Verbs {
         port.take_completions(count).map(|_| None)
     }
 
+    fn try_idle(&self, lost: &mut Vec<(usize, String)>) {
+        self.shared.port.lock().try_idle(lost);
+    }
+
     /// The device repeats nothing for a queue pair that is gone.
     fn delivers_after_the_end(&self) -> bool {
         false
