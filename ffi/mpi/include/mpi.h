@@ -254,6 +254,9 @@ typedef struct MPI_ABI_Datatype *MPI_Datatype;
 #define MPIX_ERR_PROC_FAILED_PENDING     102
 #define MPIX_ERR_REVOKED                 103
 
+/* Whether a job goes on: an attribute of communicators */
+#define MPIX_FT                          590
+
 /* Modes of files, assertions of epochs */
 #define MPI_MODE_APPEND                  1
 #define MPI_MODE_CREATE                  2

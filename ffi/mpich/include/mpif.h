@@ -374,6 +374,8 @@
       parameter (MPIX_ERR_PROC_FAILED_PENDING=102)
       integer MPIX_ERR_REVOKED
       parameter (MPIX_ERR_REVOKED=103)
+      integer MPIX_FT
+      parameter (MPIX_FT=1681915999)
       integer MPI_MODE_APPEND
       parameter (MPI_MODE_APPEND=128)
       integer MPI_MODE_CREATE

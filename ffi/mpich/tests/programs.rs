@@ -105,7 +105,8 @@ fn constants_are_those_of_mpichs_header() {
     let (Some(prefix), Some(_)) = (prefix(), mpich()) else { return };
     let mut text = String::from("#include <stddef.h>\n#include <stdint.h>\n#include \"check.h\"\n");
     text.push_str("static void constants(void) {\n");
-    for (name, value) in constants() {
+    // One that MPICH does not have, as it has no such attribute.
+    for (name, value) in constants().into_iter().filter(|(name, _)| name != "MPIX_FT") {
         // Handles are of type int, in which the highest bit is a sign.
         let _ = writeln!(
             text,

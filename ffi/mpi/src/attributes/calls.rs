@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 
 use super::{Convention, Functions, Of, Value, create, free};
 use crate::abi::{
-    self, ANY_SOURCE, APPNUM, Comm, Datatype, ERR_KEYVAL, HOST, IO, LASTUSEDCODE, PROC_NULL, TAG_UB,
+    self, ANY_SOURCE, APPNUM, Comm, Datatype, ERR_KEYVAL, HOST, IO, LASTUSEDCODE, MPIX_FT, PROC_NULL, TAG_UB,
     UNIVERSE_SIZE, WTIME_IS_GLOBAL, Win,
 };
 use crate::environment::store_pointer;
@@ -53,7 +53,7 @@ fn give(value: Option<Value>, place: *mut c_void, found: Pointer<c_int>) -> Resu
 
 /// Whether it is a predefined key, which no key of a program's is.
 pub fn is_predefined(keyval: c_int) -> bool {
-    let of_worlds = [TAG_UB, IO, HOST, WTIME_IS_GLOBAL, APPNUM, LASTUSEDCODE, UNIVERSE_SIZE];
+    let of_worlds = [TAG_UB, IO, HOST, WTIME_IS_GLOBAL, APPNUM, LASTUSEDCODE, UNIVERSE_SIZE, MPIX_FT];
     of_worlds.contains(&keyval) || win::ATTRIBUTES.contains(&keyval)
 }
 
@@ -67,7 +67,7 @@ fn check_not_predefined(keyval: c_int) -> Result<()> {
 /// The address of the value of a predefined attribute (§9.1.2); values do not change.
 fn predefined(keyval: c_int) -> Option<usize> {
     use std::sync::OnceLock;
-    static VALUES: [OnceLock<c_int>; 6] = [const { OnceLock::new() }; 6];
+    static VALUES: [OnceLock<c_int>; 7] = [const { OnceLock::new() }; 7];
     let (place, value) = match keyval {
         TAG_UB => (0, c_int::MAX),
         IO => (1, ANY_SOURCE),
@@ -79,6 +79,8 @@ fn predefined(keyval: c_int) -> Option<usize> {
                 world::comm(abi::COMM_WORLD).ok().and_then(|comm| c_int::try_from(comm.comm.size()).ok());
             (5, size?)
         }
+        // ULFM's: whether the job goes on when a process dies.
+        MPIX_FT => (6, c_int::from(world::outlives_ranks())),
         _ => return None,
     };
     Some(std::ptr::from_ref(VALUES[place].get_or_init(|| value)) as usize)

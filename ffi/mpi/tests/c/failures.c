@@ -468,6 +468,9 @@ int main(int argc, char **argv) {
     begin(&argc, &argv);
     errors_return();
     CHECK(argc == 2 && size_ == 4);
+    int *goes_on, found = 0;
+    OK(MPI_Comm_get_attr(MPI_COMM_WORLD, MPIX_FT, &goes_on, &found));
+    CHECK(found && *goes_on == (getenv("TRANSOM_ON_FAILURE") != NULL));
     block = calloc(LONG, sizeof *block);
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
         if (strcmp(argv[1], programs[i].name) == 0) programs[i].program();
