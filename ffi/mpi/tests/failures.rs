@@ -78,6 +78,18 @@ fn revoke() {
     }
 }
 
+/// The end of the job needs no communicator of the program's, and what was sent last arrives.
+#[test]
+fn revoke_and_end() {
+    let Some(prefix) = prefix() else { return };
+    for options in [&[][..], &["--on-failure", "notify"]] {
+        for _ in 0..10 {
+            let (code, lines, said) = job(prefix, "revoke_and_end", "tcp", options);
+            assert_eq!((code, lines.len(), &*said), (Some(0), 4, ""), "{options:?}");
+        }
+    }
+}
+
 /// Who has not asked for errors to be returned ends the job.
 #[test]
 fn fatal() {

@@ -87,6 +87,11 @@ impl Channel {
         aside
     }
 
+    /// The channel of the end of the job: the world's, whether or not that is revoked.
+    pub fn end(&self) -> Self {
+        Self::new(self.engine.clone(), FOUNDING | digest(b"end"), self.group.clone(), self.rank)
+    }
+
     /// That it is not revoked.
     #[inline]
     pub fn check_use(&self, operation: &'static str) -> crate::Result<()> {

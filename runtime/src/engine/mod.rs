@@ -471,6 +471,16 @@ impl Engine {
         self.outbox.send(&self.routes, peer, header.as_bytes(), payload);
     }
 
+    /// Waits until all that was sent has left this process: connections may be yet to be made.
+    pub fn send_out(&self, operation: &'static str) -> Result<()> {
+        let transports = self.routes.transports();
+        let what = || Awaits::new("what was sent last to leave", Subject::Room, []);
+        self.wait_until(operation, &what, Some(waiting::SHORT_SLEEP), || {
+            let sent = self.outbox.is_empty() && transports.iter().all(|transport| transport.is_sent());
+            sent.then_some(Ok(()))
+        })
+    }
+
     /// Sends a request; the result receives the reply.
     pub fn request(
         &self,

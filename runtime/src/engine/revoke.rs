@@ -66,6 +66,8 @@ impl Engine {
         }
         tracing::debug!(rank = self.rank, origin = header.origin, context = header.context(), "revoked");
         match ranks(members, self.size) {
+            // Where a death ends the job, all hear from the one that revokes.
+            Some(_) if !self.outlives => {}
             Some(ranks) => self.tell_revoked(header.context(), members, &neighbours(&ranks, self.rank)),
             None if members.is_empty() => {}
             None => tracing::warn!(origin = header.origin, "a revocation's list of members makes no sense"),

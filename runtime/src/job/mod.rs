@@ -122,15 +122,18 @@ impl Member {
         if self.thread.lock().is_none() {
             return Ok(());
         }
-        let result = match self.engine.outlives {
-            true => self.part(),
-            false => {
-                collective::barrier_as(&self.world, collective::Kind::Finalize).and_then(|()| self.stay())
-            }
-        };
+        let result = if self.engine.outlives { self.part() } else { self.meet() };
+        let result = result.and_then(|()| self.engine.send_out("finalize"));
         self.stop();
         result?;
         self.bootstrap.lock().finalize()
+    }
+
+    /// The barrier at the end of a job that ends with its first dead.
+    fn meet(&self) -> Result<()> {
+        self.engine.routes.transports().iter().for_each(|transport| transport.begin_to_leave());
+        collective::barrier_as(&self.world.end(), collective::Kind::Finalize)?;
+        self.stay()
     }
 
     /// Waits, by the launcher, until the barrier is over at all ranks, if a message of it could be lost with this process: the network

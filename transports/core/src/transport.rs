@@ -360,6 +360,14 @@ pub trait Transport: Send + Sync + fmt::Debug {
         true
     }
 
+    /// This rank waits for the end of the job: a peer that refuses to be connected to may have left, and need nothing of it any more.
+    fn begin_to_leave(&self) {}
+
+    /// Whether all that it has taken has left this process.
+    fn is_sent(&self) -> bool {
+        true
+    }
+
     /// Connections have failed, or may have: what was sent to peers may be on its way for ever.
     fn distrust(&self) {}
 

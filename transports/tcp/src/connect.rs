@@ -61,7 +61,8 @@ impl Port {
                     self.connected(peer, socket);
                 }
             }
-            Dialed::Failed(reason) => self.break_off(peer, reason.into()),
+            Dialed::Failed { reason, refused: true } => self.refused(peer, reason),
+            Dialed::Failed { reason, refused: false } => self.break_off(peer, reason.into()),
             _ => {}
         }
         if let Err(error) = watched {
@@ -186,7 +187,7 @@ impl Port {
         };
         self.full = Some((first, now));
         if now - first > self.connect_timeout / 4 {
-            self.unreachable.get_or_insert(error);
+            self.tell_unreachable(error, Duration::ZERO);
         }
         self.stop_listening();
     }

@@ -78,8 +78,8 @@ pub(crate) enum Dialed {
     Connected,
     /// This is the connection.
     Ready,
-    /// There is no way.
-    Failed(String),
+    /// There is no way; whether all addresses refuse.
+    Failed { reason: String, refused: bool },
 }
 
 /// Why an attempt failed, and whether another one may do better.
@@ -154,7 +154,7 @@ impl Dial {
 
     fn begin(&mut self, now: Instant, nonces: &mut Nonces) -> Dialed {
         if now >= self.until {
-            return self.give_up("in time");
+            return self.give_up(false);
         }
         while let Some(address) = self.addresses.get(self.failures.len()) {
             match Attempt::begin(&self.pair, *address, nonces.fresh(), (now + self.slice).min(self.until)) {
@@ -166,7 +166,7 @@ impl Dial {
             }
         }
         if !self.uncertain {
-            return self.give_up("at all");
+            return self.give_up(true);
         }
         self.begins = now + PAUSE;
         self.uncertain = false;
@@ -176,10 +176,11 @@ impl Dial {
         Dialed::Under
     }
 
-    fn give_up(&self, how: &str) -> Dialed {
+    fn give_up(&self, refused: bool) -> Dialed {
         let Pair { rank, peer, .. } = self.pair;
-        let failures = self.failures.join("; ");
-        Dialed::Failed(format!("rank {rank} could not connect to rank {peer} {how}: {failures}"))
+        let (how, failures) = (if refused { "at all" } else { "in time" }, self.failures.join("; "));
+        let reason = format!("rank {rank} could not connect to rank {peer} {how}: {failures}");
+        Dialed::Failed { reason, refused }
     }
 }
 

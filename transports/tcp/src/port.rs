@@ -24,6 +24,8 @@ pub(crate) const DIRECT: usize = 4;
 const DETACHED_AFTER: u32 = 64;
 /// Looks between two at the epoll, where connections are read directly, and where nobody is connected.
 const LOOKS_AROUND: u64 = 32;
+/// From the refusal of a peer until the end of the job has to have come, if that peer has left.
+const LEFT_WITHIN: Duration = Duration::from_secs(5);
 
 /// All of a rank's connections and regions.
 #[derive(Debug)]
@@ -35,6 +37,8 @@ pub(crate) struct Port {
     pub interfaces: Vec<Interface>,
     pub connect_timeout: Duration,
     pub peer_timeout: Duration,
+    /// What was sent to peers may be on its way for ever.
+    pub is_distrusted: bool,
     /// Until abandoned.
     pub is_open: bool,
     pub links: Box<[Option<Box<Link>>]>,
@@ -60,8 +64,10 @@ pub(crate) struct Port {
     pub wait: Wait,
     /// Not while a thread makes progress without the lock.
     pub inbox: Option<Box<Inbox>>,
-    /// There is no way to a peer, and what was sent to it is lost: to be told once, since messages have no completion.
-    pub unreachable: Option<TransportError>,
+    /// There is no way to a peer, and what was sent to it is lost: to be told once, since messages have no completion, and when.
+    pub unreachable: Option<(Instant, TransportError)>,
+    /// This rank waits for the end of the job.
+    pub leaves: bool,
     /// Peers whose connections are not in the epoll.
     detached: Vec<usize>,
     events: Vec<Owner>,
@@ -90,6 +96,7 @@ impl Port {
             interfaces,
             connect_timeout: options.connect_timeout,
             peer_timeout: options.peer_timeout,
+            is_distrusted: false,
             is_open: true,
             links: (0..options.ranks).map(|_| None).collect(),
             regions: Regions::default(),
@@ -106,6 +113,7 @@ impl Port {
             wait: Wait::new()?,
             inbox: Some(Box::default()),
             unreachable: None,
+            leaves: false,
             detached: Vec::new(),
             events: Vec::new(),
             looks: 0,
@@ -279,9 +287,39 @@ impl Port {
         let Broken { reason, is_told_elsewhere } = broken;
         let is_idle = |link: &Link| link.puts.len() == 0 && link.gets.is_empty();
         if !is_told_elsewhere && self.links.get(peer).and_then(Option::as_deref).is_some_and(is_idle) {
-            self.unreachable.get_or_insert(TransportError::Peer { peer, reason: reason.clone() });
+            self.tell_unreachable(TransportError::Peer { peer, reason: reason.clone() }, Duration::ZERO);
         }
         self.lose(peer, &reason);
+    }
+
+    /// A peer refuses to be connected to. If this rank waits for the end of the job it may have left, or else be unreachable: what
+    /// this rank waits for will come soon, or not at all.
+    #[cold]
+    pub fn refused(&mut self, peer: usize, reason: String) {
+        if !self.leaves {
+            return self.break_off(peer, reason.into());
+        }
+        self.tell_unreachable(TransportError::Peer { peer, reason: reason.clone() }, LEFT_WITHIN);
+        self.lose(peer, &reason);
+    }
+
+    /// Has the next look after that time tell of an error, if none is to be told sooner.
+    pub fn tell_unreachable(&mut self, error: TransportError, after: Duration) {
+        let at = Instant::now() + after;
+        if self.unreachable.as_ref().is_none_or(|(before, _)| at < *before) {
+            self.unreachable = Some((at, error));
+        }
+    }
+
+    /// Whether it is time to tell that a peer cannot be reached.
+    #[inline]
+    pub fn tells_unreachable(&self) -> bool {
+        self.unreachable.as_ref().is_some_and(|(at, _)| Instant::now() >= *at)
+    }
+
+    /// Whether all that was taken has been sent, but to peers that are lost.
+    pub fn is_sent(&self) -> bool {
+        !self.links.iter().flatten().any(|link| link.has_output())
     }
 
     /// The connection to a peer is over, or there is none: all that was under way there fails.

@@ -17,8 +17,11 @@ use crate::posting::COPIED;
 use crate::wire::{MAX_MESSAGE, MAX_TRANSFER};
 use crate::{Options, interface};
 
-/// How long a transport that is dropped goes on with what it has accepted.
+/// How long a transport that is dropped waits for peers' hosts to have what was sent; and for what it has accepted to be sent, if
+/// there are doubts whether that can be: else as long as it may take to connect.
 const LINGER: Duration = Duration::from_millis(500);
+/// Between two looks of one that has waited for so long already.
+const PAUSE: Duration = Duration::from_millis(1);
 /// Parts of a list: what one call takes, with the header before them and the record behind.
 pub(crate) const PARTS: usize = 32;
 /// Bytes of a list with so many parts that they are not copied.
@@ -96,7 +99,9 @@ impl Tcp {
         // Else another thread is at it, possibly for as long as the kernel takes for megabytes.
         let Some(mut port) = self.shared.port.try_lock() else { return Ok(0) };
         port.check_open()?;
-        if let Some(error) = port.unreachable.take() {
+        if port.tells_unreachable()
+            && let Some((_, error)) = port.unreachable.take()
+        {
             return Err(error);
         }
         // Else another thread hands out what it has found.
@@ -141,22 +146,31 @@ impl Tcp {
 impl Drop for Tcp {
     /// What was accepted goes, and the peers' hosts have it, unless that takes too long.
     fn drop(&mut self) {
-        let start = Instant::now();
-        self.linger(start, |port| port.links.iter().flatten().any(|link| link.has_output()));
+        let most = {
+            let port = self.shared.port.lock();
+            if port.is_distrusted { LINGER } else { LINGER.max(port.connect_timeout) }
+        };
+        self.linger(most, |port| !port.is_sent());
         self.shared.port.lock().end_connections();
-        self.linger(start, |port| port.discard_input());
+        self.linger(LINGER, |port| port.discard_input());
         self.shared.port.lock().close();
     }
 }
 
 impl Tcp {
-    /// Makes progress as long as `waits` says, and there is time.
-    fn linger(&self, start: Instant, waits: impl Fn(&mut Port) -> bool) {
-        while start.elapsed() < LINGER && waits(&mut self.shared.port.lock()) {
-            if self.look(&mut |_| ()).is_err() {
+    /// Makes progress as long as `waits` says, and there is time. That a peer cannot be reached, who may have left, is no reason
+    /// not to send the others what is theirs.
+    fn linger(&self, most: Duration, waits: impl Fn(&mut Port) -> bool) {
+        let start = Instant::now();
+        while start.elapsed() < most && waits(&mut self.shared.port.lock()) {
+            if self.look(&mut |_| ()).is_err() && !self.shared.port.lock().is_open {
                 break;
             }
-            std::thread::yield_now();
+            // Who takes long to be connected is not waited for at full speed.
+            match start.elapsed() < LINGER {
+                true => std::thread::yield_now(),
+                false => std::thread::sleep(PAUSE),
+            }
         }
     }
 }

@@ -122,6 +122,18 @@ impl Transport for Tcp {
         self.look(sink)
     }
 
+    fn begin_to_leave(&self) {
+        self.shared.port.lock().leaves = true;
+    }
+
+    fn is_sent(&self) -> bool {
+        self.shared.port.lock().is_sent()
+    }
+
+    fn distrust(&self) {
+        self.shared.port.lock().is_distrusted = true;
+    }
+
     fn abandon(&self) {
         self.shared.port.lock().close();
     }
@@ -139,7 +151,7 @@ impl Transport for Tcp {
         port.attach_all();
         port.flush_listed();
         port.watch_time();
-        let ready = !port.ended.is_empty() || !port.own.is_empty() || port.unreachable.is_some();
+        let ready = !port.ended.is_empty() || !port.own.is_empty() || port.tells_unreachable();
         // What has come and was not received makes the descriptor readable by itself.
         Ok(if ready { Armed::Ready } else { Armed::Sleep })
     }

@@ -373,6 +373,9 @@ static void revoke(void) {
     OK(MPI_Barrier(world));
 }
 
+/* All revoke, and end at once: messages are on their way, and connections yet to be made, when others have left. */
+static void revoke_and_end(void) { OK(MPIX_Comm_revoke(world)); }
+
 /* The one that revokes dies then. */
 static void revoke_and_die(void) {
     MPI_Comm comm;
@@ -461,7 +464,7 @@ static const struct {
     void (*program)(void);
 } programs[] = {{"collectives", collectives}, {"messages", messages}, {"any_source", any_source},
                 {"any_source_and_on", any_source_and_on}, {"agree", agree}, {"agree_meanwhile", agree_meanwhile},
-                {"agree_in_threads", agree_in_threads}, {"revoke", revoke},
+                {"agree_in_threads", agree_in_threads}, {"revoke", revoke}, {"revoke_and_end", revoke_and_end},
                 {"revoke_and_die", revoke_and_die}, {"windows", windows}, {"fatal", fatal}};
 
 int main(int argc, char **argv) {
@@ -477,7 +480,6 @@ int main(int argc, char **argv) {
     }
     printf("SURVIVED %d\n", rank_);
     fflush(stdout);
-    MPI_Finalize();
     free(block);
-    return 0;
+    return MPI_Finalize() == MPI_SUCCESS ? 0 : 1;
 }

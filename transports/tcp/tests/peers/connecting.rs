@@ -169,3 +169,24 @@ fn an_attempt_that_fails_wakes_a_sleeper() {
         assert!(start.elapsed() < Duration::from_secs(15));
     });
 }
+
+/// Who leaves stays until its last words are sent, although one peer has left before, and another takes long to listen.
+#[test]
+fn last_words_reach_who_listens_late() {
+    within(LIMIT, "last words", || {
+        let mut all: Vec<_> = (0..3).map(|own| rank(own, 3)).collect();
+        introduce(&all);
+        drop(all.pop());
+        let (late, leaves) = (all.pop().unwrap(), all.pop().unwrap());
+        for peer in [2, 1] {
+            assert_eq!(leaves.message(peer, &[7], &[]).unwrap(), Posted::Complete);
+        }
+        let left = std::thread::spawn(|| drop(leaves));
+        std::thread::sleep(Duration::from_secs(1));
+        let mut heard = 0;
+        while heard == 0 {
+            late.progress(&mut |event| heard += usize::from(matches!(event, Event::Message([7])))).unwrap();
+        }
+        left.join().unwrap();
+    });
+}
