@@ -394,7 +394,7 @@ fn a_deadline_says_the_same() {
     let exe = std::env::current_exe().unwrap();
     let own = [exe.to_str().unwrap(), "--exact", "rank_program", "--nocapture", "--test-threads=1"];
     let mut command = transom(&[&["-n", "3"][..], &own].concat());
-    let ended = start(command.env(ROLE, "post").env("TRANSOM_DEADLINE", "1")).wait();
+    let ended = start(command.env(ROLE, "post").env("TRANSOM_DEADLINE", "3")).wait();
     assert!(
         ended.stderr.contains("(TRANSOM_DEADLINE) for rank 2 to post window 0 to this rank"),
         "{}",
