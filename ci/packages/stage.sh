@@ -17,7 +17,7 @@ find "$stage" -type f \( -name transom -o -name bench -o -name '*.so.*' \) -exec
 
 transom=$stage/bin/transom
 share=$stage/share
-mkdir -p "$share/doc/transom"
+mkdir -p "$share/doc/transom/slurm"
 "$transom" man "$share/man/man1"
 completions() { # shell file
     mkdir -p "$share/$(dirname "$2")"
@@ -27,4 +27,5 @@ completions bash bash-completion/completions/transom
 completions zsh zsh/site-functions/_transom
 completions fish fish/vendor_completions.d/transom.fish
 cp LICENSE-MIT LICENSE-APACHE "$share/doc/transom/"
+cp launcher/slurm/*.sbatch "$share/doc/transom/slurm/"
 ci/packages/notices.py >"$share/doc/transom/THIRD-PARTY"

@@ -95,7 +95,8 @@ SlurmdParameters=config_overrides
 PropagateResourceLimits=NONE
 ReturnToService=2
 KillWait=3
-SchedulerParameters=batch_sched_delay=0,sched_min_interval=1000,sched_interval=2
+SlurmdTimeout=${SLURMD_TIMEOUT:-300}
+SchedulerParameters=batch_sched_delay=0,sched_min_interval=1000,sched_interval=2,bf_interval=1,bf_hetjob_immediate
 MailProg=/bin/true
 NodeName=n[1-$nodes] NodeAddr=$net.[11-$((10 + nodes))] CPUs=4
 PartitionName=all Nodes=n[1-$nodes] Default=YES MaxTime=INFINITE State=UP OverSubscribe=EXCLUSIVE

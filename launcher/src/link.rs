@@ -159,7 +159,9 @@ fn command(route: &Route, host: &str, exe: &Path, connect_timeout: Duration) -> 
             command.arg("agent");
             command
         }
-        Route::Srun { binds_cpus } => crate::slurm::agent_command(host, exe, *binds_cpus),
+        Route::Srun { binds_cpus, component } => {
+            crate::slurm::agent_command(host, exe, *binds_cpus, *component)
+        }
         Route::Step(words) => {
             let mut words = words.iter();
             let mut command = Command::new(words.next().map_or("", String::as_str));

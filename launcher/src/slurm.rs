@@ -1,5 +1,6 @@
 //! Hosts and ranks of a Slurm allocation.
 
+use std::collections::HashMap;
 use std::process::Command;
 
 use crate::hosts::Host;
@@ -16,31 +17,82 @@ pub enum SlurmError {
     #[error(
         "{0}={1:?} is not what Slurm sets; give --hosts, or set TRANSOM_ALLOCATION=none to do without Slurm"
     )]
-    Variable(&'static str, String),
+    Variable(String, String),
 }
 
-/// Hosts of an allocation as Slurm writes them, one by one with their tasks, and `SLURM_NTASKS`.
-pub type Found = (String, Vec<Host>, Option<u32>);
+/// An allocation.
+#[derive(Debug)]
+pub struct Found {
+    /// Its hosts as Slurm writes them.
+    pub list: String,
+    /// One by one, with their tasks.
+    pub hosts: Vec<Host>,
+    /// `SLURM_NTASKS`.
+    pub tasks: Option<u32>,
+    /// Of a heterogeneous job: in which of its components each host is.
+    pub components: HashMap<String, u32>,
+}
 
 /// The allocation, if there is one.
 pub fn allocation() -> Result<Option<Found>, SlurmError> {
-    let variable = |name| std::env::var(name).ok();
+    let variable = |name: &str| std::env::var(name).ok();
     let (Some(_), Some(list)) = (variable("SLURM_JOB_ID"), variable("SLURM_JOB_NODELIST")) else {
         return Ok(None);
     };
-    let names = host_names(&list)?;
-    let tasks = variable("SLURM_NTASKS")
-        .map(|text| text.parse().ok().filter(|n| *n > 0).ok_or(SlurmError::Variable("SLURM_NTASKS", text)))
-        .transpose()?;
-    let slots = match variable("SLURM_TASKS_PER_NODE") {
-        None => vec![None; names.len()],
-        Some(text) => match parse_tasks(&text).filter(|counts| counts.len() == names.len()) {
+    let size = number("SLURM_HET_SIZE")?;
+    let Some(size) = size else {
+        let (hosts, tasks) = component("", &list)?;
+        return Ok(Some(Found { list, hosts, tasks, components: HashMap::new() }));
+    };
+    let mut found =
+        Found { list: String::new(), hosts: Vec::new(), tasks: Some(0), components: HashMap::new() };
+    for number in 0..size {
+        let suffix = format!("_HET_GROUP_{number}");
+        let name = format!("SLURM_JOB_NODELIST{suffix}");
+        let list = variable(&name).ok_or_else(|| SlurmError::Variable(name, String::new()))?;
+        let (hosts, tasks) = component(&suffix, &list)?;
+        found.list += &format!("{}{list}", if number == 0 { "" } else { " : " });
+        found.tasks = found.tasks.zip(tasks).and_then(|(all, tasks)| all.checked_add(tasks));
+        for host in hosts {
+            found.add(host, number);
+        }
+    }
+    Ok(Some(found))
+}
+
+impl Found {
+    /// A host of a component. Of two that share it the first has it.
+    fn add(&mut self, host: Host, component: u32) {
+        if !self.components.contains_key(&host.name) {
+            self.components.insert(host.name.clone(), component);
+            self.hosts.push(host);
+        } else if let Some(known) = self.hosts.iter_mut().find(|known| known.name == host.name) {
+            known.slots = known.slots.zip(host.slots).map(|(all, slots)| all.saturating_add(slots));
+        }
+    }
+}
+
+/// A variable that is a number, and not 0.
+fn number(name: &str) -> Result<Option<u32>, SlurmError> {
+    let Ok(text) = std::env::var(name) else { return Ok(None) };
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.map(Some).ok_or_else(|| SlurmError::Variable(name.to_owned(), text))
+}
+
+/// Hosts and tasks of the allocation, or of the component for which variables have this suffix.
+fn component(suffix: &str, list: &str) -> Result<(Vec<Host>, Option<u32>), SlurmError> {
+    let names = host_names(list)?;
+    let tasks = number(&format!("SLURM_NTASKS{suffix}"))?;
+    let variable = format!("SLURM_TASKS_PER_NODE{suffix}");
+    let slots = match std::env::var(&variable) {
+        Err(_) => vec![None; names.len()],
+        Ok(text) => match parse_tasks(&text).filter(|counts| counts.len() == names.len()) {
             Some(counts) => counts.into_iter().map(Some).collect(),
-            None => return Err(SlurmError::Variable("SLURM_TASKS_PER_NODE", text)),
+            None => return Err(SlurmError::Variable(variable, text)),
         },
     };
     let hosts = names.into_iter().zip(slots).map(|(name, slots)| Host { name, slots }).collect();
-    Ok(Some((list, hosts, tasks)))
+    Ok((hosts, tasks))
 }
 
 fn host_names(list: &str) -> Result<Vec<String>, SlurmError> {
@@ -80,9 +132,12 @@ pub fn binds_cpus() -> bool {
     config.lines().any(|line| line.starts_with("TaskPlugin ") && line.contains("affinity"))
 }
 
-/// The command that starts an agent on a host of the allocation.
-pub fn agent_command(host: &str, exe: &std::path::Path, binds_cpus: bool) -> Command {
+/// The command that starts an agent on a host of the allocation, or of a component of it.
+pub fn agent_command(host: &str, exe: &std::path::Path, binds_cpus: bool, component: Option<u32>) -> Command {
     let mut command = Command::new("srun");
+    if let Some(component) = component {
+        command.arg(format!("--het-group={component}"));
+    }
     command.args(["--nodes=1", "--ntasks=1", "--nodelist", host, "--overlap", "--mpi=none"]);
     command.args(["--kill-on-bad-exit=0", "--input=all", "--quiet"]);
     if binds_cpus {
@@ -108,6 +163,20 @@ pub fn agent_command(host: &str, exe: &std::path::Path, binds_cpus: bool) -> Com
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_host_of_two_components_is_one_host() {
+        let components = HashMap::new();
+        let mut found = Found { list: String::new(), hosts: Vec::new(), tasks: None, components };
+        for (name, slots, component) in
+            [("a", Some(1), 0), ("b", None, 0), ("a", Some(2), 1), ("b", Some(1), 1)]
+        {
+            found.add(Host { name: name.into(), slots }, component);
+        }
+        let hosts: Vec<_> = found.hosts.iter().map(|host| (host.name.as_str(), host.slots)).collect();
+        assert_eq!(hosts, [("a", Some(3)), ("b", None)]);
+        assert_eq!((found.components["a"], found.components["b"]), (0, 0));
+    }
 
     #[test]
     fn tasks_per_node() {

@@ -226,3 +226,43 @@ fn what_cannot_be_used() {
     assert_eq!(site.ranks(&[], &both), "0/1 ssh:n2");
     assert_eq!(site.ranks(&[], &[&both[..], &[("TRANSOM_ALLOCATION", "pbs")]].concat()), "0/1 ssh:n1");
 }
+
+/// Components of a heterogeneous job of Slurm are one job, whose agents are started within each.
+#[test]
+fn slurm_of_components() {
+    let site = Site::new();
+    site.command("scontrol", "case $3 in 'n[2-3]') echo n2; echo n3;; n*) echo $3;; esac");
+    site.command(
+        "srun",
+        "group=none; while [ \"$1\" != -- ]; do case $1 in --nodelist) host=$2;; --het-group=*) group=${1#*=};; esac; shift; done; \
+         shift; HOSTNAME=srun:$group:$host exec \"$@\"",
+    );
+    let job = [
+        ("SLURM_JOB_ID", "1"),
+        ("SLURMD_NODENAME", "n1"),
+        ("SLURM_JOB_NODELIST", "n1"),
+        ("SLURM_NTASKS", "1"),
+        ("SLURM_TASKS_PER_NODE", "1"),
+        ("SLURM_HET_SIZE", "2"),
+        ("SLURM_JOB_NODELIST_HET_GROUP_0", "n1"),
+        ("SLURM_NTASKS_HET_GROUP_0", "1"),
+        ("SLURM_TASKS_PER_NODE_HET_GROUP_0", "1"),
+        ("SLURM_JOB_NODELIST_HET_GROUP_1", "n[2-3]"),
+        ("SLURM_NTASKS_HET_GROUP_1", "3"),
+        ("SLURM_TASKS_PER_NODE_HET_GROUP_1", "2,1"),
+    ];
+    assert_eq!(site.ranks(&[], &job), "0/4 here, 1/4 srun:1:n2, 2/4 srun:1:n2, 3/4 srun:1:n3");
+    assert_eq!(
+        site.info(&job),
+        "allocation Slurm: 3 hosts, 4 slots, 4 tasks (SLURM_JOB_NODELIST=n1 : n[2-3])"
+    );
+    // One component is a job as any other.
+    assert_eq!(site.ranks(&[], &job[..5]), "0/1 here");
+    let torn = site.run(&["true"], &job[..9]);
+    assert_eq!(torn.code, 2, "{}", torn.stderr);
+    assert!(
+        torn.stderr.contains("SLURM_JOB_NODELIST_HET_GROUP_1=\"\" is not what Slurm sets"),
+        "{}",
+        torn.stderr
+    );
+}

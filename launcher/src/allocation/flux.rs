@@ -1,5 +1,6 @@
 //! A job's own Flux instance: its hosts are those of the brokers, and the resources say how many cores each has.
 
+use std::collections::HashMap;
 use std::process::Command;
 
 use serde::Deserialize;
@@ -50,7 +51,7 @@ pub(super) fn allocation() -> Result<Allocation, AllocationError> {
         false => merge(hosts),
     });
     let hosts = hosts.map_err(|error| AllocationError::Hosts { system, error })?;
-    Ok(Allocation { system, source, hosts, tasks: None })
+    Ok(Allocation { system, source, hosts, tasks: None, components: HashMap::new() })
 }
 
 fn failed(args: &[&str], why: String) -> AllocationError {

@@ -4,6 +4,7 @@
 mod files;
 mod flux;
 
+use std::collections::HashMap;
 use std::env;
 use std::fmt;
 use std::path::PathBuf;
@@ -85,6 +86,8 @@ pub struct Allocation {
     pub hosts: Vec<Host>,
     /// How many ranks the job asked for, if that is known apart from the hosts.
     pub tasks: Option<u32>,
+    /// Of a heterogeneous job of Slurm's: in which of its components each host is.
+    pub components: HashMap<String, u32>,
 }
 
 /// Why an allocation cannot be used.
@@ -197,13 +200,10 @@ fn of(system: System) -> Result<Option<Allocation>, AllocationError> {
     }
     let found = match system {
         System::Slurm => {
-            let Some((list, hosts, tasks)) = slurm::allocation()? else { return Ok(None) };
-            return Ok(Some(Allocation {
-                system,
-                source: format!("SLURM_JOB_NODELIST={list}"),
-                hosts,
-                tasks,
-            }));
+            let Some(found) = slurm::allocation()? else { return Ok(None) };
+            let slurm::Found { list, hosts, tasks, components } = found;
+            let source = format!("SLURM_JOB_NODELIST={list}");
+            return Ok(Some(Allocation { system, source, hosts, tasks, components }));
         }
         System::Flux => return flux::allocation().map(Some),
         System::Lsf => lsf(),
@@ -215,7 +215,7 @@ fn of(system: System) -> Result<Option<Allocation>, AllocationError> {
     };
     let Some(found) = found else { return Ok(None) };
     let (source, hosts) = found.map_err(|error| AllocationError::Hosts { system, error })?;
-    Ok(Some(Allocation { system, source, hosts, tasks: None }))
+    Ok(Some(Allocation { system, source, hosts, tasks: None, components: HashMap::new() }))
 }
 
 type Found = Result<(String, Vec<Host>), HostError>;
@@ -260,6 +260,7 @@ pub struct Ways {
     hosts: std::collections::HashSet<String>,
     own: Option<String>,
     other: Option<Route>,
+    components: HashMap<String, u32>,
 }
 
 impl Ways {
@@ -270,8 +271,8 @@ impl Ways {
         if allocation.system == System::Slurm {
             let own = env::var("SLURMD_NODENAME").ok();
             let others = hosts.iter().any(|host| own.as_ref() != Some(host));
-            let srun = Route::Srun { binds_cpus: others && slurm::binds_cpus() };
-            return Self { hosts, own, other: Some(srun) };
+            let srun = Route::Srun { binds_cpus: others && slurm::binds_cpus(), component: None };
+            return Self { hosts, own, other: Some(srun), components: allocation.components.clone() };
         }
         // With a command of the user's, no host is this one: it may be meant for all.
         let own = hosts.iter().find(|host| rsh.is_none() && hosts::is_this(host)).cloned();
@@ -284,13 +285,16 @@ impl Ways {
             Some(words) => Some(Route::Rsh(words.to_vec())),
             None => step(),
         };
-        Self { hosts, own, other }
+        Self { hosts, own, other, components: HashMap::new() }
     }
 
     /// The way to a host; `None`: it is not of the allocation.
     pub fn route(&self, host: &str) -> Option<Route> {
         let route = || match &self.other {
             _ if self.own.as_deref() == Some(host) => Route::Local,
+            Some(Route::Srun { binds_cpus, .. }) => {
+                Route::Srun { binds_cpus: *binds_cpus, component: self.components.get(host).copied() }
+            }
             Some(route) => route.clone(),
             None => route_to(host, None),
         };
@@ -302,7 +306,7 @@ impl Ways {
 pub fn describe() -> String {
     match find() {
         Ok(None) => "none: run uses this host alone, or those of --hosts and --hostfile".to_owned(),
-        Ok(Some(Allocation { system, source, hosts, tasks })) => {
+        Ok(Some(Allocation { system, source, hosts, tasks, .. })) => {
             let count = match hosts.len() {
                 1 => "1 host".to_owned(),
                 count => format!("{count} hosts"),

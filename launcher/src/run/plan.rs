@@ -29,6 +29,8 @@ pub enum Route {
     Srun {
         /// Whether the cluster binds tasks to processors.
         binds_cpus: bool,
+        /// Of a heterogeneous job: which of its components the host is in.
+        component: Option<u32>,
     },
 }
 
@@ -135,8 +137,10 @@ impl Plan {
 const FAN_OUT: u32 = 32;
 
 fn fan_out(args: &RunArgs, blocks: &[Block], routes: &Routes) -> Result<u32, String> {
-    // What agents merge on the way up takes a rank that died for the end. And batch systems have no other host start something.
-    let by_system = blocks.iter().any(|block| matches!(routes(&block.host), Route::Step(_)));
+    // What agents merge on the way up takes a rank that died for the end. And batch systems have no other host start something, nor
+    // Slurm one of another component.
+    let of_launcher = |route| matches!(route, Route::Step(_) | Route::Srun { component: Some(_), .. });
+    let by_system = blocks.iter().any(|block| of_launcher(routes(&block.host)));
     if args.on_failure == OnFailure::Notify || by_system {
         return Ok(0);
     }
