@@ -78,10 +78,12 @@ fn a_failure_names_the_host() {
 fn a_killed_rank_is_named_though_others_tell_first() {
     let dir = tempfile::tempdir().unwrap();
     let ssh = fake_ssh(dir.path(), "exec sh -c \"$2\"");
-    for pause in ["0.4", "0.9"] {
+    for pause in ["0.3", "0.7"] {
+        let silent = dir.path().join(pause);
         let script = format!(
-            "case $PMI_RANK in 0) sleep 100;; 1) sleep 0.2; exit 3;; esac; \
-             kill -STOP $PPID; setsid sh -c 'sleep {pause}; kill -CONT '$PPID >/dev/null 2>&1 & kill -KILL $$"
+            "case $PMI_RANK in 0) sleep 100;; 1) until [ -e {silent} ]; do sleep 0.01; done; exit 3;; esac; \
+             kill -STOP $PPID; setsid sh -c 'sleep {pause}; kill -CONT '$PPID >/dev/null 2>&1 & touch {silent}; kill -KILL $$",
+            silent = silent.display()
         );
         let ended = run(&["-n", "3", "--rsh", &ssh, "--hosts", "h1:2,h2:1", "sh", "-c", &script]);
         let named = "on host h2 was killed by signal 9 (SIGKILL); the other rank was ended";
