@@ -50,6 +50,7 @@ try_wheel() {
     pip install --no-index "$wheel" mpi4py*.whl
     clean "$venv/bin:/usr/bin:/bin" bash ./try.sh README.md windows.f90
     [ -s "$venv/share/man/man1/transom-run.1" ] || failed "no manual"
+    [ -s "$venv/share/transom/slurm/transom.sbatch" ] || failed "no batch scripts"
     if "$python" -c 'import mpi4py' 2>/dev/null; then
         local ask='from mpi4py import MPI; print(MPI.COMM_WORLD.size, MPI.Get_library_version().split()[0])'
         [ "$(clean /usr/bin:/bin "$python" -c "$ask")" = "1 Transom" ] || failed "Python alone"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # stage.sh DIR [PROFILE]: lays out below DIR, from what `cargo build --release` built, what packages hold: bin, lib/transom (libraries
-# and headers, apart from those of others), share (manual pages, completions, licences).
+# and headers, apart from those of others), share (manual pages, completions, batch scripts, licences).
 set -euo pipefail
 stage=$1 profile=${2:-release}
 cd "$(dirname "$0")/../.."
@@ -17,7 +17,7 @@ find "$stage" -type f \( -name transom -o -name bench -o -name '*.so.*' \) -exec
 
 transom=$stage/bin/transom
 share=$stage/share
-mkdir -p "$share/doc/transom/slurm"
+mkdir -p "$share/doc/transom" "$share/transom/slurm"
 "$transom" man "$share/man/man1"
 completions() { # shell file
     mkdir -p "$share/$(dirname "$2")"
@@ -27,5 +27,5 @@ completions bash bash-completion/completions/transom
 completions zsh zsh/site-functions/_transom
 completions fish fish/vendor_completions.d/transom.fish
 cp LICENSE-MIT LICENSE-APACHE "$share/doc/transom/"
-cp launcher/slurm/*.sbatch "$share/doc/transom/slurm/"
+cp launcher/slurm/*.sbatch "$share/transom/slurm/"
 ci/packages/notices.py >"$share/doc/transom/THIRD-PARTY"
