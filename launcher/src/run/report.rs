@@ -273,6 +273,19 @@ mod tests {
     }
 
     #[test]
+    fn kills_explain_what_fails_elsewhere() {
+        let at = |host: &str, status| Failure::Rank(RankName { host: host.into(), ..rank() }, status, None);
+        let signal = |signal| Status::Signal { number: signal as i32, core: false };
+        let failed = at("n1", Status::Code(3));
+        assert!(at("n2", signal(Signal::SIGKILL)).explains(&failed));
+        assert!(at("n2", signal(Signal::SIGSEGV)).explains(&Failure::Abort(rank(), 3)));
+        // On one host the agent says what was first; and a program may abort because another has failed.
+        assert!(!at("n1", signal(Signal::SIGKILL)).explains(&failed));
+        assert!(!at("n2", signal(Signal::SIGABRT)).explains(&failed));
+        assert!(!at("n2", Status::Code(4)).explains(&failed));
+    }
+
+    #[test]
     fn messages_and_codes() {
         let killed =
             Failure::Rank(rank(), Status::Signal { number: 9, core: false }, Some("no memory".into()));

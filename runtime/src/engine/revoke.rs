@@ -1,5 +1,5 @@
-//! Revoked communicators: who revokes one tells all members, and each that hears of it for the first time tells some more, so that all
-//! hear although ranks die meanwhile (the fault-tolerance chapter that was proposed to the MPI Forum, `MPIX_Comm_revoke`).
+//! Revoked communicators: who revokes one tells all members. Where the job goes on when ranks die, each that hears of it for the first
+//! time tells some more, so that all hear nevertheless (the fault-tolerance chapter that was proposed to the MPI Forum, `MPIX_Comm_revoke`).
 
 use super::Engine;
 use crate::protocol::wire::{HEADER_BYTES, Header, Kind};
