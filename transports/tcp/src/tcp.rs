@@ -148,7 +148,8 @@ impl Drop for Tcp {
     fn drop(&mut self) {
         let most = {
             let port = self.shared.port.lock();
-            if port.is_distrusted { LINGER } else { LINGER.max(port.connect_timeout) }
+            let in_doubt = port.is_distrusted || std::thread::panicking();
+            if in_doubt { LINGER } else { LINGER.max(port.connect_timeout) }
         };
         self.linger(most, |port| !port.is_sent());
         self.shared.port.lock().end_connections();

@@ -167,7 +167,7 @@ impl Port {
             let Some(Some(link)) = self.links.get_mut(peer) else { continue };
             match &link.state {
                 State::Lost(reason) => lost.push((peer, reason.clone())),
-                State::Ready(_) if link.is_idle() => {
+                _ if link.is_idle() => {
                     link.push(Work { verb: Verb::Write { address: 0, key: 0 }, ..Work::NOTHING });
                     self.ring(peer);
                 }
