@@ -27,12 +27,7 @@ check "a rank that fails: its code, its name, its node" failed_with 7 'rank 3 (p
 check "it leaves nothing" nothing_left
 
 submit launcher/slurm/transom.sbatch sleep 98765
-running() { [ "$(alive '^sleep 98765' | wc -l)" = 4 ]; }
-for _ in $(seq 200); do
-    running && break
-    sleep 0.05
-done
-check "four ranks run" running
+check "four ranks run" four_run 10
 scancel "$job"
 finish
 check "scancel ends a job" test "$(state)" = CANCELLED
@@ -65,11 +60,7 @@ check "without a network they say why they cannot" grep -q 'TRANSOM_TRANSPORT na
 ends_under_srun() {
     local count='wordcount --tsv "$@" >/dev/null;'
     srun --quiet --mpi=$1 -K -N2 -n4 --job-name=endless sh -c "$count exec sleep 98765" sh "${files[@]}" >$out/stdout 2>$out/stderr </dev/null &
-    for _ in $(seq 400); do
-        running && break
-        sleep 0.05
-    done
-    check "four ranks run under srun --mpi=$1" running
+    check "four ranks run under srun --mpi=$1" four_run 20
     scancel --name=endless
     wait $!
     check "scancel leaves nothing" nothing_left
@@ -83,11 +74,7 @@ ends_under_srun pmi2
 
 # Last, since Slurm does not notice for long that nothing comes from a node any more.
 submit launcher/slurm/transom.sbatch sleep 98765
-for _ in $(seq 200); do
-    running && break
-    sleep 0.05
-done
-check "four ranks run" running
+check "four ranks run" four_run 10
 begin
 ip link set node2 down
 # Slurm calls the job COMPLETING until it hears of the node again.

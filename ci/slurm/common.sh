@@ -66,5 +66,13 @@ gone() { # pattern, seconds: whether nothing like it is left within that time
     cat $out/left
     return 1
 }
+running() { [ "$(alive '^sleep 98765' | wc -l)" = 4 ]; }
+four_run() { # seconds: whether four ranks come to sleep within that time
+    for _ in $(seq $((20 * $1))); do
+        running && return
+        sleep 0.05
+    done
+    running
+}
 # Ours go within a second; Slurm's own daemon of a step takes its time to tell its controller.
 nothing_left() { gone '(^|/)(wordcount|sleep 98765|transom (run|agent|exec-rank))' 1 && gone slurmstepd 10; }

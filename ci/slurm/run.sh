@@ -1,6 +1,6 @@
 #!/bin/bash
 # run.sh [DIR]: jobs under a real Slurm on two nodes, and those of all batch scripts that are kept with the launcher on four. DIR holds a
-# release build.
+# build of all.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 bin=$(cd "${1:-target/release}" && pwd)

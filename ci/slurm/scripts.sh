@@ -39,17 +39,14 @@ check "sbatch mpi.sbatch, 2 nodes, 4 ranks: as many bytes as there are" \
 
 submit launcher/slurm/requeue.sbatch sh -c '[ $PMI_RANK != 3 ] || exit 7; exec sleep 98765'
 finish
-check "sbatch requeue.sbatch: a program that fails does not begin again" failed_with 7 'rank 3 (pid [0-9]*) on host n2'
+check "sbatch requeue.sbatch: a program that fails: its code, its name, its node" failed_with 7 'rank 3 (pid [0-9]*) on host n2'
+began_again() { scontrol show job "$job" | grep -q "Restarts=$1 "; }
+check "it does not begin again" began_again 0
 
 # A node is lost when all ranks are at work. The job has the same number when it begins again.
 rm -f $out/stdout $out/stderr
 submit launcher/slurm/requeue.sbatch sh -c '[ -n "${SLURM_RESTART_COUNT:-}" ] || exec sleep 98765; exec wordcount "$@"' sh --tsv "${files[@]}"
-running() { [ "$(alive '^sleep 98765' | wc -l)" = 4 ]; }
-for _ in $(seq 200); do
-    running && break
-    sleep 0.05
-done
-check "sbatch requeue.sbatch: four ranks run" running
+check "sbatch requeue.sbatch: four ranks run" four_run 10
 ip link set node2 down
 wait_until 120 COMPLETED
 check "a node is lost: on others the job has the same counts as coreutils" completed
@@ -59,6 +56,7 @@ other_nodes() {
     scontrol show hostnames "$list" | tee /dev/stderr | { [ "$(grep -cvx n2)" = 2 ]; }
 }
 check "they are two, and the lost one is not of them" other_nodes
+check "it has begun again once" began_again 1
 ip link set node2 up
 
 echo "$passed passed, $failed failed"
