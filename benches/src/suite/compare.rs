@@ -14,8 +14,12 @@ const LEAST_OF_JOB: f64 = 0.6;
 const ALPHA: f64 = 0.0005;
 /// Changes are larger than so many times the spread between rounds, and between old runs.
 const SPREADS: f64 = 2.0;
+/// The same for sizes together, whose middle one that changes by itself does not move.
+const SPREADS_TOGETHER: f64 = 1.0;
 /// The least change of a part of a whole, in hundredths of the whole.
 const POINTS: f64 = 5.0;
+/// Sizes of a measurement that are judged together, at least.
+const SIZES: usize = 3;
 /// Rounds below which no test says anything.
 const FEWEST: usize = 8;
 
@@ -44,12 +48,14 @@ impl Verdict {
     }
 }
 
-/// A row of both.
+/// A row of both, or all sizes of a measurement together.
 #[derive(Debug)]
 pub struct Compared<'a> {
-    /// The new row.
+    /// The new row; of several sizes the first.
     pub new: &'a Row,
-    /// The median of the old ones.
+    /// Rows that are judged together.
+    pub sizes: usize,
+    /// The median of the old ones; there is none of several sizes.
     pub old: f64,
     /// How many times as long it takes (or how many times as many hundredths).
     pub change: f64,
@@ -57,7 +63,72 @@ pub struct Compared<'a> {
     pub verdict: Verdict,
 }
 
-/// Rows of `new` that some of `old` have, too.
+/// What is judged: times by round of each old run and of the new one, and how many times as long as the limit these were. Several
+/// sizes are one series, of how many times as long each took as its old median.
+#[derive(Debug, Default)]
+struct Series {
+    old: Vec<Rounds>,
+    new: Rounds,
+}
+
+#[derive(Debug, Default)]
+struct Rounds {
+    times: Vec<f64>,
+    ratios: Vec<f64>,
+}
+
+impl Rounds {
+    fn of(row: &Row) -> Self {
+        Self { times: row.medians(), ratios: row.ratios() }
+    }
+
+    /// The middle of rows in each round.
+    fn together(rows: &[Self]) -> Self {
+        let middle = |of: fn(&Self) -> &Vec<f64>| {
+            let rounds = rows.iter().map(|row| of(row).len()).min().unwrap_or(0);
+            let round =
+                |i| median(&rows.iter().filter_map(|row| of(row).get(i).copied()).collect::<Vec<_>>());
+            (0..rounds).map(round).collect()
+        };
+        Self { times: middle(|row| &row.times), ratios: middle(|row| &row.ratios) }
+    }
+
+    fn scaled(mut self, time: f64, ratio: f64) -> Self {
+        self.times.iter_mut().for_each(|value| *value /= time);
+        self.ratios.iter_mut().for_each(|value| *value /= ratio);
+        self
+    }
+}
+
+impl Series {
+    fn of(old: &[&Row], new: &Row) -> Self {
+        Self { old: old.iter().map(|row| Rounds::of(row)).collect(), new: Rounds::of(new) }
+    }
+
+    /// Sizes of one measurement. Old runs that lack one say nothing.
+    fn together(sizes: &[(&[&Row], &Row)]) -> Self {
+        let centre = |old: &[&Row], of: fn(&Row) -> Vec<f64>| {
+            median(&old.iter().flat_map(|row| of(row)).collect::<Vec<_>>())
+        };
+        let scaled: Vec<(f64, f64)> =
+            sizes.iter().map(|(old, _)| (centre(old, Row::medians), centre(old, Row::ratios))).collect();
+        let relative = |row: &Row, (time, ratio): (f64, f64)| Rounds::of(row).scaled(time, ratio);
+        let runs = sizes.iter().map(|(old, _)| old.len()).min().unwrap_or(0);
+        let run = |i: usize| {
+            let rows: Vec<Rounds> =
+                sizes.iter().zip(&scaled).map(|((old, _), scale)| relative(old[i], *scale)).collect();
+            Rounds::together(&rows)
+        };
+        let new: Vec<Rounds> = sizes.iter().zip(&scaled).map(|((_, new), by)| relative(new, *by)).collect();
+        Self { old: (0..runs).map(run).collect(), new: Rounds::together(&new) }
+    }
+
+    fn all(&self, of: fn(&Rounds) -> &Vec<f64>) -> Vec<f64> {
+        self.old.iter().flat_map(of).copied().collect()
+    }
+}
+
+/// Rows of `new` that some of `old` have, too, and behind the sizes of a measurement all of them together.
 ///
 /// # Errors
 /// There is none.
@@ -68,22 +139,28 @@ pub fn compare<'a>(old: &'a [Report], new: &'a Report) -> Result<Vec<Compared<'a
     }
     let starts = old.iter().map(|report| report.starts).sum::<u32>().min(new.starts) as usize;
     let least = if starts < FEWEST { LEAST_OF_JOB } else { LEAST };
-    let with = |row: &'a Row| known.get(&row.key()).map(|old| compare_row(old, row, least));
-    let rows: Vec<Compared<'_>> = new.rows.iter().filter_map(with).collect();
-    match rows.is_empty() {
-        true => {
-            Err("the files to compare with have no row of this run: other sizes, windows or ranks?".into())
-        }
-        false => Ok(rows),
+    let with = |row: &'a Row| known.get(&row.key()).map(|old| (old.as_slice(), row));
+    let both: Vec<(&[&Row], &Row)> = new.rows.iter().filter_map(with).collect();
+    if both.is_empty() {
+        return Err(
+            "the files to compare with have no row of this run: other sizes, windows or ranks?".into()
+        );
     }
+    let mut compared = Vec::new();
+    for sizes in both.chunk_by(|(_, one), (_, next)| one.is_of_measurement(next)) {
+        compared.extend(sizes.iter().map(|(old, new)| judge(&Series::of(old, new), new, 1, least)));
+        let (_, first) = sizes[0];
+        if sizes.len() >= SIZES && first.head.unit != Unit::Percent {
+            compared.push(judge(&Series::together(sizes), first, sizes.len(), least));
+        }
+    }
+    Ok(compared)
 }
 
-fn compare_row<'a>(old: &[&Row], new: &'a Row, least: f64) -> Compared<'a> {
-    let all: Vec<f64> = old.iter().flat_map(|row| row.medians()).collect();
-    let own = new.medians();
+fn judge<'a>(series: &Series, row: &'a Row, sizes: usize, least: f64) -> Compared<'a> {
+    let (all, own) = (series.all(|run| &run.times), &series.new.times);
     // What the machine did to the limit, too, is not the runtime's doing.
-    let ratios: Vec<f64> = old.iter().flat_map(|row| row.ratios()).collect();
-    let (plain, relative) = (shift(&all, &own), shift(&ratios, &new.ratios()));
+    let (plain, relative) = (shift(&all, own), shift(&series.all(|run| &run.ratios), &series.new.ratios));
     let change = match relative {
         r if !r.is_finite() => plain,
         r if (r - 1.0).signum() != (plain - 1.0).signum() => 1.0,
@@ -93,22 +170,18 @@ fn compare_row<'a>(old: &[&Row], new: &'a Row, least: f64) -> Compared<'a> {
     let verdict = if all.len() < FEWEST || own.len() < FEWEST {
         Verdict::TooFew
     } else {
-        let between: Vec<f64> = old.iter().map(|row| median(&row.medians())).collect();
-        let noise = [spread(&own), within(old), if between.len() > 2 { spread(&between) } else { 0.0 }];
+        let between: Vec<f64> = series.old.iter().map(|run| median(&run.times)).collect();
+        let within: Vec<f64> = series.old.iter().map(|run| spread(&run.times)).collect();
+        let noise = [spread(own), median(&within), if between.len() > 2 { spread(&between) } else { 0.0 }];
         let noise = noise.into_iter().filter(|noise| noise.is_finite()).fold(0.0, f64::max);
-        let least = least.max(SPREADS * noise);
-        let is_part = new.head.unit == Unit::Percent;
-        let is_alike = is_part && (median(&own) - median(&all)).abs() < POINTS;
-        let probability = if is_alike { 1.0 } else { mann_whitney(&all, &own) };
+        let least = least.max(if sizes > 1 { SPREADS_TOGETHER } else { SPREADS } * noise);
+        let is_part = row.head.unit == Unit::Percent;
+        let is_alike = is_part && (median(own) - median(&all)).abs() < POINTS;
+        let probability = if is_alike { 1.0 } else { mann_whitney(&all, own) };
         verdict(change, least, probability, is_part)
     };
-    Compared { new, old: median(&all), change: plain, verdict }
-}
-
-/// The spread between the rounds of a run, in the middle of all runs.
-fn within(old: &[&Row]) -> f64 {
-    let spreads: Vec<f64> = old.iter().map(|row| spread(&row.medians())).collect();
-    median(&spreads)
+    let old = if sizes > 1 { f64::NAN } else { median(&all) };
+    Compared { new: row, sizes, old, change: plain, verdict }
 }
 
 fn verdict(change: f64, least: f64, probability: f64, more_is_better: bool) -> Verdict {
@@ -148,7 +221,7 @@ mod tests {
         let mut rows =
             |factor: f64| report((0..200).map(|i| row(i, random.rounds(100.0 * factor))).collect());
         let (old, new) = ([rows(1.0)], rows(slowdown));
-        compare(&old, &new).unwrap().iter().map(|row| row.verdict).collect()
+        compare(&old, &new).unwrap().iter().filter(|row| row.sizes == 1).map(|row| row.verdict).collect()
     }
 
     #[test]
@@ -160,6 +233,34 @@ mod tests {
         assert!(found > 190, "{found} of 200");
         let found = verdicts(&mut random, 1.0 / 1.1).iter().filter(|v| **v == Verdict::Faster).count();
         assert!(found > 190, "{found} of 200");
+    }
+
+    /// Each size has too much noise for a verdict of its own, and one has changed otherwise.
+    #[test]
+    fn sizes_together_say_what_none_does() {
+        let mut random = Random(5);
+        let mut of = |time: f64| {
+            let mut noisy = |bytes| {
+                let rounds = random.rounds(time).into_iter().map(|round| {
+                    let off = 1.0 + 0.16 * (random.next() - 0.5);
+                    round.into_iter().map(|sample| sample * off).collect()
+                });
+                row(bytes, rounds.collect())
+            };
+            let mut rows: Vec<Row> = (1..=8).map(|i| noisy(8 << i)).collect();
+            rows.push(row(1 << 20, random.rounds(100.0)));
+            report(rows)
+        };
+        let (old, alike, slower) = ([of(100.0)], of(100.0), of(110.0));
+        let together = |new: &Report| {
+            let rows = compare(&old, new).unwrap();
+            let last = rows.last().unwrap();
+            assert_eq!((rows.len(), last.sizes), (10, 9));
+            (rows.iter().filter(|row| row.verdict == Verdict::Slower).count(), last.verdict)
+        };
+        assert_eq!(together(&alike), (0, Verdict::NoChange));
+        let (found, verdict) = together(&slower);
+        assert!(found < 9 && verdict == Verdict::Slower, "{found} {verdict:?}");
     }
 
     /// One process may be a fifth slower than the next for all of its life.

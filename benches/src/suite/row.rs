@@ -94,6 +94,12 @@ impl Row {
         format!("{} {}", self.head.key(), self.library)
     }
 
+    /// Whether another row differs in the size of transfers only.
+    pub fn is_of_measurement(&self, other: &Self) -> bool {
+        let head = Head { bytes: self.head.bytes, unit: self.head.unit, ..other.head.clone() };
+        head == self.head && self.library == other.library
+    }
+
     /// All samples in order of size.
     pub fn sorted(&self) -> Vec<f64> {
         statistics::sorted(self.rounds.concat())

@@ -208,27 +208,42 @@ pub fn time(nanoseconds: f64) -> String {
     }
 }
 
+/// The unit, the old and the new figure of a comparison; nothing where it is of several sizes.
+pub fn both(row: &Compared<'_>) -> [String; 3] {
+    if row.sizes > 1 {
+        return Default::default();
+    }
+    let (unit, scale) = row.new.head.unit.scale(row.new.median());
+    [unit.into(), number(scale(row.old)), number(scale(median(&row.new.medians())))]
+}
+
+/// The size of what is compared, or how many sizes are.
+pub fn compared_size(row: &Compared<'_>) -> String {
+    if row.sizes > 1 { format!("all {}", row.sizes) } else { size(row.new) }
+}
+
+/// `+3.1 %`.
+pub fn change(row: &Compared<'_>) -> String {
+    if row.change.is_finite() { format!("{:+.1} %", (row.change - 1.0) * 100.0) } else { String::new() }
+}
+
 /// Two runs side by side.
 pub fn compared(rows: &[Compared<'_>]) -> String {
     let mut table =
         new_table(&["measurement", "size", "ranks", "unit", "old", "new", "time", "verdict"], &[0, 3, 7]);
-    for Compared { new, old, change, verdict } in rows {
-        let (unit, scale) = new.head.unit.scale(new.median());
-        let change =
-            if change.is_finite() { format!("{:+.1} %", (change - 1.0) * 100.0) } else { String::new() };
-        let figures = [number(scale(*old)), number(scale(median(&new.medians())))];
-        let [old, new_figure] = figures;
-        let cells = [
+    for row in rows {
+        let (new, verdict) = (row.new, row.verdict.name().into());
+        let [unit, old, figure] = both(row);
+        table.add_row(vec![
             of_library(new),
-            size(new),
+            compared_size(row),
             new.head.ranks.to_string(),
-            unit.into(),
+            unit,
             old,
-            new_figure,
-            change,
-            verdict.name().into(),
-        ];
-        table.add_row(cells.to_vec());
+            figure,
+            change(row),
+            verdict,
+        ]);
     }
     let count = |name: &str| rows.iter().filter(|row| row.verdict.name() == name).count();
     let [slower, faster] = ["slower", "faster"].map(count);

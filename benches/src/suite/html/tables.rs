@@ -9,7 +9,7 @@ use crate::suite::model::Fit;
 use crate::suite::row::{Report, Row};
 use crate::suite::sizes;
 use crate::suite::statistics::median;
-use crate::suite::table::{formula, manner, name, of_library, tail, time};
+use crate::suite::table::{both, change, compared_size, formula, manner, name, of_library, tail, time};
 
 /// A table in a box that scrolls by itself where the page is narrow. Cells are HTML.
 pub fn table(header: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
@@ -78,7 +78,7 @@ pub fn model(fits: &[Fit]) -> String {
 /// Two runs side by side.
 pub fn compared(rows: &[Compared<'_>]) -> String {
     let cells = |row: &Compared<'_>| {
-        let (unit, scale) = row.new.head.unit.scale(row.new.median());
+        let [unit, old, new] = both(row);
         let class = match row.verdict {
             Verdict::Slower => "bad",
             Verdict::Faster => "good",
@@ -86,11 +86,11 @@ pub fn compared(rows: &[Compared<'_>]) -> String {
         };
         vec![
             escaped(&of_library(row.new)),
-            sizes::show(row.new.head.bytes),
-            unit.into(),
-            number(scale(row.old)),
-            number(scale(median(&row.new.medians()))),
-            format!("{:+.1} %", (row.change - 1.0) * 100.0),
+            compared_size(row),
+            unit,
+            old,
+            new,
+            change(row),
             format!("<b class=\"{class}\">{}</b>", row.verdict.name()),
         ]
     };
