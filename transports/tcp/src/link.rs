@@ -23,6 +23,8 @@ const ROOM: usize = 256 << 10;
 const TURN: usize = 4 << 20;
 /// Bytes of long data that are sent by themselves where nothing else is under way: the peer receives them meanwhile.
 const FIRST: usize = 32 << 10;
+/// A record of which so many bytes lack or fewer is about to be complete: who is told of its end is told of puts before it, too.
+const ABOUT: usize = 256 << 10;
 
 const _: () = assert!(ROOM + (MAX_PUTS + MAX_GETS) * Header::BYTES < MOST_BUFFERED / 2);
 
@@ -127,7 +129,19 @@ impl Link {
     /// Whether there is something to send.
     #[inline]
     pub fn has_output(&self) -> bool {
-        self.served != self.told || !self.output.is_empty() || !self.replies.is_empty()
+        self.is_to_tell() || !self.output.is_empty() || !self.replies.is_empty()
+    }
+
+    /// Whether puts that were served are to be told by themselves, if nothing else is sent: of many that come one behind the other,
+    /// each would cost a packet more.
+    #[inline]
+    fn is_to_tell(&self) -> bool {
+        self.served != self.told && !(1..=ABOUT).contains(&self.input.incoming.left())
+    }
+
+    /// Whether nothing is to be sent, now or soon.
+    pub fn is_done(&self) -> bool {
+        self.served == self.told && !self.has_output()
     }
 
     /// Whether the peer makes this rank keep more than it may.
@@ -148,7 +162,7 @@ impl Link {
         }
         let alone = self.puts.len() + self.replies.len() == 1;
         self.push_replies();
-        if self.served != self.told {
+        if self.is_to_tell() {
             self.begin(Kind::Served, 0);
         }
         let mut turn = 0;

@@ -319,7 +319,7 @@ impl Port {
 
     /// Whether all that was taken has been sent, but to peers that are lost.
     pub fn is_sent(&self) -> bool {
-        !self.links.iter().flatten().any(|link| link.has_output())
+        self.links.iter().flatten().all(|link| link.is_done())
     }
 
     /// The connection to a peer is over, or there is none: all that was under way there fails.

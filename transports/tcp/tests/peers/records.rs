@@ -241,3 +241,27 @@ fn wrong_records_end_the_connection() {
         honest(&first, &target, 99);
     });
 }
+
+/// Puts that were served are told of with the end of the record behind them, if that is near.
+#[test]
+fn served_puts_are_told_of_together() {
+    const PROMPT: Duration = Duration::from_secs(20);
+    within(Duration::from_secs(60), "served puts", || {
+        let first = rank(0, 3);
+        let target = Target::start(3, &first);
+        let mut stream = target.connect(1, 3);
+        let mut said = |what: &[&[u8]], within: Duration| {
+            stream.write_all(&what.concat()).unwrap();
+            stream.set_read_timeout(Some(within)).unwrap();
+            let mut record = [0; 16];
+            stream.read_exact(&mut record).map(|()| record.to_vec()).map_err(|error| error.kind())
+        };
+        let put = |number| [head(1, 8, 0, number), place(target.key, 0), vec![7; 8]].concat();
+        let half = said(&[&put(0), &head(4, 100, 0, 1), &[1; 50]], Duration::from_millis(200));
+        assert_eq!(half, Err(ErrorKind::WouldBlock));
+        assert_eq!(said(&[&[1; 50]], PROMPT), Ok(head(5, 0, 1, 0)));
+        // Far from its end.
+        let refused = [head(1, 1 << 20, 0, 3), place(target.key ^ 1, 0)].concat();
+        assert_eq!(said(&[&put(2), &refused, &[1; 10]], PROMPT), Ok(head(5, 0, 2, 1)));
+    });
+}
