@@ -72,13 +72,9 @@ fn examples_in_fortran() {
 #[test]
 fn examples_in_rust() {
     let Some(prefix) = prefix() else { return };
-    // target/PROFILE/deps/examples-…
+    // target/PROFILE/deps/examples-…: `prefix` builds examples, too.
     let test = std::env::current_exe().unwrap();
     let built = test.ancestors().nth(2).unwrap();
-    let profile = if built.ends_with("debug") { "dev" } else { "release" };
-    let mut build = Command::new(env!("CARGO"));
-    build.args(["build", "-q", "-p", "transom", "--examples", "--profile", profile]);
-    succeed(build.current_dir(source()));
     for (name, expected) in programs() {
         check(prefix, "shm", &[&built.join("examples").join(name)], expected);
     }

@@ -15,7 +15,7 @@ use common::{LIMIT, has, job, prefix, source, succeed, text};
 fn with_mpi() -> Option<&'static Path> {
     static LAID_OUT: OnceLock<()> = OnceLock::new();
     let prefix = prefix()?;
-    LAID_OUT.get_or_init(|| common::install(prefix, &["transom-mpi", "transom-mpich"], "../mpi/install.sh"));
+    LAID_OUT.get_or_init(|| common::install(prefix, "../mpi/install.sh"));
     Some(prefix)
 }
 

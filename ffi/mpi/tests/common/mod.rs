@@ -37,11 +37,12 @@ pub fn prefix() -> Option<&'static Path> {
             let built = test.ancestors().nth(2).unwrap();
             let profile = built.file_name().unwrap().to_str().unwrap();
             let cargo_profile = if profile == "debug" { "dev" } else { profile };
-            let packages = ["-p", "transom-mpi", "-p", "transom-mpich", "-p", "transom-launcher"];
+            // As `cargo test --workspace` has compiled it: of fewer packages dependencies have other features, and all is compiled again.
+            let all = ["--workspace", "--lib", "--bins", "--examples"];
             succeed(
                 Command::new(env!("CARGO"))
                     .args(["build", "-q", "--profile", cargo_profile])
-                    .args(packages)
+                    .args(all)
                     .current_dir(source()),
             );
             let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join(env!("CARGO_PKG_NAME"));

@@ -44,24 +44,25 @@ pub fn prefix() -> Option<&'static Path> {
                 return None;
             }
             let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join(env!("CARGO_PKG_NAME"));
-            install(&prefix, &["transom-shmem"], "install.sh");
+            install(&prefix, "install.sh");
             Some(prefix)
         })
         .as_deref()
 }
 
-/// Builds packages, and `transom`, and lays them out by a script of this package's folder.
-pub fn install(prefix: &Path, packages: &[&str], script: &str) {
+/// Builds all that is laid out by a script of this package's folder, and lays it out.
+pub fn install(prefix: &Path, script: &str) {
     // target/PROFILE/deps/programs-…
     let test = std::env::current_exe().unwrap();
     let built = test.ancestors().nth(2).unwrap();
     let profile = built.file_name().unwrap().to_str().unwrap();
     let cargo_profile = if profile == "debug" { "dev" } else { profile };
-    let packages = packages.iter().chain(&["transom-launcher"]).flat_map(|package| ["-p", package]);
+    // As `cargo test --workspace` has compiled it: of fewer packages dependencies have other features, and all is compiled again.
+    let all = ["--workspace", "--lib", "--bins", "--examples"];
     succeed(
         Command::new(env!("CARGO"))
             .args(["build", "-q", "--profile", cargo_profile])
-            .args(packages)
+            .args(all)
             .current_dir(source()),
     );
     succeed(
