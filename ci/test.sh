@@ -19,19 +19,22 @@ step() {
     echo "=== done in $((SECONDS - start)) s: $*"
 }
 
-# A command beside the others, at the lowest priority; its output is a step's, later.
-beside() {
-    beside_log=$(mktemp)
-    nice -n 19 "$@" >"$beside_log" 2>&1 &
-    beside_job=$!
-    trap 'kill "$beside_job" 2>/dev/null' EXIT
+# A command beside the others, in a group of its own; its output is a step's, later.
+declare -A jobs logs
+beside() { # name command…
+    local name=$1
+    shift
+    logs[$name]=$(mktemp)
+    setsid env --default-signal=INT,QUIT,HUP "$@" >"${logs[$name]}" 2>&1 &
+    jobs[$name]=$!
 }
-joined() { # command…
+trap 'for job in "${jobs[@]}"; do kill -- -"$job" 2>/dev/null || true; done' EXIT
+joined() { # name
     local code=0
-    wait "$beside_job" || code=$?
-    trap - EXIT
-    cat "$beside_log"
-    rm -f "$beside_log"
+    wait "${jobs[$1]}" || code=$?
+    cat "${logs[$1]}"
+    rm -f "${logs[$1]}"
+    unset "jobs[$1]"
     return $code
 }
 
@@ -51,23 +54,28 @@ if [ -n "${CI:-}" ]; then
     step cargo doc --workspace --no-deps --quiet
     bin=target/release
     # What is compiled beside the tests; a tool for the licences, too.
-    beside bash -c 'ci/licences.sh && cargo build --workspace --release --quiet'
+    beside release nice -n 19 bash -c 'ci/licences.sh && cargo build --workspace --release --quiet'
 else
     step ci/install.sh --without-vm
     later "cargo clippy --workspace --all-targets" "lints: one more compilation of everything"
     later "cargo doc --workspace --no-deps" "links between the manual's pages"
     later ci/licences.sh "the licences of dependencies; cargo-deny would have to be built first"
     # Of what is random and repeated CI does more.
-    export TRANSOM_TEST_DISASTERS=${TRANSOM_TEST_DISASTERS:-16} TRANSOM_TEST_KILLS=${TRANSOM_TEST_KILLS:-6}
-    export TRANSOM_TEST_SOAK=${TRANSOM_TEST_SOAK:-3}
+    export TRANSOM_TEST_DISASTERS=${TRANSOM_TEST_DISASTERS:-8} TRANSOM_TEST_KILLS=${TRANSOM_TEST_KILLS:-6}
+    export TRANSOM_TEST_SOAK=${TRANSOM_TEST_SOAK:-3} TRANSOM_TEST_SHORT=1
+    later "cargo test --workspace" "jobs of the suite with more ranks, and more random programs, deaths and sizes"
+    later "cargo build --workspace --release" "the optimised programs, with which CI does all that follows"
 fi
-step cargo test --workspace --quiet
 if [ -n "${CI:-}" ]; then
-    step joined "the licences and the release build"
+    step cargo test --workspace --quiet
+    step joined release
     step cargo build --workspace --release --quiet
 else
-    step cargo build --workspace --quiet
-    later "cargo build --workspace --release" "the optimised programs, with which CI does all that follows"
+    step cargo test --workspace --quiet --no-run
+    step cargo build --workspace --lib --bins --examples --quiet
+    # Each mostly waits: for processes, clocks and the network.
+    beside launcher ci/cargo-tests.sh launcher
+    beside others ci/cargo-tests.sh others
 fi
 step ci/main-job.sh $bin
 step ci/limits.sh $bin
@@ -111,6 +119,10 @@ elif command -v qemu-system-x86_64 >/dev/null && [ "$(uname -m)" = x86_64 ]; the
 else
     echo "CI must be able to start a VM with RDMA devices (x86-64, qemu-system-x86)"
     exit 1
+fi
+if [ -z "${CI:-}" ]; then
+    step joined launcher
+    step joined others
 fi
 for what in "${left[@]}"; do
     echo "left to CI: $what"

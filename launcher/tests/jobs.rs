@@ -62,7 +62,9 @@ fn check(output: &Output, ranks: usize) -> Vec<String> {
 }
 
 fn on_one_host(transport: &str) {
-    for ranks in [2, 3, 4, 7] {
+    // `ci/test.sh` leaves the other numbers to CI.
+    let short = std::env::var_os("TRANSOM_TEST_SHORT").is_some();
+    for ranks in if short { vec![3] } else { vec![2, 3, 4, 7] } {
         let mut launcher = Command::new(common::TRANSOM);
         let output = job(launcher.arg("run"), ranks, transport);
         let expected = vec![transport; ranks].join(",");

@@ -45,8 +45,11 @@ fn sixty_four_ranks() {
         println!("skipped: network namespaces need root and iproute2");
         return;
     }
-    for (hosts, by) in [(2, "slot"), (4, "node"), (8, "slot"), (16, "slot"), (16, "node")] {
-        met_on(hosts, by);
+    let all = [(8, "slot"), (16, "node"), (2, "slot"), (4, "node"), (16, "slot")];
+    // `ci/test.sh` leaves the others to CI.
+    let short = std::env::var_os("TRANSOM_TEST_SHORT").is_some();
+    for (hosts, by) in &all[..if short { 2 } else { all.len() }] {
+        met_on(*hosts, by);
     }
 }
 

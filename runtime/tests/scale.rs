@@ -56,6 +56,9 @@ fn run(
     program: fn(&Job) -> Result<()>,
     settings: &[(&str, &str)],
 ) {
+    if test.contains("eight_gib") && std::env::var_os("TRANSOM_TEST_SHORT").is_some() {
+        return eprintln!("skipped: TRANSOM_TEST_SHORT");
+    }
     let _large = test.contains("eight_gib").then(|| LARGE.lock().unwrap_or_else(PoisonError::into_inner));
     let settings = [&[("TRANSOM_TRANSPORT", transport), ("TRANSOM_DEADLINE", "100")], settings].concat();
     child::run_with(&settings, test, LIMIT, || drop(transom::local(ranks, |job| program(&job)).unwrap()));

@@ -1,0 +1,26 @@
+#!/bin/bash
+# cargo-tests.sh launcher|others: `cargo test --workspace` in two parts, which may run at once: the launcher's tests, and all others. (By
+# the names of test programs: with fewer packages dependencies would have other features, and be compiled again.)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+names() { # condition on a package
+    cargo metadata --no-deps --format-version 1 | python3 -c "
+import json, sys
+for package in json.load(sys.stdin)['packages']:
+    for target in package['targets']:
+        if 'test' in target['kind'] and package['name'] $1 'transom-launcher':
+            print(target['name'])" | sort -u
+}
+launcher=$(names ==)
+case ${1:-} in
+launcher) cargo test --workspace --quiet --no-fail-fast $(printf -- '--test %s ' $launcher) ;;
+others)
+    cargo test --workspace --quiet --no-fail-fast --lib --bins --examples $(comm -13 <(echo "$launcher") <(names !=) | sed 's/^/--test /')
+    cargo test --workspace --quiet --no-fail-fast --doc
+    ;;
+*)
+    echo "cargo-tests.sh: launcher or others" >&2
+    exit 2
+    ;;
+esac
