@@ -44,7 +44,8 @@ pub(crate) struct Output {
     /// How many were sent ever.
     passed: u64,
     long: VecDeque<Long>,
-    /// Bytes of `long` that are a region's.
+    /// Bytes of `long`, and those of them that are a region's.
+    long_bytes: usize,
     of_regions: usize,
 }
 
@@ -58,6 +59,12 @@ impl Output {
     #[inline]
     pub fn buffered(&self) -> usize {
         self.bytes.len() - self.sent
+    }
+
+    /// Bytes that wait, in the buffer and where they are.
+    #[inline]
+    pub fn waiting(&self) -> usize {
+        self.buffered() + self.long_bytes
     }
 
     /// Bytes of regions that wait where they are.
@@ -85,6 +92,7 @@ impl Output {
     /// Appends data that stays where it is.
     pub fn push_long(&mut self, address: usize, len: usize, hold: Hold) {
         let behind = self.passed + self.buffered() as u64;
+        self.long_bytes += len;
         self.of_regions += if matches!(hold, Hold::Caller) { 0 } else { len };
         self.long.push_back(Long { behind, address, len, hold });
     }
@@ -180,8 +188,10 @@ impl Output {
             self.passed += some as u64;
             moved -= some;
             let Some(long) = self.long.front_mut() else { break };
+            let gone = moved.min(long.len);
+            self.long_bytes -= gone;
             if !matches!(long.hold, Hold::Caller) {
-                self.of_regions -= moved.min(long.len);
+                self.of_regions -= gone;
             }
             if moved < long.len || some < before {
                 long.address += moved;
