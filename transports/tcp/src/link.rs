@@ -21,8 +21,6 @@ const MOST_BUFFERED: usize = 1 << 20;
 const ROOM: usize = 256 << 10;
 /// Bytes that one flush sends before others have their turn.
 const TURN: usize = 4 << 20;
-/// Bytes of long data that are sent by themselves where nothing else is under way: the peer receives them meanwhile.
-const FIRST: usize = 32 << 10;
 /// A record of which so many bytes lack or fewer is about to be complete: who is told of its end is told of puts before it, too.
 const ABOUT: usize = 256 << 10;
 
@@ -155,12 +153,11 @@ impl Link {
     pub fn flush(&mut self) -> Result<bool, Broken> {
         let State::Ready(socket) = &self.state else { return Ok(true) };
         if self.is_blocked {
-            if !self.output.send(socket, usize::MAX).map_err(|e| socket.failed(&e))? {
+            if !self.output.send(socket).map_err(|e| socket.failed(&e))? {
                 return Ok(false);
             }
             self.is_blocked = false;
         }
-        let alone = self.puts.len() + self.replies.len() == 1;
         self.push_replies();
         if self.is_to_tell() {
             self.begin(Kind::Served, 0);
@@ -169,10 +166,7 @@ impl Link {
         loop {
             let State::Ready(socket) = &self.state else { return Ok(true) };
             turn += self.output.buffered() + self.output.of_regions();
-            self.is_blocked = !self
-                .output
-                .send(socket, if alone { FIRST } else { usize::MAX })
-                .map_err(|e| socket.failed(&e))?;
+            self.is_blocked = !self.output.send(socket).map_err(|e| socket.failed(&e))?;
             if self.is_blocked {
                 return Ok(false);
             }

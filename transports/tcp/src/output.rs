@@ -110,15 +110,14 @@ impl Output {
         }
     }
 
-    /// Sends what the socket takes, of long data so many bytes with the first call. Whether that was all.
+    /// Sends what the socket takes. Whether that was all.
     #[inline]
-    pub fn send(&mut self, socket: &Socket, first: usize) -> io::Result<bool> {
-        let mut most = first;
+    pub fn send(&mut self, socket: &Socket) -> io::Result<bool> {
         while !self.is_empty() {
             let (moved, wanted) = if self.long.is_empty() {
                 (socket.send(&self.bytes[self.sent..])?, self.buffered())
             } else {
-                self.send_parts(socket, std::mem::replace(&mut most, usize::MAX))?
+                self.send_parts(socket)?
             };
             let Some(moved) = moved else { return Ok(false) };
             self.advance(moved);
@@ -147,10 +146,10 @@ impl Output {
         Ok(())
     }
 
-    /// Sends as many pieces as go with one call, and of long data up to `most` bytes: how many bytes were sent, of how many.
-    fn send_parts(&mut self, socket: &Socket, most: usize) -> io::Result<(Option<usize>, usize)> {
+    /// Sends as many pieces as go with one call: how many bytes were sent, of how many.
+    fn send_parts(&mut self, socket: &Socket) -> io::Result<(Option<usize>, usize)> {
         let mut parts: Parts = ArrayVec::new();
-        let (mut at, mut wanted, mut left) = (self.sent, 0, most);
+        let (mut at, mut wanted) = (self.sent, 0);
         let mut add = |parts: &mut Parts, address: usize, len: usize| {
             if len > 0 {
                 parts.push(socket::part(address, len));
@@ -158,16 +157,15 @@ impl Output {
             }
         };
         for long in &self.long {
-            if parts.len() + 3 > PARTS || left == 0 {
+            if parts.len() + 3 > PARTS {
                 break;
             }
             let until = self.sent + (long.behind - self.passed) as usize;
             add(&mut parts, self.bytes[at..until].as_ptr() as usize, until - at);
-            add(&mut parts, long.address, long.len.min(left));
-            left -= long.len.min(left);
+            add(&mut parts, long.address, long.len);
             at = until;
         }
-        if parts.len() + 3 <= PARTS && left > 0 {
+        if parts.len() + 3 <= PARTS {
             add(&mut parts, self.bytes[at..].as_ptr() as usize, self.bytes.len() - at);
         }
         // SAFETY: the buffer is ours. Long data stays valid while it is held: by the promise of `Transport::put`, which ends

@@ -32,10 +32,6 @@ impl Replies {
         self.0.is_empty()
     }
 
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
     /// The region goes: what was not sent of it is refused.
     pub fn release(&mut self, gone: &Arc<Span>) {
         for reply in &mut self.0 {
