@@ -174,7 +174,8 @@ fn judge<'a>(series: &Series, row: &'a Row, sizes: usize, least: f64) -> Compare
         let within: Vec<f64> = series.old.iter().map(|run| spread(&run.times)).collect();
         let noise = [spread(own), median(&within), if between.len() > 2 { spread(&between) } else { 0.0 }];
         let noise = noise.into_iter().filter(|noise| noise.is_finite()).fold(0.0, f64::max);
-        let least = least.max(if sizes > 1 { SPREADS_TOGETHER } else { SPREADS } * noise);
+        let spreads = if sizes > 1 { SPREADS_TOGETHER } else { SPREADS };
+        let least = least.max(spreads * noise);
         let is_part = row.head.unit == Unit::Percent;
         let is_alike = is_part && (median(own) - median(&all)).abs() < POINTS;
         let probability = if is_alike { 1.0 } else { mann_whitney(&all, own) };
