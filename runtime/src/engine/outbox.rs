@@ -1,6 +1,6 @@
 //! Messages that found a queue full: sent by a later poll, in order.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
@@ -12,6 +12,8 @@ use super::Routes;
 pub(super) struct Outbox {
     waiting: Mutex<VecDeque<(usize, Vec<u8>)>>,
     len: AtomicUsize,
+    /// Ranks that are gone: whose queue is full stays so.
+    gone: Mutex<BTreeSet<usize>>,
 }
 
 impl Outbox {
@@ -31,13 +33,17 @@ impl Outbox {
             return;
         }
         let mut waiting = self.waiting.lock();
+        if self.gone.lock().contains(&peer) {
+            return;
+        }
         waiting.push_back((peer, [header, payload].concat()));
         self.len.store(waiting.len(), Ordering::Release);
     }
 
-    /// Drops what was meant for ranks that are gone.
+    /// Drops what was meant for ranks that are gone, and what will be.
     pub fn forget(&self, gone: &[usize]) {
         let mut waiting = self.waiting.lock();
+        self.gone.lock().extend(gone);
         waiting.retain(|(peer, _)| !gone.contains(peer));
         self.len.store(waiting.len(), Ordering::Release);
     }

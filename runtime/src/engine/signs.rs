@@ -125,7 +125,8 @@ impl Engine {
         self.signs.asked.store(true, Ordering::Relaxed);
         let mut peers = Vec::new();
         self.routes.transports().iter().for_each(|transport| transport.unwatched(&mut peers));
-        for about in peers {
+        // Who is gone answers nothing, and that is known.
+        for about in peers.into_iter().filter(|about| !self.dead.has(about.peer)) {
             if let Some(wrong) = self.signs.ask(&about, now) {
                 return Some(self.silent(about.peer, wrong));
             }
