@@ -105,7 +105,7 @@ impl Series {
         Self { old: old.iter().map(|row| Rounds::of(row)).collect(), new: Rounds::of(new) }
     }
 
-    /// Sizes of one measurement. Old runs that lack one say nothing.
+    /// Sizes of one measurement, as many old runs of each as all have. (Of runs that have not all sizes, some stand beside others.)
     fn together(sizes: &[(&[&Row], &Row)]) -> Self {
         let centre = |old: &[&Row], of: fn(&Row) -> Vec<f64>| {
             median(&old.iter().flat_map(|row| of(row)).collect::<Vec<_>>())

@@ -235,6 +235,7 @@ impl Port {
         // It may be the last before the process ends: a peer may wait for it, and nobody looks any more.
         let wanted = leaves == Leaves::AtOnce || (self.is_armed && link.sent_at != self.looks);
         let first = wanted && !self.is_handing_out;
+        // Of a long put that is alone nothing is gained by waiting.
         let alone = if link.puts.len() == 1 { long } else { 0 };
         let enough = link.output.buffered() + alone >= TOGETHER || link.output.waiting() >= LONG_TOGETHER;
         if first || enough {
