@@ -155,7 +155,7 @@ if ! "$out/transom" info | grep -q "no libfabric:"; then
     wrapper=
     row "network namespace, TRANSPORT=ofi" net error
     # libfabric has no bound of its own, and a peer that is besieged by strangers may take long to answer.
-    only=messages bound=40 row "network without a way, ofi" dead error
+    only=messages bound=40 TRANSOM_OFI_SILENCE=8 row "network without a way, ofi" dead error
 fi
 cat "$out/failures"
 echo "shm: shared memory; shm-: the same, with memory that is only the program's by messages"

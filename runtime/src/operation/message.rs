@@ -12,12 +12,20 @@ use crate::protocol::wire::{HEADER_BYTES, Header, Kind};
 use crate::window::{Core, Peer};
 use crate::{Class, Result};
 
-/// Of long data several messages are sent: the target works on one while the next is on its way.
-const PIECE: usize = 32 << 10;
+/// Of long data several messages are sent: the target works on one, which its caches hold, while the next is on its way. Shorter
+/// ones would have half the bandwidth where each is a call.
+const PIECE: usize = 256 << 10;
+/// The same of data that is in many places: gathering it is work, too.
+const BATCH: usize = 32 << 10;
 
 /// Bytes of payload that a message to `peer` takes.
 pub(super) fn capacity(core: &Core, peer: &Peer) -> usize {
-    core.member.engine.routes.route(peer.world).capabilities.max_message.min(PIECE) - HEADER_BYTES
+    (core.member.engine.routes.route(peer.world).capabilities.max_message - HEADER_BYTES).min(PIECE)
+}
+
+/// Bytes of payload of a message of many pieces.
+pub(super) fn batch_capacity(core: &Core, peer: &Peer) -> usize {
+    capacity(core, peer).min(BATCH - HEADER_BYTES)
 }
 
 /// A message about memory at a place.

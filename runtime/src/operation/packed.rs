@@ -5,7 +5,7 @@ use transom_transport::{DataType, ReduceOp};
 
 use super::description::Accumulate;
 use super::mapped::{self, Layouts, index, leaves, range};
-use super::message::{capacity, wrong_length};
+use super::message::{batch_capacity, wrong_length};
 use super::place::Place;
 use super::request::Deferred;
 use super::{Layout, device, message};
@@ -18,7 +18,7 @@ use crate::window::{Core, Domain};
 
 /// Sends what lies in `data` as the first layout says.
 pub(super) fn put(core: &Core, place: &Place<'_>, data: &[u8], (here, there): Layouts<'_>) -> Result<()> {
-    let mut batch = Batch::new(capacity(core, place.peer));
+    let mut batch = Batch::new(batch_capacity(core, place.peer));
     for (at, to, bytes) in zip_runs(here.count, here.datatype, there.count, there.datatype)? {
         let data = data.get(range(at, bytes)).ok_or_else(|| leaves(core, place))?;
         let mut done = 0;
@@ -44,7 +44,7 @@ pub(super) fn get(
     (here, there): Layouts<'_>,
     deferred: Option<&Deferred>,
 ) -> Result<()> {
-    let mut batch = Batch::new(capacity(core, place.peer));
+    let mut batch = Batch::new(batch_capacity(core, place.peer));
     let mut wanted = Vec::new();
     for (at, from, bytes) in zip_runs(here.count, here.datatype, there.count, there.datatype)? {
         let mut done = 0;
@@ -165,7 +165,7 @@ pub(super) fn accumulate(
         deferred.write(0, &old);
         return Ok(());
     }
-    let mut batch = Batch::new(capacity(core, place.peer));
+    let mut batch = Batch::new(batch_capacity(core, place.peer));
     let (mut done, mut wanted) = (0, Vec::new());
     for run in layout.datatype.elements(layout.count)? {
         let (mut ahead, end) = (place.ahead(run.offset), done + run.count * ty.size());

@@ -15,6 +15,8 @@ use crate::{Layout, Result};
 const WIDEST: usize = 8;
 /// Operands that would take more messages than these are fetched by the target.
 const MESSAGES: usize = 4;
+/// But not where a message takes so many bytes: that it comes unasked spares a round trip.
+const LONG_MESSAGE: usize = 128 << 10;
 
 /// How an operation is carried out.
 #[derive(Debug, Clone, Copy)]
@@ -171,7 +173,8 @@ impl Core {
             return Ok(Way::Mapped(memory));
         }
         let rma = self.member.engine.routes.route(place.peer.world).capabilities.rma;
-        if pulls && rma && bytes > MESSAGES * super::message::capacity(self, place.peer) {
+        let message = super::message::capacity(self, place.peer);
+        if pulls && rma && message < LONG_MESSAGE && bytes > MESSAGES * message {
             return Ok(Way::Pull);
         }
         self.count_agent(place, size, bytes);

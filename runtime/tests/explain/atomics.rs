@@ -83,7 +83,7 @@ pub fn without_instruction(job: &Job) -> Result<()> {
     askew.free()
 }
 
-/// What takes more than four messages the target gets itself, whether in order or not.
+/// What takes more than four short messages the target gets itself, whether in order or not; TCP has long ones.
 pub fn of_many_elements(job: &Job) -> Result<()> {
     const LEN: usize = (128 << 10) / 8;
     const FEW: usize = (32 << 10) / 8;
@@ -96,7 +96,8 @@ pub fn of_many_elements(job: &Job) -> Result<()> {
             epoch.accumulate(right(job), 1, Sum, &operands[..FEW])?;
             epoch.get_accumulate(right(job), 0, Sum, &operands, &mut vec![0; LEN])
         })?;
-        let large = way(job, OWN, NEAR, (Path::Pull, Reason::Size));
+        let has_long = job.transport(right(job)).is_some_and(|(name, _)| name == "tcp");
+        let large = way(job, OWN, NEAR, if has_long { FAR } else { (Path::Pull, Reason::Size) });
         let small = way(job, OWN, NEAR, FAR);
         let bytes = 8 * LEN as u64;
         let rows = [

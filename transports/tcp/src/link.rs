@@ -12,11 +12,11 @@ use crate::output::Output;
 use crate::replies::Replies;
 use crate::socket::Socket;
 use crate::under_way::{Get, Puts};
-use crate::wire::{Header, Kind, MAX_GETS, MAX_PUTS};
+use crate::wire::{Header, Kind, MAX_GETS, MAX_MESSAGE, MAX_PUTS};
 
 /// A peer that asks for answers and does not read them is one that this rank stops to serve when so much waits for it: its
 /// honest peers have at most so many requests under way, and of this rank's own records less than half of it wait.
-const MOST_BUFFERED: usize = 1 << 20;
+const MOST_BUFFERED: usize = 2 << 20;
 /// Bytes of this rank's records that may wait before a caller is told to try again.
 const ROOM: usize = 256 << 10;
 /// Bytes that one flush sends before others have their turn.
@@ -24,7 +24,7 @@ const TURN: usize = 4 << 20;
 /// A record of which so many bytes lack or fewer is about to be complete: who is told of its end is told of puts before it, too.
 const ABOUT: usize = 256 << 10;
 
-const _: () = assert!(ROOM + (MAX_PUTS + MAX_GETS) * Header::BYTES < MOST_BUFFERED / 2);
+const _: () = assert!(ROOM + MAX_MESSAGE + (MAX_PUTS + MAX_GETS) * Header::BYTES < MOST_BUFFERED / 2);
 
 /// Why a connection is over.
 #[derive(Debug, PartialEq, Eq)]

@@ -11,8 +11,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 pub(crate) const MAX_PUTS: usize = 8192;
 /// Gets that a rank may have under way at a peer.
 pub(crate) const MAX_GETS: usize = 1024;
-/// Most bytes of one message: 128 KiB of data, above which a round trip costs less than copies, and what is around them.
-pub(crate) const MAX_MESSAGE: usize = (128 << 10) + 1024;
+/// Most bytes of one message: 256 KiB of data, as much as a core's caches hold with what becomes of it, and what is around them.
+pub(crate) const MAX_MESSAGE: usize = (256 << 10) + 1024;
 /// Most bytes of one put or get.
 pub(crate) const MAX_TRANSFER: usize = 1 << 30;
 /// A get is answered by replies of at most so many bytes each.
