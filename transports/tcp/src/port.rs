@@ -241,6 +241,9 @@ impl Port {
     pub fn flush(&mut self, peer: usize) -> bool {
         let Some(link) = self.links[peer].as_deref_mut() else { return true };
         link.sent_at = self.looks;
+        if let State::Ready(socket) = &link.state {
+            socket.keep_to_window(!self.is_armed);
+        }
         match link.flush() {
             Ok(all) => {
                 if link.is_watched == all && (all || self.is_armed) {
