@@ -394,7 +394,7 @@ fn a_deadline_says_the_same() {
     let exe = std::env::current_exe().unwrap();
     let own = [exe.to_str().unwrap(), "--exact", "rank_program", "--nocapture", "--test-threads=1"];
     let mut command = transom(&[&["-n", "3"][..], &own].concat());
-    let ended = start(command.env(ROLE, "post").env("TRANSOM_DEADLINE", "1")).wait();
+    let ended = start(command.env(ROLE, "post").env("TRANSOM_DEADLINE", "3")).wait();
     // The rank that waits for the post, or the one that waits for that rank: their time is over at once.
     let said = |what: &str| ended.stderr.contains(&format!("(TRANSOM_DEADLINE) for {what}"));
     assert!(

@@ -71,5 +71,5 @@ fn locks_of_all_kinds_at_random() {
 
 #[test]
 fn who_gives_up_blocks_nobody() {
-    everywhere(5, "abandoned_locks", Duration::ZERO, "1");
+    everywhere(5, "abandoned_locks", Duration::ZERO, "3");
 }

@@ -103,7 +103,7 @@ fn deadlines_name_what_is_awaited() {
         assert!(late.to_string().contains(what[job.rank()]), "{late}");
         job.barrier()
     };
-    let settings = [("TRANSOM_DEADLINE", "1")];
+    let settings = [("TRANSOM_DEADLINE", "3")];
     child::run_with(&settings, "deadlines_name_what_is_awaited", LIMIT, || {
         transom::local(3, program).unwrap();
     });
@@ -134,7 +134,7 @@ fn a_collective_of_the_other_form_is_named() {
         barrier.wait()?;
         job.barrier()
     };
-    child::run_with(&[("TRANSOM_DEADLINE", "1")], "a_collective_of_the_other_form_is_named", LIMIT, || {
+    child::run_with(&[("TRANSOM_DEADLINE", "3")], "a_collective_of_the_other_form_is_named", LIMIT, || {
         transom::local(2, program).unwrap();
     });
 }

@@ -57,6 +57,6 @@ fn locks_of_all_kinds_at_random() {
 fn who_gives_up_blocks_nobody() {
     let _alone = ONE_AT_A_TIME.lock();
     for transport in ["shm", "ofi"] {
-        run("abandoned_locks", 3, transport, Duration::ZERO, "1");
+        run("abandoned_locks", 3, transport, Duration::ZERO, "3");
     }
 }
