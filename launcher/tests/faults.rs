@@ -18,6 +18,8 @@ use nix::unistd::Pid;
 use traffic::{ENDING, everybody, is_rank, memory_files, random, ranks, start_ranks};
 
 const SECOND: Duration = Duration::from_secs(1);
+/// The same on a machine that others keep busy; what notices a loss by silence takes longer.
+const BUSY: Duration = Duration::from_secs(8);
 /// Seconds of traffic for jobs that shall not end by themselves.
 const LONG: f64 = 100.0;
 
@@ -126,6 +128,7 @@ fn report(what: &str, mut times: Vec<Duration>) {
     times.sort();
     let of = |part: usize| times.get((times.len() * part / 100).min(times.len() - 1)).copied();
     eprintln!("{what}: {} kills, end after {:?} (median), {:?} (slowest)", times.len(), of(50), of(100));
+    assert!(of(50) < Some(SECOND));
 }
 
 fn kill_ranks(transport: &'static str) {
@@ -157,7 +160,7 @@ fn kill_ranks(transport: &'static str) {
             (_, 0, Moment::End) => {}
             _ => panic!("{transport}, {moment:?}, {victim:?}: code {}\n{}", ended.code, ended.stderr),
         }
-        assert!(took < SECOND || victim.is_none(), "{transport}, {moment:?}: {took:?}\n{}", ended.stderr);
+        assert!(took < BUSY || victim.is_none(), "{transport}, {moment:?}: {took:?}\n{}", ended.stderr);
         Scene::check(&directory, &files, &memory);
     }
     assert!(in_time >= kills() / 4, "{in_time} kills came in time");
@@ -177,7 +180,7 @@ fn kill_launchers(transport: &'static str) {
         let begin = Instant::now();
         scene.job.child.kill().unwrap();
         scene.job.child.wait().unwrap();
-        scene.job.assert_gone_within(SECOND);
+        scene.job.assert_gone_within(BUSY);
         times.push(begin.elapsed());
         Scene::check(&scene.directory, &scene.files, &scene.memory);
     }

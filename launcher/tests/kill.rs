@@ -9,7 +9,7 @@ use common::{Job, fake_ssh, start, transom};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-const SECOND: Duration = Duration::from_secs(1);
+const LIMIT: Duration = Duration::from_secs(8);
 /// Ranks with a child, one in a session of its own, and one that is an orphan as well.
 const FAMILY: &str = "sleep 1001 & setsid sleep 1002 & (setsid sleep 1003 &) ; exec sleep 1000";
 
@@ -40,7 +40,7 @@ fn a_rank_at_any_moment() {
             "{}",
             ended.stderr
         );
-        assert!(took < SECOND, "{took:?}");
+        assert!(took < LIMIT, "{took:?}");
     }
     eprintln!("slowest end after a rank was killed: {slowest:?}");
 }
@@ -54,7 +54,7 @@ fn kill_launcher(job: &mut Job, round: usize, within_ms: u64) {
     }
     job.child.kill().unwrap();
     job.child.wait().unwrap();
-    job.assert_gone_within(SECOND);
+    job.assert_gone_within(LIMIT);
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn an_agent() {
             "{}",
             ended.stderr
         );
-        assert!(begin.elapsed() < SECOND, "{:?}", begin.elapsed());
+        assert!(begin.elapsed() < LIMIT, "{:?}", begin.elapsed());
     }
 }
 
@@ -115,7 +115,7 @@ fn an_agent_of_two() {
         assert_eq!(ended.code, 1, "{}", ended.stderr);
         let words = "the agent on host h2 was killed by signal 9 (SIGKILL), and with it 2 ranks; the other 2 ranks were ended";
         assert!(ended.stderr.contains(words), "{}", ended.stderr);
-        assert!(begin.elapsed() < SECOND, "{:?}", begin.elapsed());
+        assert!(begin.elapsed() < LIMIT, "{:?}", begin.elapsed());
     }
 }
 
@@ -159,10 +159,10 @@ fn an_interrupt_at_any_moment() {
         // Before the launcher listens to signals, one simply kills it; what it started ends by itself then.
         let left = job.child.id();
         while std::fs::read(format!("/proc/{left}/cmdline")).is_ok_and(|line| !line.is_empty()) {
-            assert!(begin.elapsed() < 3 * SECOND);
+            assert!(begin.elapsed() < LIMIT);
             std::thread::sleep(Duration::from_millis(2));
         }
-        job.assert_gone_within(SECOND);
+        job.assert_gone_within(LIMIT);
     }
 }
 

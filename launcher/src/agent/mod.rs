@@ -11,6 +11,7 @@ mod io;
 pub mod pmi_server;
 mod ranks;
 mod serve;
+mod spawn;
 pub mod topology;
 
 use std::ffi::OsString;

@@ -4,18 +4,19 @@ use std::ffi::OsString;
 use std::io;
 use std::os::fd::{OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, ExitStatus};
 use std::sync::Arc;
 
-use command_fds::{CommandFdExt, FdMapping};
 use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use rustix::process::WaitOptions;
 use transom::waits::{ON_FAILURE, VARIABLE};
 
+use super::spawn::{Spawned, spawn};
 use super::topology::{Topology, list};
 use crate::cli::Bind;
 use crate::exec_rank::Orders;
@@ -47,8 +48,6 @@ const FIRST_FD: RawFd = 3;
 /// A rank of this host.
 #[derive(Debug)]
 pub struct Rank {
-    /// Its process.
-    pub child: Child,
     /// Its process, and the process group of the same number.
     pub pid: Pid,
     /// How it ended, once it has.
@@ -61,9 +60,10 @@ impl Rank {
     /// Whether it has ended by now; asks the kernel if that is not known yet.
     pub fn poll(&mut self) -> Option<Status> {
         if self.status.is_none() {
-            self.status = match self.child.try_wait() {
+            let child = rustix::process::Pid::from_raw(self.pid.as_raw());
+            self.status = match rustix::process::waitpid(child, WaitOptions::NOHANG) {
                 Ok(None) => None,
-                Ok(Some(status)) => Some(status.into()),
+                Ok(Some((_, status))) => Some(ExitStatus::from_raw(status.as_raw()).into()),
                 // Buried by `kill_descendants`, which had killed it.
                 Err(_) => Some(Status::Signal { number: Signal::SIGKILL as i32, core: false }),
             };
@@ -173,21 +173,16 @@ impl Starter {
         if let Some(pages) = &self.pages {
             passed.extend(pages.pass()?);
         }
-        let mut command = self.command(local, passed.len());
-        let mappings =
-            (FIRST_FD..).zip(passed).map(|(child_fd, parent_fd)| FdMapping { parent_fd, child_fd }).collect();
-        command.fd_mappings(mappings).map_err(io::Error::other)?;
-        command.stdin(if self.spec.stdin.is_for(rank) { Stdio::piped() } else { Stdio::null() });
-        let mut child = command.spawn()?;
-        // It owns the rank's ends.
-        drop(command);
-        let pid = Pid::from_raw(i32::try_from(child.id()).unwrap_or(i32::MAX));
+        let command = self.command(local, passed.len());
+        let Spawned { pid, stdin, stdout, stderr } =
+            spawn(&command, self.spec.stdin.is_for(rank), FIRST_FD, &passed)?;
+        let (stdout, stderr) = (Some(stdout), Some(stderr));
         Ok(Started {
             pmi: ours.into(),
-            stdin: child.stdin.take().map(Into::into),
-            stdout: child.stdout.take().map(Into::into),
-            stderr: child.stderr.take().map(Into::into),
-            rank: Rank { child, pid, status: None, asked: false },
+            stdin,
+            stdout,
+            stderr,
+            rank: Rank { pid, status: None, asked: false },
         })
     }
 
@@ -215,7 +210,6 @@ impl Starter {
         if let Some(waits) = waits {
             command.env(VARIABLE, waits);
         }
-        command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         command
     }
 
