@@ -3,8 +3,6 @@
 
 mod common;
 
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -45,8 +43,7 @@ impl Site {
     }
 
     fn command(&self, name: &str, script: &str) {
-        std::fs::write(self.path(name), format!("#!/bin/sh\n{script}\n")).unwrap();
-        std::fs::set_permissions(self.path(name), Permissions::from_mode(0o755)).unwrap();
+        common::executable(&self.path(name), &format!("#!/bin/sh\n{script}\n"));
     }
 
     fn file(&self, name: &str, text: &str) -> String {
@@ -101,8 +98,8 @@ fn pbs() {
     );
     assert_eq!(site.info(&job), format!("allocation PBS: 2 hosts, 3 slots (PBS_NODEFILE={file})"));
     // Another way that the user wants is used for each host.
-    let other = site.file("other", "#!/bin/sh\nHOSTNAME=other:$1 exec sh -c \"$2\"\n");
-    std::fs::set_permissions(&other, Permissions::from_mode(0o755)).unwrap();
+    site.command("other", "HOSTNAME=other:$1 exec sh -c \"$2\"");
+    let other = site.path("other").to_str().unwrap().to_owned();
     assert_eq!(site.ranks(&["--rsh", &other, "-N", "1"], &job), format!("0/2 other:{own}, 1/2 other:n2"));
 }
 

@@ -49,7 +49,10 @@ fn ranks_that_fail_together_are_all_heard() {
     let ended = run_sh(
         2,
         &[],
-        &format!("[ $PMI_RANK = 0 ] || {{ {first}; }}; touch {begun}; sleep 0.1; echo usage; exit 1"),
+        // A while of nothing but the shell itself: processes take long to start on a busy machine.
+        &format!(
+            "[ $PMI_RANK = 0 ] || {{ {first}; }}; : >{begun}; i=0; until [ $i = 20000 ]; do i=$((i + 1)); done; echo usage; exit 1"
+        ),
     );
     assert_eq!((ended.code, ended.stdout.as_str()), (1, "usage\n"), "{}", ended.stderr);
     assert!(ended.stderr.trim_end().ends_with("exited with code 1"), "{}", ended.stderr);
@@ -72,7 +75,7 @@ fn programs_that_cannot_run() {
     let dir = tempfile::tempdir().unwrap();
     let file = |name: &str, text: &str, mode| {
         let path = dir.path().join(name);
-        std::fs::write(&path, text).unwrap();
+        common::executable(&path, text);
         std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
         path.to_str().unwrap().to_owned()
     };

@@ -91,8 +91,7 @@ fn a_working_directory() {
     let folder = dir.path().canonicalize().unwrap().join("there");
     std::fs::create_dir(&folder).unwrap();
     let program = folder.join("program");
-    std::fs::write(&program, "#!/bin/sh\necho $(pwd) $PWD\n").unwrap();
-    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    common::executable(&program, "#!/bin/sh\necho $(pwd) $PWD\n");
     let shown = folder.to_str().unwrap();
     let expected = vec![format!("{shown} {shown}"); 2];
     let hosts = ["--rsh", &ssh, "--hosts", "h1,h2"];

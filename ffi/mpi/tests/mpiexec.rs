@@ -1,7 +1,6 @@
 //! What the wrapper `mpiexec` makes of MPICH's and Open MPI's options, told by a `transom` that prints its arguments.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -10,8 +9,10 @@ fn mpiexec(folder: &Path, args: &[&str]) -> Output {
     if !transom.exists() {
         std::fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("../mpi/wrappers/mpiexec"), &wrapper)
             .unwrap();
-        std::fs::write(&transom, "#!/bin/sh\nfor word; do printf '%s|' \"$word\"; done\n").unwrap();
-        std::fs::set_permissions(&transom, PermissionsExt::from_mode(0o755)).unwrap();
+        // By another process: no process that another thread is starting inherits it open for writing, which could not be executed.
+        let write =
+            r#"printf '#!/bin/sh\nfor word; do printf "%%s|" "$word"; done\n' >"$0" && chmod 755 "$0""#;
+        assert!(Command::new("sh").args(["-c", write]).arg(&transom).status().unwrap().success());
     }
     Command::new("sh").arg(wrapper).args(args).output().unwrap()
 }

@@ -161,10 +161,18 @@ impl Drop for Job {
 /// A command that is called like ssh and runs the line on this machine, with another host name for the ranks.
 pub fn fake_ssh(dir: &std::path::Path, script: &str) -> String {
     let file = dir.join("fake-ssh");
-    let mut out = std::fs::File::create(&file).unwrap();
-    out.write_all(format!("#!/bin/sh\n{script}\n").as_bytes()).unwrap();
-    std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    executable(&file, &format!("#!/bin/sh\n{script}\n"));
     file.to_str().unwrap().to_owned()
+}
+
+/// Makes a file that can be executed at once. It is written by another process: a descriptor of this one that writes to it could be inherited
+/// by a process that another thread is just starting, and what is open for writing is not executed ("text file busy").
+pub fn executable(file: &std::path::Path, text: &str) {
+    let mut writer = Command::new("sh");
+    writer.args(["-c", "cat >\"$0\" && chmod 755 \"$0\""]).arg(file).stdin(Stdio::piped());
+    let mut writer = writer.spawn().unwrap();
+    writer.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    assert!(writer.wait().unwrap().success());
 }
 
 /// Output of a command, for short questions.
