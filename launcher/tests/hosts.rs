@@ -182,15 +182,15 @@ fn a_launcher_that_is_stopped_goes_on() {
     let lines = dir.path().join("lines");
     std::fs::write(&lines, "for i in $(seq 20); do echo line; sleep 0.05; done; echo end").unwrap();
     let script = lines.to_str().unwrap();
-    let flags = ["-n", "2", "--rsh", &ssh, "--hosts", "h1,h2", "--host-timeout", "0.2"];
+    let flags = ["-n", "2", "--rsh", &ssh, "--hosts", "h1,h2", "--host-timeout", "0.6"];
     for moment in [200, 250] {
         let job = start(&mut transom(&[&flags[..], &["sh", script]].concat()));
         job.wait_for(2, &format!("sh {script}"));
         std::thread::sleep(Duration::from_millis(moment));
         let launcher = Pid::from_raw(i32::try_from(job.child.id()).unwrap());
         kill(launcher, Signal::SIGTSTP).unwrap();
-        // Five times as long as agents have patience with a launcher that is silent for no reason.
-        std::thread::sleep(Duration::from_secs(3));
+        // Twice as long as agents have patience with a launcher that is silent for no reason.
+        std::thread::sleep(Duration::from_secs(4));
         kill(launcher, Signal::SIGCONT).unwrap();
         let ended = job.wait();
         assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
