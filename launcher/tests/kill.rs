@@ -140,6 +140,11 @@ fn an_agent_behind_the_failure_of_another_hosts_rank() {
         // So that it does not end in good order meanwhile.
         kill(victim, Signal::SIGSTOP).unwrap();
         std::fs::write(&go, "").unwrap();
+        let begin = Instant::now();
+        while !job.find(&format!("sh -c {script}")).is_empty() {
+            assert!(begin.elapsed() < LIMIT, "{:?}", job.processes());
+            std::thread::sleep(Duration::from_millis(2));
+        }
         std::thread::sleep(Duration::from_millis(60));
         kill(victim, Signal::SIGKILL).unwrap();
         let ended = job.wait();
