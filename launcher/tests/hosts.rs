@@ -78,7 +78,7 @@ fn a_failure_names_the_host() {
 fn a_killed_rank_is_named_though_others_tell_first() {
     let dir = tempfile::tempdir().unwrap();
     let ssh = fake_ssh(dir.path(), "exec sh -c \"$2\"");
-    for pause in ["0.3", "0.7"] {
+    for pause in ["0.3", "0.55"] {
         let silent = dir.path().join(pause);
         let script = format!(
             "case $PMI_RANK in 0) sleep 100;; 1) until [ -e {silent} ]; do sleep 0.01; done; exit 3;; esac; \
