@@ -104,9 +104,9 @@ pub struct Started {
     /// Its standard input, if it reads the launcher's.
     pub stdin: Option<OwnedFd>,
     /// Its standard output.
-    pub stdout: Option<OwnedFd>,
+    pub stdout: OwnedFd,
     /// Its standard error.
-    pub stderr: Option<OwnedFd>,
+    pub stderr: OwnedFd,
 }
 
 impl Starter {
@@ -176,7 +176,6 @@ impl Starter {
         let command = self.command(local, passed.len());
         let Spawned { pid, stdin, stdout, stderr } =
             spawn(&command, self.spec.stdin.is_for(rank), FIRST_FD, &passed)?;
-        let (stdout, stderr) = (Some(stdout), Some(stderr));
         Ok(Started {
             pmi: ours.into(),
             stdin,

@@ -320,8 +320,7 @@ impl Agent {
         Ok(())
     }
 
-    fn read_output(&mut self, pipe: Option<OwnedFd>, rank: u32, stream: Stream) -> std::io::Result<()> {
-        let Some(pipe) = pipe else { return Ok(()) };
+    fn read_output(&mut self, pipe: OwnedFd, rank: u32, stream: Stream) -> std::io::Result<()> {
         let pipe = Nonblocking::new(pipe)?;
         let (credit, up, events) = (self.credit.clone(), self.up.clone(), self.events.clone());
         self.pipes.spawn(forward_output(pipe, rank, stream, credit, up, events));

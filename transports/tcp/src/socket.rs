@@ -66,9 +66,9 @@ impl Socket {
             // containers to a fifth. A system that refuses keeps its own.
             let _ = setsockopt(&self.fd, sockopt::TcpCongestion, &OsString::from("reno"));
         }
-        // What the network does not take at once the kernel sends when acknowledgements come, on the processor on which these do.
-        // On the way to another container each processor has a queue of its own: packets overtake others, which the kernel takes
-        // for losses, and sends less at once, so that more is left for acknowledgements. The bandwidth is a third from then on.
+        // What the network does not take at once the kernel sends when acknowledgements come. On the way to another container its
+        // packets overtake others (most probably since each processor has a queue of its own), which the kernel takes for losses, and
+        // sends less at once, so that more is left for acknowledgements. The bandwidth is a third from then on.
         self.window = (within_machine && !has_one_address(&own, &peer)).then(Cell::default);
         self
     }

@@ -95,10 +95,10 @@ fn own_cache() -> usize {
 enum Beyond {
     /// The system's copy.
     System,
-    /// Non-temporal stores, past all caches: 1.2 to 1.5 times as fast on Intel's CPUs, whose shared cache is no faster than memory.
+    /// Non-temporal stores, past all caches: the fastest on the Intel CPUs where this was measured.
     #[cfg(target_arch = "x86_64")]
     Streams,
-    /// `rep movsb`: 1.2 to 1.4 times as fast as the system's copy on AMD's Zen 5, in its shared cache and in memory. Non-temporal stores take
+    /// `rep movsb`: 1.1 to 1.4 times as fast as the system's copy on AMD's Zen 5, in its shared cache and in memory. Non-temporal stores take
     /// 1.6 times as long as that in the cache.
     #[cfg(target_arch = "x86_64")]
     StringMoves,
@@ -128,7 +128,7 @@ fn beyond() -> Beyond {
 }
 
 /// By vendor, family, and "enhanced rep movsb" (Intel SDM vol. 2, CPUID; AMD APM vol. 3, appendix E). What AMD had before Zen 5 was not
-/// measured, and is known to be slow with some alignments.
+/// measured.
 #[cfg(target_arch = "x86_64")]
 fn beyond() -> Beyond {
     use std::arch::x86_64::{__cpuid, __cpuid_count};
@@ -157,8 +157,7 @@ fn second_level() -> Option<usize> {
     None
 }
 
-/// By blocks, the last ones first if so: what the last copy to the same place ended with is what the caches hold. (Of one instruction
-/// for all they hold none.)
+/// By blocks, the last ones first if so: what the last copy to the same place ended with is what the caches hold.
 ///
 /// # Safety
 /// As [`copy_long`], and they do not overlap.
