@@ -136,9 +136,13 @@ impl Failure {
                 others_ended(others)
             ),
             Self::Timeout { limit, running } => format!(
-                "the job was ended after {} s (--timeout); still running: {}",
+                "the job was ended after {} s (--timeout); {}",
                 limit.as_secs_f64(),
-                ranges(running)
+                if running.is_empty() {
+                    "no rank had been started".to_owned()
+                } else {
+                    format!("still running: {}", ranges(running))
+                }
             ),
             Self::Output(error) if error.kind() == std::io::ErrorKind::BrokenPipe => return None,
             // A file's error names the file.
