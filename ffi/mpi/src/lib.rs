@@ -46,6 +46,10 @@ mod types;
 mod win;
 mod world;
 
+/// Packed data and what collectives receive is of the messages' size, again and again.
+#[global_allocator]
+static ALLOCATOR: transom_transport::memory::Recycled = transom_transport::memory::Recycled::new();
+
 /// What exported functions call: for `MPI_Win_lock` it is `win_lock`.
 mod calls {
     pub use crate::attributes::calls::*;

@@ -1,0 +1,257 @@
+//! An allocator that keeps large blocks for the next time: the C library gives them back to the kernel, and to have each page anew takes
+//! longer than a copy of the data.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::ptr::{null_mut, write_bytes};
+use std::sync::Mutex;
+
+/// Blocks of more bytes are kept, the C library's threshold for memory of their own; and those of no more than the second.
+const LEAST: usize = 128 << 10;
+const MOST: usize = 32 << 20;
+/// Bytes that are kept at most.
+const KEPT: usize = 64 << 20;
+/// Sizes between a power of two and the next; a block may be longer by one part of so many than was asked for.
+const STEPS: usize = 4;
+const CLASSES: usize = STEPS * (MOST.ilog2() - LEAST.ilog2()) as usize;
+/// Blocks of one size.
+const SLOTS: usize = 4;
+/// What the C library gives without being asked.
+const ALIGNMENT: usize = 16;
+
+/// [`System`], but that large blocks which are freed are kept for the next of their size: at most 64 MiB.
+///
+/// For `#[global_allocator]`.
+#[derive(Debug)]
+pub struct Recycled(Mutex<Blocks>);
+
+#[derive(Debug)]
+struct Blocks {
+    bytes: usize,
+    slots: [[*mut u8; SLOTS]; CLASSES],
+}
+
+// SAFETY: the addresses are those of free blocks, which nobody else has.
+unsafe impl Send for Blocks {}
+
+impl Blocks {
+    fn take(&mut self, class: Class) -> Option<*mut u8> {
+        let slot = self.slots[class.index].iter_mut().find(|slot| !slot.is_null())?;
+        self.bytes -= class.bytes;
+        Some(std::mem::replace(slot, null_mut()))
+    }
+
+    fn keep(&mut self, class: Class, block: *mut u8) -> bool {
+        let empty = self.slots[class.index].iter_mut().find(|slot| slot.is_null());
+        let Some(slot) = empty.filter(|_| self.bytes + class.bytes <= KEPT) else { return false };
+        *slot = block;
+        self.bytes += class.bytes;
+        true
+    }
+}
+
+/// Blocks that can stand for one another.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Class {
+    index: usize,
+    /// Of each block.
+    bytes: usize,
+}
+
+impl Class {
+    #[inline]
+    fn of(layout: Layout) -> Option<Self> {
+        let size = layout.size();
+        if size <= LEAST || size > MOST || layout.align() > ALIGNMENT {
+            return None;
+        }
+        let power = 1 << (size - 1).ilog2();
+        let steps = (size - power).div_ceil(power / STEPS);
+        let index = STEPS * (power / LEAST).ilog2() as usize + steps - 1;
+        Some(Self { index, bytes: power + steps * (power / STEPS) })
+    }
+
+    fn layout(self) -> Layout {
+        // SAFETY: the alignment is a power of two, and no class has more than MOST bytes.
+        unsafe { Layout::from_size_align_unchecked(self.bytes, ALIGNMENT) }
+    }
+}
+
+impl Default for Recycled {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Recycled {
+    /// One that keeps nothing yet.
+    pub const fn new() -> Self {
+        Self(Mutex::new(Blocks { bytes: 0, slots: [[null_mut(); SLOTS]; CLASSES] }))
+    }
+
+    /// A block that was kept. Nobody waits: the child of a fork may find the lock taken for ever.
+    fn kept(&self, class: Class) -> Option<*mut u8> {
+        self.0.try_lock().ok()?.take(class)
+    }
+}
+
+// SAFETY: blocks are System's, of a layout that follows from the one asked for alone; each is with the caller or in one slot, which
+// is emptied when it is given out. It does not unwind, and calls no allocator but System.
+unsafe impl GlobalAlloc for Recycled {
+    #[inline]
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's contract, or a layout of more than 0 bytes.
+        unsafe {
+            match Class::of(layout) {
+                None => System.alloc(layout),
+                Some(class) => self.kept(class).unwrap_or_else(|| System.alloc(class.layout())),
+            }
+        }
+    }
+
+    #[inline]
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as in `alloc`; a block that was kept has at least as many bytes as the layout.
+        unsafe {
+            match Class::of(layout) {
+                None => System.alloc_zeroed(layout),
+                Some(class) => match self.kept(class) {
+                    None => System.alloc_zeroed(class.layout()),
+                    Some(block) => {
+                        write_bytes(block, 0, layout.size());
+                        block
+                    }
+                },
+            }
+        }
+    }
+
+    #[inline]
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: the block was allocated with this layout, so it has the class's, if that is one.
+        unsafe {
+            match Class::of(layout) {
+                None => System.dealloc(block, layout),
+                Some(class) => {
+                    let kept = self.0.try_lock().is_ok_and(|mut blocks| blocks.keep(class, block));
+                    if !kept {
+                        System.dealloc(block, class.layout());
+                    }
+                }
+            }
+        }
+    }
+
+    #[inline]
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: the caller promises that the new layout is one.
+        let wanted = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
+        // SAFETY: the block has the layout of its class, if that is one; where old and new sizes are of different kinds it is copied.
+        unsafe {
+            match (Class::of(layout), Class::of(wanted)) {
+                (None, None) => System.realloc(block, layout, size),
+                (Some(old), Some(new)) if old == new => block,
+                (Some(old), Some(new)) => System.realloc(block, old.layout(), new.bytes),
+                _ => {
+                    let moved = self.alloc(wanted);
+                    if !moved.is_null() {
+                        block.copy_to_nonoverlapping(moved, layout.size().min(size));
+                        self.dealloc(block, layout);
+                    }
+                    moved
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIZES: [usize; 9] =
+        [1, LEAST, LEAST + 1, 160 << 10, 161 << 10, 1 << 20, (1 << 20) + 1, MOST, MOST + 1];
+
+    fn layout(size: usize) -> Layout {
+        Layout::from_size_align(size, 8).unwrap()
+    }
+
+    #[test]
+    fn classes_hold_what_is_asked_for() {
+        let mut seen = std::collections::BTreeMap::new();
+        for size in (LEAST + 1..=MOST).step_by(1021).chain(SIZES) {
+            let Some(class) = Class::of(layout(size)) else {
+                assert!(size <= LEAST || size > MOST);
+                continue;
+            };
+            assert!(class.bytes >= size && class.bytes <= size + size / 3 && class.index < CLASSES);
+            assert_eq!(*seen.entry(class.index).or_insert(class.bytes), class.bytes);
+            assert_eq!(Class::of(class.layout()).map(|class| class.bytes), Some(class.bytes));
+        }
+        assert_eq!(seen.len(), CLASSES);
+        assert!(Class::of(Layout::from_size_align(1 << 20, 64).unwrap()).is_none());
+    }
+
+    #[test]
+    fn blocks_come_again_and_are_zero_if_asked() {
+        let all = Recycled::new();
+        let big = layout(1 << 20);
+        // SAFETY: each block is freed once, by the layout that it has.
+        unsafe {
+            let first = all.alloc(big);
+            write_bytes(first, 7, big.size());
+            all.dealloc(first, big);
+            let again = all.alloc_zeroed(layout((1 << 20) - 9));
+            assert_eq!(again, first);
+            assert!((0..(1 << 20) - 9).all(|at| *again.add(at) == 0));
+            all.dealloc(again, layout((1 << 20) - 9));
+            assert_eq!(all.0.lock().unwrap().bytes, 1 << 20);
+        }
+    }
+
+    /// Whatever sizes follow one another, what was written stays.
+    #[test]
+    fn contents_survive_a_change_of_size() {
+        let all = Recycled::new();
+        for from in SIZES {
+            for to in SIZES {
+                // SAFETY: as above.
+                unsafe {
+                    let block = all.alloc(layout(from));
+                    write_bytes(block, 5, from);
+                    let block = all.realloc(block, layout(from), to);
+                    assert!((0..from.min(to)).all(|at| *block.add(at) == 5), "{from} {to}");
+                    all.dealloc(block, layout(to));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_more_is_kept_than_the_bound() {
+        let all = Recycled::new();
+        // SAFETY: as above.
+        unsafe {
+            let blocks: Vec<_> = (0..6).map(|_| all.alloc(layout(MOST))).collect();
+            blocks.into_iter().for_each(|block| all.dealloc(block, layout(MOST)));
+            assert_eq!(all.0.lock().unwrap().bytes, KEPT);
+            let small: Vec<_> = (0..6).map(|_| all.alloc(layout(LEAST + 1))).collect();
+            small.into_iter().for_each(|block| all.dealloc(block, layout(LEAST + 1)));
+            let mut blocks = all.0.lock().unwrap();
+            assert_eq!(blocks.bytes, KEPT);
+            for size in [MOST, MOST] {
+                let class = Class::of(layout(size)).unwrap();
+                System.dealloc(blocks.take(class).unwrap(), class.layout());
+            }
+        }
+    }
+
+    /// Of a lock that is taken, as in the child of a fork, nobody waits for the end.
+    #[test]
+    fn a_lock_that_is_taken_stops_nobody() {
+        let all = Recycled::new();
+        let taken = all.0.lock().unwrap();
+        // SAFETY: as above.
+        unsafe { all.dealloc(all.alloc(layout(1 << 20)), layout(1 << 20)) };
+        assert_eq!(taken.bytes, 0);
+    }
+}
