@@ -53,6 +53,11 @@ impl RawBuffer {
         Self { start, len }
     }
 
+    /// No bytes.
+    pub(crate) fn none() -> Self {
+        Self { start: std::ptr::null_mut(), len: 0 }
+    }
+
     /// Copies the bytes to mapped memory.
     #[inline(always)]
     pub(crate) fn put_to(self, memory: &Memory, displacement: usize) -> bool {
@@ -83,6 +88,11 @@ impl RawBuffer {
         // SAFETY: as in `put_to_part`, for writes.
         unsafe { place.get_to(self.start, self.len) };
         true
+    }
+
+    /// How many there are.
+    pub(crate) fn len(self) -> usize {
+        self.len
     }
 
     /// Address of the first byte.

@@ -53,8 +53,8 @@ pub fn word_place<'a>(address: *mut c_void) -> Option<&'a mut [u8; size_of::<u64
 #[inline]
 pub fn raw_buffer(address: *mut c_void, len: usize) -> Result<RawBuffer> {
     check(address, len)?;
-    // SAFETY: not null; the program keeps the buffer of a one-sided operation until that is complete, and window memory
-    // until the window is freed (MPI-4.1 §12.3, §12.2.1).
+    // SAFETY: not null; the program keeps the buffer of a one-sided operation until that is complete, window memory until the
+    // window is freed (MPI-4.1 §12.3, §12.2.1), and that of a message until its request is complete (§3.7.2).
     Ok(unsafe { RawBuffer::new(address.cast(), len) })
 }
 
@@ -246,6 +246,12 @@ impl Buffer {
             return fail(ERR_TYPE, message);
         }
         Ok(())
+    }
+
+    /// Its bytes, if they are its data, one after the other: for an operation that goes on when the call returns.
+    pub fn raw(&self) -> Result<Option<RawBuffer>> {
+        let plain = is_plain(&self.ty.datatype);
+        if plain { raw_buffer(self.place(), self.capacity()?).map(Some) } else { Ok(None) }
     }
 
     /// Its bytes, if they are its data, one after the other.

@@ -1,6 +1,7 @@
 //! The collectives themselves, on bytes: each once, in O(log P) rounds where that is possible.
 
 use super::exchange::Exchange;
+use super::shown::{Shown, give, offered, settle_all, taken};
 use crate::Result;
 use crate::protocol::dissemination::rounds;
 
@@ -29,12 +30,14 @@ pub(super) async fn broadcast(exchange: &Exchange<'_>, root: usize, mut bytes: V
     }
     if place > 0 {
         let parent = place - distance / 2;
-        bytes = exchange.receive((parent + root) % size, DOWN).await?;
+        bytes = taken(exchange, (parent + root) % size, DOWN).await?;
     }
+    let mut shown = Shown::new(exchange.channel(), &bytes);
     while place + distance < size {
-        exchange.send((place + distance + root) % size, DOWN, &bytes).await?;
+        shown.offer(exchange, (place + distance + root) % size, DOWN).await?;
         distance *= 2;
     }
+    shown.settle(exchange).await?;
     Ok(bytes)
 }
 
@@ -43,23 +46,31 @@ const TOGETHER: usize = 32 << 10;
 /// The rounds of blocks that are messages of their own, behind those of all else.
 const APART: usize = 1 << 33;
 
-/// Sends several ranks' blocks: their lengths, then their bytes, in one message if these are few.
-async fn send_blocks(exchange: &Exchange<'_>, peer: usize, round: usize, blocks: &[Vec<u8>]) -> Result<()> {
+/// Gives several ranks' blocks: their lengths, then their bytes, in one message if these are few. The peer may still have to get
+/// what is in the result.
+async fn offer_blocks<'a>(
+    exchange: &Exchange<'a>,
+    peer: usize,
+    round: usize,
+    blocks: &'a [Vec<u8>],
+) -> Result<Vec<Shown<'a>>> {
     if let [block] = blocks {
-        return exchange.send(peer, round, block).await;
+        return Ok(vec![offered(exchange, peer, round, block).await?]);
     }
     let bytes = blocks.iter().map(Vec::len).sum();
     let mut message = Vec::with_capacity(8 * blocks.len() + if bytes <= TOGETHER { bytes } else { 0 });
     blocks.iter().for_each(|block| message.extend_from_slice(&(block.len() as u64).to_le_bytes()));
     if bytes <= TOGETHER {
         blocks.iter().for_each(|block| message.extend_from_slice(block));
-        return exchange.send(peer, round, &message).await;
+        exchange.send(peer, round, &message).await?;
+        return Ok(Vec::new());
     }
     exchange.send(peer, round, &message).await?;
+    let mut given = Vec::with_capacity(blocks.len());
     for (number, block) in blocks.iter().enumerate().filter(|(_, block)| !block.is_empty()) {
-        exchange.send(peer, round + (number + 1) * APART, block).await?;
+        given.push(offered(exchange, peer, round + (number + 1) * APART, block).await?);
     }
-    Ok(())
+    Ok(given)
 }
 
 /// Receives so many ranks' blocks.
@@ -69,10 +80,10 @@ async fn receive_blocks(
     round: usize,
     count: usize,
 ) -> Result<Vec<Vec<u8>>> {
-    let message = exchange.receive(peer, round).await?;
     if count == 1 {
-        return Ok(vec![message]);
+        return Ok(vec![taken(exchange, peer, round).await?]);
     }
+    let message = exchange.receive(peer, round).await?;
     let wrong = || exchange.malformed(peer, &"a wrong number of blocks");
     let (lengths, mut rest) = message.split_at_checked(8 * count).ok_or_else(wrong)?;
     let (lengths, _) = lengths.as_chunks::<8>();
@@ -84,7 +95,7 @@ async fn receive_blocks(
                 rest = others;
                 block.to_vec()
             }
-            None => exchange.receive(peer, round + (number + 1) * APART).await?,
+            None => taken(exchange, peer, round + (number + 1) * APART).await?,
         });
         if blocks.last().map(Vec::len) != Some(length) {
             return Err(wrong());
@@ -100,8 +111,11 @@ pub(super) async fn allgather(exchange: &Exchange<'_>, own: Vec<u8>) -> Result<V
     while blocks.len() < size {
         let distance = blocks.len();
         let count = distance.min(size - distance);
-        send_blocks(exchange, (rank + size - distance) % size, distance, &blocks[..count]).await?;
-        blocks.extend(receive_blocks(exchange, (rank + distance) % size, distance, count).await?);
+        let given =
+            offer_blocks(exchange, (rank + size - distance) % size, distance, &blocks[..count]).await?;
+        let received = receive_blocks(exchange, (rank + distance) % size, distance, count).await?;
+        settle_all(exchange, given).await?;
+        blocks.extend(received);
     }
     // Block i is that of rank + i.
     blocks.rotate_right(rank);
@@ -120,8 +134,8 @@ pub(super) async fn gather(
     let mut distance = 1;
     while distance < size {
         if !place.is_multiple_of(2 * distance) {
-            send_blocks(exchange, (place - distance + root) % size, distance, &blocks).await?;
-            return Ok(None);
+            let given = offer_blocks(exchange, (place - distance + root) % size, distance, &blocks).await?;
+            return settle_all(exchange, given).await.map(|()| None);
         }
         if place + distance < size {
             let from = (place + distance + root) % size;
@@ -151,14 +165,17 @@ pub(super) async fn scatter(
         let from = (place - span + root) % size;
         blocks = receive_blocks(exchange, from, DOWN, span.min(size - place)).await?;
     }
+    let mut given = Vec::new();
+    let mut rest = &blocks[..];
     while span > 1 {
         span /= 2;
-        if blocks.len() > span {
-            let theirs = blocks.split_off(span);
-            send_blocks(exchange, (place + span + root) % size, DOWN, &theirs).await?;
+        if let Some((own, theirs)) = rest.split_at_checked(span).filter(|(_, theirs)| !theirs.is_empty()) {
+            given.extend(offer_blocks(exchange, (place + span + root) % size, DOWN, theirs).await?);
+            rest = own;
         }
     }
-    Ok(blocks.pop().unwrap_or_default())
+    settle_all(exchange, given).await?;
+    Ok(blocks.into_iter().next().unwrap_or_default())
 }
 
 /// Block j of rank i becomes block i of rank j, in pairs.
@@ -168,8 +185,10 @@ pub(super) async fn alltoall(exchange: &Exchange<'_>, mut blocks: Vec<Vec<u8>>) 
     received[rank] = std::mem::take(&mut blocks[rank]);
     for distance in 1..size {
         let (to, from) = ((rank + distance) % size, (rank + size - distance) % size);
-        exchange.send(to, distance, &std::mem::take(&mut blocks[to])).await?;
-        received[from] = exchange.receive(from, distance).await?;
+        let block = std::mem::take(&mut blocks[to]);
+        let given = offered(exchange, to, distance, &block).await?;
+        received[from] = taken(exchange, from, distance).await?;
+        given.settle(exchange).await?;
     }
     Ok(received)
 }
@@ -199,12 +218,12 @@ async fn reduce_to_first(
     let mut distance = 1;
     while distance < size {
         if !rank.is_multiple_of(2 * distance) {
-            exchange.send(rank - distance, distance, &own).await?;
+            give(exchange, rank - distance, distance, &own).await?;
             return Ok(None);
         }
         if rank + distance < size {
             // Those to the right of what this rank has.
-            let other = exchange.receive(rank + distance, distance).await?;
+            let other = taken(exchange, rank + distance, distance).await?;
             own = combined(exchange, combine, rank + distance, &own, other)?;
         }
         distance *= 2;
@@ -225,9 +244,9 @@ pub(super) async fn reduce(
         return Ok(result);
     }
     if let Some(result) = result {
-        exchange.send(root, DOWN, &result).await?;
+        give(exchange, root, DOWN, &result).await?;
     }
-    if rank == root { exchange.receive(0, DOWN).await.map(Some) } else { Ok(None) }
+    if rank == root { taken(exchange, 0, DOWN).await.map(Some) } else { Ok(None) }
 }
 
 /// Every rank's bytes combined in the order of ranks, at every rank: recursive doubling, which combines neighbouring ranges
@@ -241,8 +260,8 @@ pub(super) async fn allreduce(
     let power = 1 << size.ilog2();
     let folded = size - power;
     if rank < 2 * folded && rank % 2 == 1 {
-        exchange.send(rank - 1, 0, &own).await?;
-        let result = exchange.receive(rank - 1, DOWN).await?;
+        give(exchange, rank - 1, 0, &own).await?;
+        let result = taken(exchange, rank - 1, DOWN).await?;
         let whole = result.len() == own.len();
         return if whole {
             Ok(result)
@@ -251,7 +270,7 @@ pub(super) async fn allreduce(
         };
     }
     if rank < 2 * folded {
-        let right = exchange.receive(rank + 1, 0).await?;
+        let right = taken(exchange, rank + 1, 0).await?;
         own = combined(exchange, combine, rank + 1, &own, right)?;
     }
     let place = if rank < 2 * folded { rank / 2 } else { rank - folded };
@@ -259,14 +278,15 @@ pub(super) async fn allreduce(
     while distance < power {
         let other = place ^ distance;
         let peer = if other < folded { 2 * other } else { other + folded };
-        exchange.send(peer, distance, &own).await?;
-        let theirs = exchange.receive(peer, distance).await?;
+        let given = offered(exchange, peer, distance, &own).await?;
+        let theirs = taken(exchange, peer, distance).await?;
+        given.settle(exchange).await?;
         let (left, right) = if other < place { (theirs, own) } else { (own, theirs) };
         own = combined(exchange, combine, peer, &left, right)?;
         distance *= 2;
     }
     if rank < 2 * folded {
-        exchange.send(rank + 1, DOWN, &own).await?;
+        give(exchange, rank + 1, DOWN, &own).await?;
     }
     Ok(own)
 }
@@ -282,12 +302,16 @@ pub(super) async fn scan(
     let mut before: Option<Vec<u8>> = None;
     let mut distance = 1;
     while distance < size {
+        let mut given = Shown::new(exchange.channel(), &own);
         if rank + distance < size {
-            exchange.send(rank + distance, distance, &own).await?;
+            given.offer(exchange, rank + distance, distance).await?;
         }
-        if rank >= distance {
-            let from = rank - distance;
-            let left = exchange.receive(from, distance).await?;
+        let before_these = match rank.checked_sub(distance) {
+            Some(from) => Some((from, taken(exchange, from, distance).await?)),
+            None => None,
+        };
+        given.settle(exchange).await?;
+        if let Some((from, left)) = before_these {
             own = combined(exchange, combine, from, &left, own)?;
             before = Some(match before {
                 Some(right) => combined(exchange, combine, from, &left, right)?,

@@ -116,6 +116,12 @@ impl<'a> Exchange<'a> {
         (self.channel.rank, self.channel.size)
     }
 
+    /// The ranks that take part.
+    #[inline]
+    pub fn channel(&self) -> &'a Channel {
+        self.channel
+    }
+
     pub fn operation(&self) -> &'static str {
         Kind::name(self.kind as u8)
     }
@@ -218,6 +224,16 @@ impl<'a> Exchange<'a> {
 
     /// What a peer has sent in this round, if it has come.
     pub fn take(&self, peer: usize, round: usize) -> Option<Result<Vec<u8>>> {
+        self.take_either(peer, round, None).map(|taken| taken.map(|(bytes, _)| bytes))
+    }
+
+    /// The same, or what it has sent in the other round, and whether it is that.
+    pub fn take_either(
+        &self,
+        peer: usize,
+        round: usize,
+        other: Option<usize>,
+    ) -> Option<Result<(Vec<u8>, bool)>> {
         if let Some(revoked) = self.revoked() {
             return Some(Err(revoked));
         }
@@ -226,25 +242,39 @@ impl<'a> Exchange<'a> {
         if self.taken.load(Ordering::Acquire) && is_awaited() {
             self.taken.store(false, Ordering::Release);
             self.awaited.store(self.channel.rank, Ordering::Relaxed);
-            return Some(Ok(std::mem::take(&mut *self.direct.lock())));
+            return Some(Ok((std::mem::take(&mut *self.direct.lock()), false)));
         }
-        let Channel { engine, context, .. } = self.channel;
+        let engine = &self.channel.engine;
         let any = engine.has_collectives.load(Ordering::Acquire) || engine.waiting.load(Ordering::Acquire);
         if !any {
             self.awaits(peer, round);
             return self.in_vain().map(Err);
         }
-        let source = self.channel.job_rank(peer);
-        let key = Key { source, context: *context, sequence: self.sequence, round: round as u64 };
-        let taken = engine.matching.lock().take(key, self.kind as u8);
-        match taken {
-            Ok(Some(bytes)) => Some(Ok(bytes)),
+        match self.take_matched(peer, round, other) {
             Ok(None) => {
                 self.awaits(peer, round);
                 self.in_vain().map(Err)
             }
+            Ok(Some(taken)) => Some(Ok(taken)),
             Err(refusal) => Some(Err(self.refused(peer, refusal))),
         }
+    }
+
+    fn take_matched(
+        &self,
+        peer: usize,
+        round: usize,
+        other: Option<usize>,
+    ) -> std::result::Result<Option<(Vec<u8>, bool)>, Refusal> {
+        let Channel { engine, context, .. } = self.channel;
+        let source = self.channel.job_rank(peer);
+        let key = |round| Key { source, context: *context, sequence: self.sequence, round: round as u64 };
+        let mut matching = engine.matching.lock();
+        if let Some(bytes) = matching.take(key(round), self.kind as u8)? {
+            return Ok(Some((bytes, false)));
+        }
+        let Some(other) = other else { return Ok(None) };
+        Ok(matching.take(key(other), self.kind as u8)?.map(|bytes| (bytes, true)))
     }
 
     /// That the communicator is revoked.
@@ -259,7 +289,7 @@ impl<'a> Exchange<'a> {
 
     /// The error of a member that has died, which the others would wait for: also who need not hear from it; or that the communicator
     /// is revoked.
-    fn in_vain(&self) -> Option<Error> {
+    pub fn in_vain(&self) -> Option<Error> {
         let engine = &self.channel.engine;
         if !engine.dead.any() {
             return None;

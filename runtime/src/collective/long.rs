@@ -2,24 +2,11 @@
 //! place, so that no byte is copied twice. What is short is sent as in [`super::algorithms`].
 
 use super::exchange::{Exchange, Kind};
-use super::shown::{Given, LONG_IN_PAGES, Shown};
+use super::shown::{Given, LONG_IN_PAGES, Shown, give};
 use crate::comm::Channel;
 use crate::{Class, Communicator, Result};
 
 pub use super::shown::LONG;
-
-/// Gives a peer bytes in this round, and waits until it has them.
-pub(super) fn give(
-    exchange: &Exchange<'_>,
-    channel: &Channel,
-    peer: usize,
-    round: usize,
-    bytes: &[u8],
-) -> Result<()> {
-    let shown = Shown::new(channel, bytes);
-    shown.offer(exchange, peer, round, 0..bytes.len())?;
-    shown.settle(exchange)
-}
 
 /// Takes what a peer gives in this round: so many bytes, which may be less than there is room for.
 pub(super) fn take(
@@ -29,13 +16,13 @@ pub(super) fn take(
     round: usize,
     to: &mut [u8],
 ) -> Result<usize> {
-    let given = Given::wait(exchange, channel, (peer, round))?;
+    let given = exchange.block(Given::wait(exchange, channel, (peer, round)))?;
     let (len, room) = (given.len(), to.len());
     let read = match to.get_mut(..len) {
         Some(place) => given.read(0, place),
         None => Err(exchange.other_length(peer, len, room)),
     };
-    given.finish()?;
+    exchange.block(given.finish())?;
     read.map(|()| len)
 }
 
@@ -76,11 +63,11 @@ pub fn broadcast_into(comm: &Communicator, root: usize, data: &mut [u8]) -> Resu
     let place = (channel.rank + channel.size - root) % channel.size;
     let above = if place == 0 { 0 } else { 1 << place.ilog2() };
     let parent = (place - above + root) % channel.size;
-    let given = Given::wait(&exchange, channel, (parent, 0))?;
+    let given = exchange.block(Given::wait(&exchange, channel, (parent, 0)))?;
     let (len, room) = (given.len(), data.len());
     if let Some(data) = data.get_mut(..len) {
         let read = given.read(0, data);
-        given.finish()?;
+        exchange.block(given.finish())?;
         read?;
         return pass_down(&exchange, channel, (root, place), data);
     }
@@ -90,7 +77,7 @@ pub fn broadcast_into(comm: &Communicator, root: usize, data: &mut [u8]) -> Resu
     if all.try_reserve_exact(len).is_ok() {
         all.resize(len, 0);
         let read = given.read(0, &mut all);
-        given.finish()?;
+        exchange.block(given.finish())?;
         read?;
         pass_down(&exchange, channel, (root, place), &all)?;
     }
@@ -104,13 +91,13 @@ fn pass_down(
     (root, place): (usize, usize),
     data: &[u8],
 ) -> Result<()> {
-    let shown = Shown::new(channel, data);
+    let mut shown = Shown::new(channel, data);
     let mut distance = if place == 0 { 1 } else { 2 << place.ilog2() };
     while place + distance < channel.size {
-        shown.offer(exchange, (place + distance + root) % channel.size, 0, 0..data.len())?;
+        exchange.block(shown.offer(exchange, (place + distance + root) % channel.size, 0))?;
         distance *= 2;
     }
-    shown.settle(exchange)
+    exchange.block(shown.settle(exchange))
 }
 
 /// Other ranks, the next first.
@@ -137,8 +124,8 @@ pub(super) fn spread(
     round: usize,
 ) -> Result<()> {
     let own = std::mem::take(&mut parts[channel.rank]);
-    let shown = Shown::new(channel, own);
-    others(channel).try_for_each(|peer| shown.offer(exchange, peer, round, 0..shown.bytes.len()))?;
+    let mut shown = Shown::new(channel, own);
+    others(channel).try_for_each(|peer| exchange.block(shown.offer(exchange, peer, round)))?;
     let taken = each(others(channel), |peer| take(exchange, channel, peer, round, parts[peer]).map(drop));
     shown.settle_after(exchange, taken)?;
     parts[channel.rank] = own;
@@ -170,8 +157,8 @@ fn exchange_blocks(
         }
         None => Err(exchange.other_length(channel.rank, own.len(), room)),
     };
-    let shown: Vec<Shown<'_>> = from.iter().map(|block| Shown::new(channel, block)).collect();
-    others(channel).try_for_each(|peer| shown[peer].offer(exchange, peer, 0, 0..from[peer].len()))?;
+    let mut shown: Vec<Shown<'_>> = from.iter().map(|block| Shown::new(channel, block)).collect();
+    others(channel).try_for_each(|peer| exchange.block(shown[peer].offer(exchange, peer, 0)))?;
     // From those before this rank, for whom it is the next.
     let before = (1..channel.size).map(|distance| (channel.rank + channel.size - distance) % channel.size);
     let taken = each(before, |peer| take(exchange, channel, peer, 0, to[peer]).map(drop));
@@ -220,7 +207,7 @@ pub fn gather_from(comm: &Communicator, root: usize, data: &[u8]) -> Result<()> 
     let channel = comm.channel();
     channel.check_rank("gather", root)?;
     let exchange = Exchange::new(channel, Kind::Gather);
-    give(&exchange, channel, root, 0, data)
+    exchange.block(give(&exchange, root, 0, data))
 }
 
 /// A part for every rank, from this one, which is the root (`MPI_Scatterv`).
@@ -231,9 +218,9 @@ pub fn scatter_from(comm: &Communicator, parts: &[&[u8]]) -> Result<()> {
     let channel = comm.channel();
     super::raw::check_blocks(channel, "scatter", parts.len())?;
     let exchange = Exchange::new(channel, Kind::Scatter);
-    let shown: Vec<Shown<'_>> = parts.iter().map(|part| Shown::new(channel, part)).collect();
-    others(channel).try_for_each(|peer| shown[peer].offer(&exchange, peer, 0, 0..parts[peer].len()))?;
-    shown.into_iter().try_for_each(|shown| shown.settle(&exchange))
+    let mut shown: Vec<Shown<'_>> = parts.iter().map(|part| Shown::new(channel, part)).collect();
+    others(channel).try_for_each(|peer| exchange.block(shown[peer].offer(&exchange, peer, 0)))?;
+    shown.into_iter().try_for_each(|shown| exchange.block(shown.settle(&exchange)))
 }
 
 /// This rank's part of the root's, which it is not, from the beginning of `data` on (`MPI_Scatterv`).

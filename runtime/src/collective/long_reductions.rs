@@ -3,9 +3,9 @@
 use std::cell::Cell;
 
 use super::exchange::{Exchange, Kind};
-use super::long::{each, give, others, spread, take};
+use super::long::{each, others, spread, take};
 use super::raw::Combine;
-use super::shown::{Given, LONG, LONG_IN_PAGES, Shown};
+use super::shown::{Given, LONG, LONG_IN_PAGES, Shown, give};
 use crate::comm::Channel;
 use crate::{Communicator, Result};
 
@@ -85,7 +85,7 @@ pub fn reduce_from(
     let parts = split(data, channel.size, unit);
     let mut own = vec![0; parts[channel.rank].len()];
     combine_parts(&exchange, channel, &parts, Some(parts[channel.rank]), &mut own, unit, combine)?;
-    give(&exchange, channel, root, 1, &own)
+    exchange.block(give(&exchange, root, 1, &own))
 }
 
 /// Every rank's elements for this one combined with its own, which are `operands`, or in `own`; `parts` are those for the
@@ -173,8 +173,8 @@ fn combine_parts(
     unit: usize,
     combine: &Combine,
 ) -> Result<()> {
-    let shown: Vec<Shown<'_>> = parts.iter().map(|part| Shown::new(channel, part)).collect();
-    others(channel).try_for_each(|peer| shown[peer].offer(exchange, peer, 0, 0..parts[peer].len()))?;
+    let mut shown: Vec<Shown<'_>> = parts.iter().map(|part| Shown::new(channel, part)).collect();
+    others(channel).try_for_each(|peer| exchange.block(shown[peer].offer(exchange, peer, 0)))?;
     let combined = combine_part(exchange, channel, operands, own, unit, combine);
     shown.into_iter().fold(combined, |result, shown| shown.settle_after(exchange, result))
 }
@@ -190,7 +190,7 @@ fn combine_part(
 ) -> Result<()> {
     let mut given: Vec<Option<Given<'_>>> = (0..channel.size).map(|_| None).collect();
     let mut result = each(others(channel), |peer| {
-        let from = given[peer].insert(Given::wait(exchange, channel, (peer, 0))?);
+        let from = given[peer].insert(exchange.block(Given::wait(exchange, channel, (peer, 0)))?);
         if from.len() == own.len() { Ok(()) } else { Err(exchange.other_length(peer, from.len(), own.len())) }
     });
     if let Some(operands) = operands.filter(|operands| operands.len() != own.len()) {
@@ -219,7 +219,7 @@ fn combine_part(
             BUFFERS.set(buffers);
         }
     }
-    given.into_iter().flatten().fold(result, |result, given| result.and(given.finish()))
+    given.into_iter().flatten().fold(result, |result, given| result.and(exchange.block(given.finish())))
 }
 
 /// Combines all ranks' elements of a piece, in the order of ranks: what is given, and this rank's, which is not.

@@ -19,7 +19,9 @@ pub use super::long_reductions::{
 };
 pub use crate::comm::{Completion, generalised_request, idup_sides};
 pub use crate::message::partitioned::{PartitionedReceive, PartitionedSend};
-pub use crate::message::raw::{imrecv, irecv, isend, recv, recv_into, send, send_now};
+pub use crate::message::raw::{
+    imrecv, imrecv_into, irecv, irecv_into, isend, isend_from, recv, recv_into, send, send_now,
+};
 
 use super::algorithms;
 use super::exchange::{Exchange, Kind};

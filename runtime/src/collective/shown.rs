@@ -1,15 +1,15 @@
 //! Bytes that a rank shows to others, who get them from there, and what is sent instead where it can show none.
 
-use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
-use std::ops::Range;
+use std::cell::Cell;
+use std::future::{Future, poll_fn};
 use std::task::Poll;
 
 use transom_transport::Region;
 
 use super::exchange::Exchange;
 use crate::comm::Channel;
-use crate::engine::two_sided::{fetch_region, register};
+use crate::engine::two_sided::{fetch_all, fetch_region, register};
+use crate::engine::{Promise, Route};
 use crate::protocol::wire::HEADER_BYTES;
 use crate::{Class, Result, memory};
 
@@ -20,60 +20,110 @@ pub const LONG: usize = 64 << 10;
 pub(super) const LONG_IN_PAGES: usize = 16 << 10;
 
 /// The rounds of what is shown, and of what is said when it has been fetched, behind those of what is sent.
-const SHOWN: usize = 1 << 40;
-const FETCHED: usize = 1 << 41;
+const SHOWN: usize = 1 << 60;
+const FETCHED: usize = 1 << 61;
+
+/// Gives a peer bytes in this round, and waits until it has them.
+pub(super) async fn give(exchange: &Exchange<'_>, peer: usize, round: usize, bytes: &[u8]) -> Result<()> {
+    match bytes.len() < LONG_IN_PAGES {
+        true => exchange.send(peer, round, bytes).await,
+        false => offered(exchange, peer, round, bytes).await?.settle(exchange).await,
+    }
+}
+
+/// Gives a peer bytes in this round, which it may still have to get.
+pub(super) async fn offered<'a>(
+    exchange: &Exchange<'a>,
+    peer: usize,
+    round: usize,
+    bytes: &'a [u8],
+) -> Result<Shown<'a>> {
+    let mut shown = Shown::new(exchange.channel(), bytes);
+    shown.offer(exchange, peer, round).await?;
+    Ok(shown)
+}
+
+/// Waits until everybody has fetched what was shown.
+pub(super) async fn settle_all(exchange: &Exchange<'_>, given: Vec<Shown<'_>>) -> Result<()> {
+    for shown in given {
+        shown.settle(exchange).await?;
+    }
+    Ok(())
+}
+
+/// What a peer gives in this round.
+pub(super) async fn taken(exchange: &Exchange<'_>, peer: usize, round: usize) -> Result<Vec<u8>> {
+    match arrived(exchange, peer, round).await? {
+        (sent, false) => Ok(sent),
+        (shown, true) => {
+            let bytes = Bytes::parse(exchange, peer, &shown)?;
+            Given::new(exchange, exchange.channel(), (peer, round), bytes).take().await
+        }
+    }
+}
+
+/// The message by which a peer gives something in this round, and whether it shows it.
+fn arrived(
+    exchange: &Exchange<'_>,
+    peer: usize,
+    round: usize,
+) -> impl Future<Output = Result<(Vec<u8>, bool)>> {
+    poll_fn(move |_| match exchange.take_either(peer, round, Some(round + SHOWN)) {
+        Some(taken) => Poll::Ready(taken),
+        None => Poll::Pending,
+    })
+}
 
 /// Bytes that others may get until this is dropped.
 pub(super) struct Shown<'a> {
     channel: &'a Channel,
     pub bytes: &'a [u8],
     /// By number of the transport; nothing where that can register none.
-    regions: RefCell<BTreeMap<usize, Option<Box<dyn Region>>>>,
+    regions: Vec<(usize, Option<Box<dyn Region>>)>,
     /// Who was told, in which round.
-    told: RefCell<Vec<(usize, usize)>>,
+    told: Vec<(usize, usize)>,
 }
 
 impl<'a> Shown<'a> {
     pub fn new(channel: &'a Channel, bytes: &'a [u8]) -> Self {
-        Self { channel, bytes, regions: RefCell::default(), told: RefCell::default() }
+        Self { channel, bytes, regions: Vec::new(), told: Vec::new() }
     }
 
-    /// The key by which a rank of the job gets them; empty if there is none.
-    fn key(&self, to: usize) -> Vec<u8> {
-        let engine = &*self.channel.engine;
-        let mut regions = self.regions.borrow_mut();
-        let region = regions
-            .entry(engine.routes.index(to))
-            .or_insert_with(|| register(engine, to, &memory::expose_read_only(self.bytes)));
+    /// The key by which a rank gets them; empty if there is none, or they are too short for that.
+    fn key_for(&mut self, peer: usize) -> Vec<u8> {
+        let (engine, to) = (&*self.channel.engine, self.channel.job_rank(peer));
+        let Route { transport, capabilities } = engine.routes.route(to);
+        let one_message = capabilities.max_message - HEADER_BYTES;
+        if self.bytes.len() <= one_message || self.bytes.len() < transport.shown_from() {
+            return Vec::new();
+        }
+        let transport = engine.routes.index(to);
+        let place = self.regions.iter().position(|(index, _)| *index == transport).unwrap_or_else(|| {
+            let region = register(engine, to, &memory::expose_read_only(self.bytes));
+            self.regions.push((transport, region));
+            self.regions.len() - 1
+        });
+        let (_, region) = &self.regions[place];
         region.as_ref().map(|region| region.key().0).unwrap_or_default()
     }
 
-    /// Gives a peer some of them in this round: shows them, or sends them.
-    pub fn offer(
-        &self,
-        exchange: &Exchange<'_>,
-        peer: usize,
-        round: usize,
-        range: Range<usize>,
-    ) -> Result<()> {
-        let to = self.channel.job_rank(peer);
-        let capabilities = &self.channel.engine.routes.route(to).capabilities;
-        let long = if capabilities.registration_is_free { LONG_IN_PAGES } else { LONG };
-        let one_message = capabilities.max_message - HEADER_BYTES;
-        let key = if range.len() < long.max(one_message + 1) { Vec::new() } else { self.key(to) };
+    /// Gives a peer all of them in this round: shows them, or sends them.
+    pub async fn offer(&mut self, exchange: &Exchange<'_>, peer: usize, round: usize) -> Result<()> {
+        let key = if self.bytes.len() < LONG_IN_PAGES { Vec::new() } else { self.key_for(peer) };
         if key.is_empty() {
-            return exchange.block(exchange.send(peer, round, &self.bytes[range]));
+            return exchange.send(peer, round, self.bytes).await;
         }
-        self.told.borrow_mut().push((peer, round));
-        let numbers = [range.start as u64, range.len() as u64].map(u64::to_le_bytes);
-        exchange.block(exchange.send(peer, round + SHOWN, &[numbers.as_flattened(), &key].concat()))
+        let bytes = self.bytes;
+        self.told.push((peer, round));
+        let shown = [&(bytes.len() as u64).to_le_bytes(), &key[..]].concat();
+        exchange.send(peer, round + SHOWN, &shown).await
     }
 
     /// Waits until everybody has fetched what was shown.
-    pub fn settle(self, exchange: &Exchange<'_>) -> Result<()> {
+    pub async fn settle(mut self, exchange: &Exchange<'_>) -> Result<()> {
         let mut result = Ok(());
-        for (peer, round) in self.told.take() {
-            let answer = exchange.block(exchange.receive(peer, round + FETCHED))?;
+        for (peer, round) in std::mem::take(&mut self.told) {
+            let answer = exchange.receive(peer, round + FETCHED).await?;
             if answer != [1] {
                 let message = format!("rank {peer} could not get the bytes of this rank");
                 result = Err(self.channel.error(Class::Peer, exchange.operation(), message));
@@ -82,11 +132,11 @@ impl<'a> Shown<'a> {
         result
     }
 
-    /// [`settle`](Self::settle) after something that may have failed: others read this rank's bytes nevertheless.
+    /// [`settle`](Self::settle) in a blocking call, after something that may have failed: others read this rank's bytes nevertheless.
     pub fn settle_after(self, exchange: &Exchange<'_>, result: Result<()>) -> Result<()> {
         match result {
             Err(error) if error.class() != Class::Count => Err(error),
-            result => result.and(self.settle(exchange)),
+            result => result.and(exchange.block(self.settle(exchange))),
         }
     }
 }
@@ -104,28 +154,25 @@ pub(super) struct Given<'a> {
 
 enum Bytes {
     Sent(Vec<u8>),
-    Shown { start: usize, len: usize, key: Vec<u8> },
+    Shown { len: usize, key: Vec<u8> },
 }
 
 impl<'a> Given<'a> {
+    fn new(exchange: &'a Exchange<'a>, channel: &'a Channel, from: (usize, usize), bytes: Bytes) -> Self {
+        Self { exchange, channel, from, bytes, failed: Cell::new(false) }
+    }
+
     /// Waits for it.
-    pub fn wait(exchange: &'a Exchange<'a>, channel: &'a Channel, from: (usize, usize)) -> Result<Self> {
-        let (peer, round) = from;
-        let (message, shown) = exchange.block(std::future::poll_fn(|_| {
-            if let Some(shown) = exchange.take(peer, round + SHOWN) {
-                return Poll::Ready(shown.map(|shown| (shown, true)));
-            }
-            // Last, since this is what is waited for: what is short is to be there soonest.
-            match exchange.take(peer, round) {
-                Some(sent) => Poll::Ready(sent.map(|sent| (sent, false))),
-                None => Poll::Pending,
-            }
-        }))?;
-        let bytes = match shown {
-            false => Bytes::Sent(message),
-            true => Bytes::parse(&message).ok_or_else(|| exchange.malformed(peer, &"half a message"))?,
+    pub async fn wait(
+        exchange: &'a Exchange<'a>,
+        channel: &'a Channel,
+        from: (usize, usize),
+    ) -> Result<Self> {
+        let bytes = match arrived(exchange, from.0, from.1).await? {
+            (sent, false) => Bytes::Sent(sent),
+            (shown, true) => Bytes::parse(exchange, from.0, &shown)?,
         };
-        Ok(Self { exchange, channel, from, bytes, failed: Cell::new(false) })
+        Ok(Self::new(exchange, channel, from, bytes))
     }
 
     pub fn len(&self) -> usize {
@@ -135,22 +182,16 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// Copies those from `at` on.
+    /// Copies those from `at` on, in a blocking call.
     pub fn read(&self, at: usize, to: &mut [u8]) -> Result<()> {
         let (peer, own) = (self.from.0, to.len());
         let range = at.checked_add(own).filter(|end| *end <= self.len()).map(|end| at..end);
         let range = range.ok_or_else(|| self.exchange.other_length(peer, self.len(), own))?;
         match &self.bytes {
             Bytes::Sent(bytes) => to.copy_from_slice(&bytes[range]),
-            Bytes::Shown { start, key, .. } => {
+            Bytes::Shown { key, .. } => {
                 let from = (self.channel.job_rank(peer), key.clone());
-                let fetched = fetch_region(
-                    &self.channel.engine,
-                    self.exchange.operation(),
-                    from,
-                    start.saturating_add(at),
-                    to,
-                );
+                let fetched = fetch_region(&self.channel.engine, self.exchange.operation(), from, at, to);
                 self.failed.set(self.failed.get() || fetched.is_err());
                 fetched?;
             }
@@ -158,20 +199,40 @@ impl<'a> Given<'a> {
         Ok(())
     }
 
+    /// All of them, and the peer is told.
+    pub async fn take(mut self) -> Result<Vec<u8>> {
+        let (len, key) = match &mut self.bytes {
+            Bytes::Sent(bytes) => return Ok(std::mem::take(bytes)),
+            Bytes::Shown { len, key } => (*len, std::mem::take(key)),
+        };
+        let (engine, promise) = (&*self.channel.engine, Promise::new());
+        let fetched = promise.clone();
+        let then = Box::new(move |engine: &_, bytes| fetched.complete(engine, bytes));
+        fetch_all(engine, self.exchange.operation(), (self.channel.job_rank(self.from.0), key), len, then);
+        let bytes = poll_fn(|_| match promise.take().or_else(|| self.exchange.in_vain().map(Err)) {
+            Some(bytes) => Poll::Ready(bytes),
+            None => Poll::Pending,
+        });
+        let bytes = bytes.await;
+        self.failed.set(bytes.is_err());
+        self.finish().await?;
+        bytes
+    }
+
     /// Tells the peer that nothing is read any more.
-    pub fn finish(self) -> Result<()> {
+    pub async fn finish(self) -> Result<()> {
         let Bytes::Shown { .. } = self.bytes else { return Ok(()) };
         let (peer, round) = self.from;
-        self.exchange.block(self.exchange.send(peer, round + FETCHED, &[u8::from(!self.failed.get())]))
+        self.exchange.send(peer, round + FETCHED, &[u8::from(!self.failed.get())]).await
     }
 }
 
 impl Bytes {
-    /// Where a peer shows them, as its message says: their beginning in a region, their length, the region's key.
-    fn parse(message: &[u8]) -> Option<Self> {
-        let (numbers, key) = message.split_at_checked(16)?;
-        let (numbers, _) = numbers.as_chunks::<8>();
-        let number = |i: usize| usize::try_from(u64::from_le_bytes(numbers[i])).ok();
-        Some(Self::Shown { start: number(0)?, len: number(1)?, key: key.to_vec() })
+    /// What a peer shows, as its message says: their length, the region's key.
+    fn parse(exchange: &Exchange<'_>, peer: usize, message: &[u8]) -> Result<Self> {
+        let parsed = message.split_first_chunk().and_then(|(len, key)| {
+            Some(Self::Shown { len: usize::try_from(u64::from_le_bytes(*len)).ok()?, key: key.to_vec() })
+        });
+        parsed.ok_or_else(|| exchange.malformed(peer, &"half a message"))
     }
 }

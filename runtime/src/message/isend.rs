@@ -4,40 +4,34 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use transom_transport::Region;
-use zerocopy::IntoBytes;
 
 use super::send::{Mode, Sending, awaited, recalled, refused};
 use crate::comm::{Awaited, Channel};
-use crate::engine::two_sided::{Answer, OnAnswer, SegmentedSend};
+use crate::engine::two_sided::{Answer, Buffer, OnAnswer, SegmentedSend};
 use crate::engine::{Engine, Promise};
-use crate::memory::ExposedVec;
 use crate::waits::Awaits;
-use crate::{Communicator, Element, Request, Result};
+use crate::{Communicator, Request, Result};
 
-/// The vector of a send, which the receiver may get. The region is dropped first.
-struct SendBuffer<T> {
+/// The buffer of a send, which the receiver may get. The region is dropped first.
+struct SendBuffer<B: Buffer> {
     region: Option<Box<dyn Region>>,
-    vec: ExposedVec<T>,
+    exposed: B::Exposed,
 }
 
-impl<T: Element> SendBuffer<T> {
-    fn take(self) -> Vec<T> {
+impl<B: Buffer> SendBuffer<B> {
+    fn take(self) -> B {
         drop(self.region);
-        self.vec.take()
+        B::take(self.exposed)
     }
 }
 
-/// The callback of the receiver's answer: the vector is returned, or sent in segments first.
-fn answered<T: Element>(
-    sending: &Sending<'_>,
-    buffer: SendBuffer<T>,
-    promise: Arc<Promise<Vec<T>>>,
-) -> OnAnswer {
+/// The callback of the receiver's answer: the buffer is returned, or sent in segments first.
+fn answered<B: Buffer>(sending: &Sending<'_>, buffer: SendBuffer<B>, promise: Arc<Promise<B>>) -> OnAnswer {
     let Sending { operation, dest, to, .. } = *sending;
     Box::new(move |engine, answer| {
-        let vec = buffer.take();
+        let buffer = buffer.take();
         match answer {
-            Answer::Done(true) => promise.complete(engine, Ok(vec)),
+            Answer::Done(true) => promise.complete(engine, Ok(buffer)),
             Answer::Done(false) => promise.complete(engine, Err(refused(engine, operation, dest))),
             Answer::Recalled => promise.complete(engine, Err(recalled(engine, operation, dest))),
             Answer::ClearToSend(number) => {
@@ -46,7 +40,7 @@ fn answered<T: Element>(
                     operation,
                     peer: to,
                     number,
-                    vec,
+                    buffer,
                     at: 0,
                     then,
                 }));
@@ -56,20 +50,20 @@ fn answered<T: Element>(
 }
 
 /// Starts to send `data`, which comes back.
-pub(super) fn isend<T: Element>(
+pub(super) fn isend<B: Buffer>(
     comm: &Communicator,
     operation: &'static str,
     (dest, tag): (usize, i32),
-    data: Vec<T>,
+    data: B,
     mode: Mode,
-) -> Request<Vec<T>> {
+) -> Request<B> {
     let done = |result| Request::done(comm.member(), operation, result);
     let sending = match Sending::new(comm.channel(), operation, dest, tag) {
         Ok(Some(sending)) => sending,
         Ok(None) => return done(Ok(data)),
         Err(error) => return done(Err(error)),
     };
-    let bytes = data.as_bytes();
+    let bytes = data.bytes();
     if (sending.is_own() || sending.is_short(bytes.len())) && mode == Mode::Standard {
         let sent = if sending.is_own() {
             sending.copied(bytes).map(|data| sending.deliver(data, None))
@@ -89,16 +83,12 @@ pub(super) fn isend<T: Element>(
 }
 
 /// Starts a send that the receiver answers; returns its number.
-fn answered_send<T: Element>(
-    sending: &Sending<'_>,
-    data: Vec<T>,
-    promise: Arc<Promise<Vec<T>>>,
-) -> Result<u64> {
+fn answered_send<B: Buffer>(sending: &Sending<'_>, data: B, promise: Arc<Promise<B>>) -> Result<u64> {
     let engine = sending.engine();
-    let bytes = size_of_val(&data[..]);
+    let bytes = data.bytes().len();
     if sending.is_own() || sending.is_short(bytes) {
-        let copy = sending.copied(data.as_bytes())?;
-        let buffer = SendBuffer { region: None, vec: ExposedVec::new(data).0 };
+        let copy = sending.copied(data.bytes())?;
+        let buffer = SendBuffer { region: None, exposed: data.expose().0 };
         let number = engine.two_sided.await_answer(sending.to, answered(sending, buffer, promise));
         let sent = if sending.is_own() {
             sending.deliver(copy, Some(number));
@@ -108,11 +98,11 @@ fn answered_send<T: Element>(
         };
         return ended(sending, number, sent);
     }
-    let (vec, span) = ExposedVec::new(data);
+    let (exposed, span) = data.expose();
     let region = sending.register(&span);
     let key = region.as_ref().map(|region| region.key().0).unwrap_or_default();
     let number =
-        engine.two_sided.await_answer(sending.to, answered(sending, SendBuffer { region, vec }, promise));
+        engine.two_sided.await_answer(sending.to, answered(sending, SendBuffer { region, exposed }, promise));
     let header = sending.request_to_send(number, bytes);
     ended(sending, number, engine.send_in_order(sending.operation, sending.to, &header, &key))
 }
@@ -126,20 +116,20 @@ fn ended(sending: &Sending<'_>, number: u64, sent: Result<()>) -> Result<u64> {
 }
 
 /// A send under way.
-struct Sent<T> {
-    promise: Arc<Promise<Vec<T>>>,
+struct Sent<B> {
+    promise: Arc<Promise<B>>,
     /// The call, the receiver in the job, and the send's number.
     send: (Arc<Channel>, &'static str, usize, u64),
     dest: usize,
     tag: i32,
 }
 
-impl<T: Element> Awaited<Vec<T>> for Sent<T> {
+impl<B: Buffer> Awaited<B> for Sent<B> {
     fn is_done(&self) -> bool {
         self.promise.is_complete()
     }
 
-    fn take(&mut self) -> Option<Result<Vec<T>>> {
+    fn take(&mut self) -> Option<Result<B>> {
         self.promise.take()
     }
 

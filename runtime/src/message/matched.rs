@@ -6,7 +6,9 @@ use zerocopy::IntoBytes;
 
 use super::{Matched, Status};
 use crate::comm::Channel;
-use crate::engine::two_sided::{Body, Incoming, OnDelivered, check_capacity, deliver, fetch_blocking};
+use crate::engine::two_sided::{
+    Body, Buffer, Incoming, OnDelivered, check_capacity, deliver, fetch_blocking,
+};
 use crate::engine::{Engine, Promise};
 use crate::job::Member;
 use crate::waits::Awaits;
@@ -68,21 +70,21 @@ impl Message {
 
     /// Starts to receive it, if it has at most `max` elements (`MPI_Imrecv`, §3.8.3).
     pub fn irecv<T: Element>(self, max: usize) -> Request<(Vec<T>, Status)> {
-        self.start_receive(max).map(|(data, status)| Ok((data?, status)))
+        self.start_receive(max).map(|(data, status): Matched<Vec<T>>| Ok((data?, status)))
     }
 
     /// The same, whose result says which message it was if that is lost.
-    pub(super) fn start_receive<T: Element>(mut self, max: usize) -> Request<Matched<Vec<T>>> {
+    pub(super) fn start_receive<B: Buffer>(mut self, room: B::Room) -> Request<Matched<B>> {
         const NAME: &str = "imrecv";
         let status = self.status;
         let Some(arrived) = self.arrived.take() else {
-            return Request::done(&self.member, NAME, Ok((Ok(Vec::new()), status)));
+            return Request::done(&self.member, NAME, Ok((Ok(B::empty()), status)));
         };
         let promise = Promise::new();
         let completed = promise.clone();
-        let then: OnDelivered<T> =
+        let then: OnDelivered<B> =
             Box::new(move |engine, result| completed.complete(engine, Ok((result, status))));
-        deliver(&self.channel.engine, NAME, arrived, max, then);
+        deliver(&self.channel.engine, NAME, arrived, room, then);
         Request::of(&self.member, NAME, promise)
     }
 
@@ -138,7 +140,7 @@ fn deliver_blocking<T: Element>(
     let from = arrived.envelope.source;
     let promise = Promise::new();
     let completed = promise.clone();
-    let then: OnDelivered<T> = Box::new(move |engine, result| completed.complete(engine, result));
+    let then: OnDelivered<Vec<T>> = Box::new(move |engine, result| completed.complete(engine, result));
     deliver(engine, operation, arrived, most, then);
     let what = || Awaits::target(format!("the bytes of a message from rank {from} of the job"), from);
     engine.wait_until(operation, &what, None, || promise.take())

@@ -4,7 +4,7 @@ use super::isend;
 use super::receive;
 use super::send::{self, Mode};
 use super::{Matched, Message, Source, Tag};
-use crate::{Communicator, Request, Result};
+use crate::{Communicator, RawBuffer, Request, Result};
 
 /// Sends bytes; complete when they may be reused, or when they are received if `synchronous` (`MPI_Send`,
 /// `MPI_Ssend`).
@@ -30,7 +30,23 @@ pub fn isend(
     data: Vec<u8>,
     synchronous: bool,
 ) -> Request<Vec<u8>> {
-    let (name, mode) = if synchronous { ("issend", Mode::Synchronous) } else { ("isend", Mode::Standard) };
+    let (name, mode) = nonblocking(synchronous);
+    isend::isend(comm, name, (dest, tag), data, mode)
+}
+
+fn nonblocking(synchronous: bool) -> (&'static str, Mode) {
+    if synchronous { ("issend", Mode::Synchronous) } else { ("isend", Mode::Standard) }
+}
+
+/// [`isend`] of a buffer of the program's, which it keeps and does not change until the request is complete.
+pub fn isend_from(
+    comm: &Communicator,
+    dest: usize,
+    tag: i32,
+    data: RawBuffer,
+    synchronous: bool,
+) -> Request<RawBuffer> {
+    let (name, mode) = nonblocking(synchronous);
     isend::isend(comm, name, (dest, tag), data, mode)
 }
 
@@ -62,4 +78,20 @@ pub fn irecv(comm: &Communicator, source: Source, tag: Tag, max: usize) -> Reque
 /// says why.
 pub fn imrecv(message: Message, max: usize) -> Request<Matched<Vec<u8>>> {
     message.start_receive(max)
+}
+
+/// [`irecv`] to a buffer of the program's, which it keeps and does not access until the request is complete. The result has the part
+/// that the message fills.
+pub fn irecv_into(
+    comm: &Communicator,
+    source: Source,
+    tag: Tag,
+    buffer: RawBuffer,
+) -> Request<Matched<RawBuffer>> {
+    receive::start_receive(comm, "irecv", (source, tag), buffer)
+}
+
+/// [`imrecv`] to a buffer of the program's, likewise.
+pub fn imrecv_into(message: Message, buffer: RawBuffer) -> Request<Matched<RawBuffer>> {
+    message.start_receive(buffer)
 }

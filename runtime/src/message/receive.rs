@@ -9,7 +9,7 @@ use super::matched::store;
 use super::send::{Mode, send};
 use super::{Matched, Message, Source, Status, Tag, awaited, pattern};
 use crate::comm::{Awaited, Channel};
-use crate::engine::two_sided::{Direct, Incoming, check_capacity, deliver};
+use crate::engine::two_sided::{Buffer, Direct, Incoming, check_capacity, deliver};
 use crate::engine::{Engine, Promise};
 use crate::protocol::messages::Pattern;
 use crate::protocol::wire::Header;
@@ -19,33 +19,33 @@ use crate::{Class, Communicator, Element, Error, Request, Result};
 type Received<T> = (Vec<T>, Status);
 
 /// A receive under way. If it is dropped before it has matched a message, it is cancelled.
-struct Receiving<T> {
+struct Receiving<B> {
     channel: Arc<Channel>,
-    promise: Arc<Promise<Matched<Vec<T>>>>,
+    promise: Arc<Promise<Matched<B>>>,
     posted: Option<(Pattern, u64)>,
     /// Whose in the job, and as the call has it.
     from: (Option<usize>, (Source, Tag)),
     operation: &'static str,
 }
 
-impl<T> Receiving<T> {
+impl<B> Receiving<B> {
     fn cancel_posted(&self) -> bool {
         self.posted.is_some_and(|(pattern, number)| self.channel.engine.two_sided.cancel(pattern, number))
     }
 }
 
-impl<T> Drop for Receiving<T> {
+impl<B> Drop for Receiving<B> {
     fn drop(&mut self) {
         self.cancel_posted();
     }
 }
 
-impl<T: Element> Awaited<Matched<Vec<T>>> for Receiving<T> {
+impl<B: Buffer> Awaited<Matched<B>> for Receiving<B> {
     fn is_done(&self) -> bool {
         self.promise.is_complete()
     }
 
-    fn take(&mut self) -> Option<Result<Matched<Vec<T>>>> {
+    fn take(&mut self) -> Option<Result<Matched<B>>> {
         self.promise.take()
     }
 
@@ -77,32 +77,32 @@ fn irecv<T: Element>(
     from: (Source, Tag),
     max: usize,
 ) -> Request<Received<T>> {
-    start_receive(comm, operation, from, max).map(|(data, status)| Ok((data?, status)))
+    start_receive(comm, operation, from, max).map(|(data, status): Matched<Vec<T>>| Ok((data?, status)))
 }
 
 /// The same, whose result says which message it was if that is lost.
-pub(super) fn start_receive<T: Element>(
+pub(super) fn start_receive<B: Buffer>(
     comm: &Communicator,
     operation: &'static str,
     from: (Source, Tag),
-    max: usize,
-) -> Request<Matched<Vec<T>>> {
+    room: B::Room,
+) -> Request<Matched<B>> {
     let channel = comm.channel();
     let pattern = match pattern(channel, operation, from.0, from.1) {
         Ok(Some(pattern)) => pattern,
-        Ok(None) => return Request::done(comm.member(), operation, Ok((Ok(Vec::new()), Status::NULL))),
+        Ok(None) => return Request::done(comm.member(), operation, Ok((Ok(B::empty()), Status::NULL))),
         Err(error) => return Request::done(comm.member(), operation, Err(error)),
     };
     let promise = Promise::new();
     let (completed, group) = (promise.clone(), channel.group.clone());
-    let receive = move |engine: &Engine, arrived: crate::engine::two_sided::Incoming| {
+    let receive = move |engine: &Engine, arrived: Incoming| {
         let (envelope, bytes) = (arrived.envelope, arrived.bytes());
         let source = group.rank_of(envelope.source).unwrap_or(envelope.source);
         let status = Status { source, tag: envelope.tag, bytes };
-        let then = move |engine: &Engine, result: Result<Vec<T>>| {
+        let then = move |engine: &Engine, result: Result<B>| {
             completed.complete(engine, Ok((result, status)));
         };
-        deliver(engine, operation, arrived, max, Box::new(then));
+        deliver(engine, operation, arrived, room, Box::new(then));
     };
     let posted = channel.engine.post_receive(pattern, Box::new(receive)).map(|number| (pattern, number));
     Request::new(

@@ -13,11 +13,11 @@ fn data(rank: usize, len: usize) -> Vec<u64> {
 }
 
 fn uneven(rank: usize) -> Vec<u64> {
-    data(rank, [0, 3, 7000, 1][rank % 4])
+    data(rank, [0, 3, 9000, 1][rank % 4])
 }
 
 fn block(from: usize, to: usize) -> Vec<u32> {
-    vec![(from * 100 + to) as u32; (from + 2 * to) % 5 * 300]
+    vec![(from * 100 + to) as u32; [0, 300, 5000, 600, 17_000][(from + 2 * to) % 5]]
 }
 
 /// An affine function, whose composition is associative but not commutative.

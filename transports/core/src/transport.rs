@@ -247,6 +247,11 @@ pub trait Transport: Send + Sync + fmt::Debug {
         Ok(None)
     }
 
+    /// So many bytes that a peer needs reach it sooner if they are shown to it, and it gets them, than as messages.
+    fn shown_from(&self) -> usize {
+        if self.capabilities().registration_is_free { 16 << 10 } else { 64 << 10 }
+    }
+
     /// Exposes memory to peers until the region is dropped.
     fn register(&self, memory: &Span) -> TransportResult<Box<dyn Region>>;
 

@@ -1,5 +1,8 @@
 //! Cross-memory attach: copies between this process and memory that a peer's user allocated.
 
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
 use nix::errno::Errno;
 use transom_transport::{TransportError, TransportResult};
 
@@ -57,6 +60,32 @@ pub unsafe fn copy_own(direction: Direction, local: *mut u8, there: u64, len: us
     let pid = unsafe { libc::getpid() };
     // SAFETY: by this function's contract.
     unsafe { copy(direction, 0, pid, local, there, len) }
+}
+
+/// Whether the kernel takes so much longer for a copy than a copy takes that the way through a queue, which is two copies and
+/// messages, is the shorter one. That depends on the processor and the kernel, and is tried once.
+pub fn is_slow() -> bool {
+    const BYTES: usize = 64 << 10;
+    const TIMES_A_COPY: u32 = 5;
+    static SLOW: OnceLock<bool> = OnceLock::new();
+    *SLOW.get_or_init(|| {
+        let (mut to, from) = (vec![1u8; BYTES], vec![2u8; BYTES]);
+        let mut best = [Duration::MAX; 2];
+        for _ in 0..6 {
+            let start = Instant::now();
+            // SAFETY: both are vectors of as many bytes.
+            let copied =
+                unsafe { copy_own(Direction::Read, to.as_mut_ptr(), from.as_ptr().addr() as u64, BYTES) };
+            if copied.is_err() {
+                return true;
+            }
+            best[0] = best[0].min(start.elapsed());
+            let start = Instant::now();
+            std::hint::black_box(&mut to).copy_from_slice(std::hint::black_box(&from));
+            best[1] = best[1].min(start.elapsed());
+        }
+        best[0] > best[1] * TIMES_A_COPY
+    })
 }
 
 fn failed(peer: usize, errno: Errno) -> TransportError {

@@ -289,6 +289,10 @@ impl Transport for Shm {
         }
     }
 
+    fn shown_from(&self) -> usize {
+        if attach::is_slow() { 512 << 10 } else { 16 << 10 }
+    }
+
     fn register(&self, memory: &Span) -> TransportResult<Box<dyn Region>> {
         let mut key = Key {
             pid: self.address.pid,

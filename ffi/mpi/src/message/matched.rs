@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use transom::{Message as Taken, NULL_RANK, raw};
 
-use super::receive::{received, store};
+use super::receive::{in_place, received, store};
 use super::{Envelope, source, status as of, tag};
 use crate::abi::{ERR_REQUEST, MESSAGE_NO_PROC, MESSAGE_NULL, Message, PROC_NULL, Request, Status};
 use crate::buffer::{Buffer, Triple};
@@ -77,8 +77,12 @@ pub fn mrecv(recv_buffer: Triple, message: Pointer<Message>, status: Pointer<Sta
     let recv_buffer = recv_buffer_of(message, recv_buffer)?;
     let Some((taken, comm)) = take(message)? else { return give(Ok(of_nobody()), status) };
     let of_message = taken.status();
-    let data = taken.recv::<u8>().map(|(data, _)| data);
-    give(received(&comm, of_message, store(data, &recv_buffer)), status)
+    let mut place = recv_buffer.clone();
+    let stored = match place.plain_mut()? {
+        Some(bytes) => in_place(taken.recv_into(bytes)),
+        None => store(taken.recv().map(|(data, _)| data), &recv_buffer),
+    };
+    give(received(&comm, of_message, stored), status)
 }
 
 /// `MPI_Imrecv`.
@@ -87,8 +91,13 @@ pub fn imrecv(recv_buffer: Triple, message: Pointer<Message>, request: Pointer<R
     let Some((taken, comm)) = take(message)? else {
         return request.set(request::done_with(of_nobody())?);
     };
-    let pending = filled(raw::imrecv(taken, recv_buffer.capacity()?), move |(data, status)| {
-        received(&comm, status, store(data, &recv_buffer))
-    });
+    let pending = match recv_buffer.raw()? {
+        Some(place) => filled(raw::imrecv_into(taken, place), move |(came, status)| {
+            received(&comm, status, in_place(came))
+        }),
+        None => filled(raw::imrecv(taken, recv_buffer.capacity()?), move |(data, status)| {
+            received(&comm, status, store(data, &recv_buffer))
+        }),
+    };
     request.set(request::running(pending, ErrorObject::None)?)
 }

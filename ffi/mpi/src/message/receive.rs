@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use transom::raw;
 
-use super::{Envelope, buffer, dest, source, status as of, tag};
+use super::{Envelope, buffer, dest, send, source, status as of, tag};
 use crate::abi::{Comm, PROC_NULL, Request, Status};
 use crate::buffer::{Buffer, Triple};
 use crate::comm::CommObject;
@@ -30,12 +30,23 @@ pub(super) fn store(data: transom::Result<Vec<u8>>, recv_buffer: &Buffer) -> Res
     recv_buffer.unpack(&data?)
 }
 
+/// That a message came to its place, or did not.
+pub(super) fn in_place<B>(came: transom::Result<B>) -> Result<()> {
+    Ok(came.map(drop)?)
+}
+
 /// Starts a receive.
 pub fn begin(comm: &Arc<CommObject>, recv_buffer: Buffer, from: c_int, with: c_int) -> Result<Pending> {
-    let max = recv_buffer.capacity()?;
-    let started = raw::irecv(comm.messages(), source(comm, from)?, tag(with), max);
-    let comm = comm.clone();
-    Ok(filled(started, move |(data, status)| received(&comm, status, store(data, &recv_buffer))))
+    let (from, with, object) = (source(comm, from)?, tag(with), comm.clone());
+    Ok(match recv_buffer.raw()? {
+        Some(place) => filled(raw::irecv_into(comm.messages(), from, with, place), move |(came, status)| {
+            received(&object, status, in_place(came))
+        }),
+        None => {
+            let started = raw::irecv(comm.messages(), from, with, recv_buffer.capacity()?);
+            filled(started, move |(data, status)| received(&object, status, store(data, &recv_buffer)))
+        }
+    })
 }
 
 /// `MPI_Recv`.
@@ -80,31 +91,39 @@ pub fn iprobe(from: Envelope, found: Pointer<c_int>, status: Pointer<Status>) ->
 
 /// A send and a receive at once: data, and a place for data, each with rank and tag.
 struct Exchange {
-    data: Vec<u8>,
+    data: Buffer,
     to: (c_int, c_int),
     recv_buffer: Buffer,
     from: (c_int, c_int),
+    /// Whether what comes replaces the data.
+    replaces: bool,
 }
 
 impl Exchange {
-    /// Begins both.
-    fn begin(self, comm: &Arc<CommObject>) -> Result<(Pending, transom::Request<Vec<u8>>)> {
+    /// Begins both. With `copies` the data to send may change at once.
+    fn begin(self, comm: &Arc<CommObject>, copies: bool) -> Result<(Pending, Pending)> {
         let to = dest(comm, self.to.0)?;
+        let in_place = if copies || self.replaces { None } else { self.data.raw()? };
+        let packed = if in_place.is_none() { self.data.pack()? } else { Vec::new() };
         let received = begin(comm, self.recv_buffer, self.from.0, self.from.1)?;
-        Ok((received, raw::isend(comm.messages(), to, self.to.1, self.data, false)))
+        let sent = match in_place {
+            Some(data) => send::sent(raw::isend_from(comm.messages(), to, self.to.1, data, false)),
+            None => send::sent(raw::isend(comm.messages(), to, self.to.1, packed, false)),
+        };
+        Ok((received, sent))
     }
 
     fn now(self, comm: &Arc<CommObject>, status: Pointer<Status>) -> Result<()> {
-        let (received, sent) = self.begin(comm)?;
+        let (received, sent) = self.begin(comm, false)?;
         let received = request::outcome(received.wait());
-        sent.wait()?;
+        request::outcome(sent.wait())?;
         give(received, status)
     }
 
     /// With one request: that of the receive, as the data to send has been copied.
     fn later(self, comm: &Arc<CommObject>, handle: Comm, request: Pointer<Request>) -> Result<()> {
-        let (received, sent) = self.begin(comm)?;
-        request::detach(filled(sent, |_| Ok(Status::EMPTY)));
+        let (received, sent) = self.begin(comm, true)?;
+        request::detach(sent);
         request.set(request::running(received, ErrorObject::Comm(handle))?)
     }
 }
@@ -135,14 +154,15 @@ exchanges! {
     sendrecv, isendrecv:
     (data: Triple, to: c_int, send_tag: c_int, recv_buffer: Triple, from: c_int, with: c_int) {
         let (data, recv_buffer) = (buffer(to, data)?, buffer(from, recv_buffer)?);
-        Exchange { data: data.pack()?, to: (to, send_tag), recv_buffer, from: (from, with) }
+        Exchange { data, to: (to, send_tag), recv_buffer, from: (from, with), replaces: false }
     }
 
     /// `MPI_Sendrecv_replace`.
     sendrecv_replace, isendrecv_replace:
     (recv_buffer: Triple, to: c_int, send_tag: c_int, from: c_int, with: c_int) {
         let recv_buffer = buffer(either(to, from), recv_buffer)?;
-        Exchange { data: recv_buffer.pack()?, to: (to, send_tag), recv_buffer, from: (from, with) }
+        let data = recv_buffer.clone();
+        Exchange { data, to: (to, send_tag), recv_buffer, from: (from, with), replaces: true }
     }
 }
 

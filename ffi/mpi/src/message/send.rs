@@ -37,15 +37,22 @@ pub fn send_now(data: Triple, to: Envelope) -> Option<c_int> {
 
 /// Starts a send.
 pub fn begin(comm: &CommObject, data: &Buffer, to: c_int, tag: c_int, mode: Mode) -> Result<Pending> {
-    let packed = data.pack()?;
-    let (bytes, to) = (packed.len(), dest(comm, to)?);
-    let sent = || raw::isend(comm.messages(), to, tag, packed, mode == Mode::Synchronous);
+    let (messages, to, synchronous) = (comm.messages(), dest(comm, to)?, mode == Mode::Synchronous);
     if mode == Mode::Buffered && to != NULL_RANK {
-        buffered::keep(comm, bytes, sent)?;
-        let done = raw::isend(comm.messages(), NULL_RANK, 0, Vec::new(), false);
+        let packed = data.pack()?;
+        buffered::keep(comm, packed.len(), || raw::isend(messages, to, tag, packed, false))?;
+        let done = raw::isend(messages, NULL_RANK, 0, Vec::new(), false);
         return Ok(filled(done, |_| Ok(Status::EMPTY)));
     }
-    Ok(filled(sent(), |_| Ok(Status::EMPTY)))
+    Ok(match data.raw()? {
+        Some(data) => sent(raw::isend_from(messages, to, tag, data, synchronous)),
+        None => sent(raw::isend(messages, to, tag, data.pack()?, synchronous)),
+    })
+}
+
+/// The request of a send.
+pub(super) fn sent<B: 'static>(request: transom::Request<B>) -> Pending {
+    filled(request, |_| Ok(Status::EMPTY))
 }
 
 fn send_as(mode: Mode, data: Triple, to: Envelope) -> Result<()> {

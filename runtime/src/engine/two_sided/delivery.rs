@@ -1,19 +1,18 @@
-//! Delivery of a matched message to a vector, without blocking: an eager message is copied, an announced one is fetched by
+//! Delivery of a matched message to a buffer, without blocking: an eager message is copied, an announced one is fetched by
 //! a get (rendezvous), or requested in segments.
 
 use std::sync::Arc;
 
 use transom_transport::{Posted, RegionKey, Remote, TransportError, TransportResult};
-use zerocopy::IntoBytes;
 
 use super::segments;
-use super::{Advance, Body, Incoming, Transfer};
+use super::{Advance, Body, Buffer, Incoming, Transfer};
 use crate::engine::{Countdown, Engine, Pending};
-use crate::memory::{ExposedVec, LocalBuffer};
+use crate::memory::LocalBuffer;
 use crate::{Class, Element, Error, Result};
 
 /// What is done with a received message.
-pub(crate) type OnDelivered<T> = Box<dyn FnOnce(&Engine, Result<Vec<T>>) + Send>;
+pub(crate) type OnDelivered<B> = Box<dyn FnOnce(&Engine, Result<B>) + Send>;
 
 /// Most bytes of one get: a transport may copy them in the call, and the agent has other work, too.
 pub(super) const MAX_GET: usize = 1 << 20;
@@ -64,37 +63,54 @@ pub(super) fn failed(engine: &Engine, operation: &'static str, error: &Transport
     Error::transport(operation, error).at_rank(engine.rank)
 }
 
-/// Delivers a message of at most `most` elements to a vector.
-pub(crate) fn deliver<T: Element>(
+/// Delivers a message, for which there is so much room.
+pub(crate) fn deliver<B: Buffer>(
     engine: &Engine,
     operation: &'static str,
     arrived: Incoming,
-    most: usize,
-    then: OnDelivered<T>,
+    room: B::Room,
+    then: OnDelivered<B>,
 ) {
     let (from, number) = (arrived.envelope.source, arrived.number);
-    let room = check_capacity::<T>(engine, operation, arrived.bytes(), most)
-        .and_then(|count| zeroed::<T>(engine, operation, count));
-    match (room, arrived.body) {
-        (Ok(mut vec), Body::Eager(data)) => {
-            vec.as_mut_bytes().copy_from_slice(&data);
+    match (B::place(engine, operation, arrived.bytes(), room), arrived.body) {
+        (Ok(mut buffer), Body::Eager(data)) => {
+            buffer.bytes_mut().copy_from_slice(&data);
             engine.acknowledge(from, number, true);
-            then(engine, Ok(vec));
+            then(engine, Ok(buffer));
         }
-        (Ok(vec), Body::Rendezvous { key, bytes }) if has_region(engine, from, &key) => {
+        (Ok(buffer), Body::Rendezvous { key, bytes }) if has_region(engine, from, &key) => {
             match source(engine, from, key, bytes) {
-                Ok(remote) => engine.start_transfer(fetch(operation, remote, vec, number, then)),
+                Ok(remote) => engine.start_transfer(fetch(operation, remote, buffer, number, then)),
                 Err(error) => {
                     engine.acknowledge(from, number, false);
                     then(engine, Err(failed(engine, operation, &error)));
                 }
             }
         }
-        (Ok(vec), Body::Rendezvous { .. }) => segments::request_segments(engine, from, number, vec, then),
+        (Ok(buffer), Body::Rendezvous { .. }) => {
+            segments::request_segments(engine, from, number, buffer, then);
+        }
         (Err(error), _) => {
             engine.acknowledge(from, number, true);
             then(engine, Err(error));
         }
+    }
+}
+
+/// Fetches the first bytes of a region that a rank shows, without blocking.
+pub(crate) fn fetch_all(
+    engine: &Engine,
+    operation: &'static str,
+    (from, key): (usize, Vec<u8>),
+    bytes: usize,
+    then: OnDelivered<Vec<u8>>,
+) {
+    let remote = source(engine, from, key, bytes)
+        .and_then(|remote| remote.part(0, bytes))
+        .map_err(|error| failed(engine, operation, &error));
+    match remote.and_then(|remote| Ok((remote, zeroed(engine, operation, bytes)?))) {
+        Ok((remote, vec)) => engine.start_transfer(fetch(operation, remote, vec, None, then)),
+        Err(error) => then(engine, Err(error)),
     }
 }
 
@@ -104,37 +120,37 @@ pub(super) fn has_region(engine: &Engine, from: usize, key: &[u8]) -> bool {
 }
 
 /// A get of a whole message under way.
-struct Fetch<T> {
+struct Fetch<B: Buffer> {
     remote: Remote,
-    vec: Arc<ExposedVec<T>>,
+    buffer: Arc<B::Exposed>,
     bytes: usize,
     at: usize,
     count: Arc<Countdown>,
 }
 
-fn fetch<T: Element>(
+fn fetch<B: Buffer>(
     operation: &'static str,
     remote: Remote,
-    vec: Vec<T>,
+    buffer: B,
     number: Option<u64>,
-    then: OnDelivered<T>,
-) -> Box<Fetch<T>> {
-    let (peer, bytes) = (remote.peer, size_of_val(&vec[..]));
-    let vec = Arc::new(ExposedVec::new(vec).0);
-    let filled = vec.clone();
+    then: OnDelivered<B>,
+) -> Box<Fetch<B>> {
+    let (peer, bytes) = (remote.peer, buffer.bytes().len());
+    let buffer = Arc::new(buffer.expose().0);
+    let filled = buffer.clone();
     let delivered = move |engine: &Engine, error: Option<TransportError>| {
         engine.acknowledge(peer, number, error.is_none());
         let result = match (error, Arc::try_unwrap(filled)) {
-            (None, Ok(vec)) => Ok(vec.take()),
+            (None, Ok(buffer)) => Ok(B::take(buffer)),
             (Some(error), _) => Err(failed(engine, operation, &error)),
             (None, Err(_)) => Err(Error::new(Class::Other, operation, "the buffer is still in use")),
         };
         then(engine, result);
     };
-    Box::new(Fetch { remote, vec, bytes, at: 0, count: Countdown::new(1, Some(Box::new(delivered))) })
+    Box::new(Fetch { remote, buffer, bytes, at: 0, count: Countdown::new(1, Some(Box::new(delivered))) })
 }
 
-impl<T: Element> Transfer for Fetch<T> {
+impl<B: Buffer> Transfer for Fetch<B> {
     fn advance(mut self: Box<Self>, engine: &Engine) -> Advance {
         let mut error = None;
         while self.at < self.bytes && error.is_none() {
@@ -146,9 +162,9 @@ impl<T: Element> Transfer for Fetch<T> {
                 Err(refused) => error = Some(refused),
             }
         }
-        // From here on the pending operations and the callback own the vector.
-        let Self { count, vec, .. } = *self;
-        drop(vec);
+        // From here on the pending operations and the callback own the buffer.
+        let Self { count, buffer, .. } = *self;
+        drop(buffer);
         if let Some(delivered) = count.count_down(error) {
             delivered.run(engine);
         }
@@ -156,12 +172,12 @@ impl<T: Element> Transfer for Fetch<T> {
     }
 }
 
-impl<T: Element> Fetch<T> {
+impl<B: Buffer> Fetch<B> {
     /// Posts one get.
     fn post_get(&mut self, engine: &Engine) -> TransportResult<Posted> {
         let transport = engine.routes.to(self.remote.peer);
         let len = MAX_GET.min(transport.capabilities().max_transfer).min(self.bytes - self.at);
-        let result = self.vec.result();
+        let result = B::result(&self.buffer);
         self.count.add(1);
         let (buffer, done) = (result.owner(), Some(self.count.clone()));
         let context =

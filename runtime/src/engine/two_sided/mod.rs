@@ -6,6 +6,7 @@
 
 mod agent;
 mod blocking;
+mod buffer;
 mod delivery;
 mod segments;
 mod transfers;
@@ -23,7 +24,8 @@ use crate::protocol::wire::{self, Header, Kind};
 pub(crate) use agent::Direct;
 pub(super) use agent::handle;
 pub(crate) use blocking::{fetch_blocking, fetch_region, register, send_segments};
-pub(crate) use delivery::{OnDelivered, check_capacity, deliver};
+pub(crate) use buffer::Buffer;
+pub(crate) use delivery::{OnDelivered, check_capacity, deliver, fetch_all};
 use segments::SegmentedReceive;
 pub(crate) use segments::SegmentedSend;
 pub(crate) use transfers::{Advance, Transfer, Transfers};
