@@ -5,12 +5,13 @@ use std::fmt::Write;
 use crate::functions::{Argument, Function, Line, State};
 
 /// Functions that have a short way, to be tried before all else (`mod short`).
-const SHORT: [&str; 19] = [
+const SHORT: [&str; 20] = [
     "Barrier",
     "Bcast",
     "Allreduce",
     "Alltoall",
     "Send",
+    "Isend",
     "Put",
     "Get",
     "Rput",

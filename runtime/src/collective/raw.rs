@@ -20,7 +20,7 @@ pub use super::long_reductions::{
 pub use crate::comm::{Completion, generalised_request, idup_sides};
 pub use crate::message::partitioned::{PartitionedReceive, PartitionedSend};
 pub use crate::message::raw::{
-    imrecv, imrecv_into, irecv, irecv_into, isend, isend_from, recv, recv_into, send, send_now,
+    check_receive, imrecv, imrecv_into, irecv, irecv_into, isend, isend_from, recv, recv_into, send, send_now,
 };
 
 use super::algorithms;

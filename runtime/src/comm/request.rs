@@ -1,5 +1,6 @@
 //! Requests: what goes on while the caller does something else (MPI-4.1 §3.7, §6.12).
 
+use std::cell::RefCell;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -192,8 +193,9 @@ impl<T: 'static> Request<T> {
     /// The operation's; a peer is gone; the deadline passes.
     pub fn wait(mut self) -> Result<T> {
         let Self { inner, member, operation, .. } = &mut self;
-        let what = inner.what();
-        let waited = member.engine.wait_until(operation, &|| what.clone(), None, || inner.take());
+        let inner = RefCell::new(inner);
+        let what = || inner.borrow().what();
+        let waited = member.engine.wait_until(operation, &what, None, || inner.borrow_mut().take());
         // What has not ended does with the request.
         waited.map_err(Error::and_ended)
     }

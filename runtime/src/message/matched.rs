@@ -6,9 +6,7 @@ use zerocopy::IntoBytes;
 
 use super::{Matched, Status};
 use crate::comm::Channel;
-use crate::engine::two_sided::{
-    Body, Buffer, Incoming, OnDelivered, check_capacity, deliver, fetch_blocking,
-};
+use crate::engine::two_sided::{Body, Buffer, Incoming, check_capacity, deliver, fetch_blocking};
 use crate::engine::{Engine, Promise};
 use crate::job::Member;
 use crate::waits::Awaits;
@@ -82,8 +80,7 @@ impl Message {
         };
         let promise = Promise::new();
         let completed = promise.clone();
-        let then: OnDelivered<B> =
-            Box::new(move |engine, result| completed.complete(engine, Ok((result, status))));
+        let then = move |engine: &Engine, result| completed.complete(engine, Ok((result, status)));
         deliver(&self.channel.engine, NAME, arrived, room, then);
         Request::of(&self.member, NAME, promise)
     }
@@ -140,7 +137,7 @@ fn deliver_blocking<T: Element>(
     let from = arrived.envelope.source;
     let promise = Promise::new();
     let completed = promise.clone();
-    let then: OnDelivered<Vec<T>> = Box::new(move |engine, result| completed.complete(engine, result));
+    let then = move |engine: &Engine, result| completed.complete(engine, result);
     deliver(engine, operation, arrived, most, then);
     let what = || Awaits::target(format!("the bytes of a message from rank {from} of the job"), from);
     engine.wait_until(operation, &what, None, || promise.take())

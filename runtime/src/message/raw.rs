@@ -60,6 +60,14 @@ pub fn recv(comm: &Communicator, source: Source, tag: Tag) -> Result<Matched<Vec
     Ok((message.recv_as("recv").map(|(data, _)| data), status))
 }
 
+/// Whether a message could be received so: an error of the arguments, before anything is done.
+///
+/// # Errors
+/// As [`Communicator::recv`], of the arguments.
+pub fn check_receive(comm: &Communicator, source: Source, tag: Tag) -> Result<()> {
+    super::pattern(comm.channel(), "recv", source, tag).map(drop)
+}
+
 /// Receives a message to a buffer (`MPI_Recv`).
 ///
 /// # Errors
@@ -71,7 +79,7 @@ pub fn recv_into(comm: &Communicator, source: Source, tag: Tag, buffer: &mut [u8
 /// Starts to receive at most `max` bytes (`MPI_Irecv`). If the message that comes is lost, the result says why, and which it
 /// was.
 pub fn irecv(comm: &Communicator, source: Source, tag: Tag, max: usize) -> Request<Matched<Vec<u8>>> {
-    receive::start_receive(comm, "irecv", (source, tag), max)
+    receive::start_receive(comm, "irecv", (source, tag), max, Ok)
 }
 
 /// Starts to receive a message that has been taken, if it has at most `max` bytes (`MPI_Imrecv`). If it is lost, the result
@@ -80,15 +88,16 @@ pub fn imrecv(message: Message, max: usize) -> Request<Matched<Vec<u8>>> {
     message.start_receive(max)
 }
 
-/// [`irecv`] to a buffer of the program's, which it keeps and does not access until the request is complete. The result has the part
-/// that the message fills.
-pub fn irecv_into(
+/// [`irecv`] to a buffer of the program's, which it keeps and does not access until the request is complete. `finish` is called by
+/// who takes the result, with the part that the message fills.
+pub fn irecv_into<R: Send + 'static>(
     comm: &Communicator,
     source: Source,
     tag: Tag,
     buffer: RawBuffer,
-) -> Request<Matched<RawBuffer>> {
-    receive::start_receive(comm, "irecv", (source, tag), buffer)
+    finish: impl FnOnce(Matched<RawBuffer>) -> Result<R> + Send + 'static,
+) -> Request<R> {
+    receive::start_receive(comm, "irecv", (source, tag), buffer, finish)
 }
 
 /// [`imrecv`] to a buffer of the program's, likewise.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::task::Waker;
 
+use parking_lot::Mutex;
 use zerocopy::IntoBytes;
 
 use super::matched::store;
@@ -19,34 +20,41 @@ use crate::{Class, Communicator, Element, Error, Request, Result};
 type Received<T> = (Vec<T>, Status);
 
 /// A receive under way. If it is dropped before it has matched a message, it is cancelled.
-struct Receiving<B> {
+struct Receiving<B, F> {
     channel: Arc<Channel>,
     promise: Arc<Promise<Matched<B>>>,
     posted: Option<(Pattern, u64)>,
     /// Whose in the job, and as the call has it.
     from: (Option<usize>, (Source, Tag)),
     operation: &'static str,
+    /// What is made of it. Never locked: only for `Sync`.
+    finish: Mutex<Option<F>>,
 }
 
-impl<B> Receiving<B> {
+impl<B, F> Receiving<B, F> {
     fn cancel_posted(&self) -> bool {
         self.posted.is_some_and(|(pattern, number)| self.channel.engine.two_sided.cancel(pattern, number))
     }
 }
 
-impl<B> Drop for Receiving<B> {
+impl<B, F> Drop for Receiving<B, F> {
     fn drop(&mut self) {
         self.cancel_posted();
     }
 }
 
-impl<B: Buffer> Awaited<Matched<B>> for Receiving<B> {
+impl<B: Buffer, R, F: FnOnce(Matched<B>) -> Result<R> + Send> Awaited<R> for Receiving<B, F> {
     fn is_done(&self) -> bool {
         self.promise.is_complete()
     }
 
-    fn take(&mut self) -> Option<Result<Matched<B>>> {
-        self.promise.take()
+    fn take(&mut self) -> Option<Result<R>> {
+        let matched = self.promise.take()?;
+        match self.finish.get_mut().take() {
+            Some(finish) => Some(matched.and_then(finish)),
+            // Not the first time, which the promise says.
+            None => matched.err().map(Err),
+        }
     }
 
     fn register(&self, waker: &Waker) -> bool {
@@ -77,20 +85,24 @@ fn irecv<T: Element>(
     from: (Source, Tag),
     max: usize,
 ) -> Request<Received<T>> {
-    start_receive(comm, operation, from, max).map(|(data, status): Matched<Vec<T>>| Ok((data?, status)))
+    start_receive(comm, operation, from, max, |(data, status): Matched<Vec<T>>| Ok((data?, status)))
 }
 
-/// The same, whose result says which message it was if that is lost.
-pub(super) fn start_receive<B: Buffer>(
+/// The same to any buffer; `finish` makes the result of it, and of what the message says of itself.
+pub(super) fn start_receive<B: Buffer, R: Send + 'static>(
     comm: &Communicator,
     operation: &'static str,
     from: (Source, Tag),
     room: B::Room,
-) -> Request<Matched<B>> {
+    finish: impl FnOnce(Matched<B>) -> Result<R> + Send + 'static,
+) -> Request<R> {
     let channel = comm.channel();
     let pattern = match pattern(channel, operation, from.0, from.1) {
         Ok(Some(pattern)) => pattern,
-        Ok(None) => return Request::done(comm.member(), operation, Ok((Ok(B::empty()), Status::NULL))),
+        Ok(None) => {
+            let nothing = finish((Ok(B::empty()), Status::NULL));
+            return Request::done(comm.member(), operation, nothing);
+        }
         Err(error) => return Request::done(comm.member(), operation, Err(error)),
     };
     let promise = Promise::new();
@@ -102,13 +114,20 @@ pub(super) fn start_receive<B: Buffer>(
         let then = move |engine: &Engine, result: Result<B>| {
             completed.complete(engine, Ok((result, status)));
         };
-        deliver(engine, operation, arrived, room, Box::new(then));
+        deliver(engine, operation, arrived, room, then);
     };
     let posted = channel.engine.post_receive(pattern, Box::new(receive)).map(|number| (pattern, number));
     Request::new(
         comm.member(),
         operation,
-        Receiving { channel: channel.clone(), promise, posted, from: (pattern.source, from), operation },
+        Receiving {
+            channel: channel.clone(),
+            promise,
+            posted,
+            from: (pattern.source, from),
+            operation,
+            finish: Mutex::new(Some(finish)),
+        },
     )
 }
 

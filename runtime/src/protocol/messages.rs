@@ -1,10 +1,10 @@
 //! Matching of messages and receives (MPI-4.1 §3.5): posted receives and unexpected messages of all communicators. The newest
 //! few, which most often are all, are searched one by one; the others in ordered trees, however many they are.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// How many are searched one by one.
-const FEW: usize = 16;
+const FEW: usize = 64;
 
 /// The envelope of a message (§3.2.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,10 +55,10 @@ pub struct Messages<R, M> {
     /// Number of the next receive or message that a tree may have.
     next: u64,
     /// The newest receives, in the order in which they were posted. All in the tree are older.
-    few_receives: Vec<(Pattern, u64, R)>,
+    few_receives: VecDeque<(Pattern, u64, R)>,
     receives: BTreeMap<(Pattern, u64), R>,
     /// The newest messages, likewise.
-    few_messages: Vec<(Envelope, M)>,
+    few_messages: VecDeque<(Envelope, M)>,
     messages: BTreeMap<u64, (Envelope, M)>,
     /// The messages of the tree by every pattern that matches them.
     index: BTreeSet<(Pattern, u64)>,
@@ -68,9 +68,9 @@ impl<R, M> Default for Messages<R, M> {
     fn default() -> Self {
         Self {
             next: 0,
-            few_receives: Vec::with_capacity(FEW),
+            few_receives: VecDeque::new(),
             receives: BTreeMap::new(),
-            few_messages: Vec::with_capacity(FEW),
+            few_messages: VecDeque::new(),
             messages: BTreeMap::new(),
             index: BTreeSet::new(),
         }
@@ -109,7 +109,7 @@ impl<R, M> Messages<R, M> {
 
     fn remove(&mut self, place: Place) -> Option<(Envelope, M)> {
         match place {
-            Place::Few(index) => Some(self.few_messages.remove(index)),
+            Place::Few(index) => self.few_messages.remove(index),
             Place::Tree(number) => {
                 let (envelope, message) = self.messages.remove(&number)?;
                 for pattern in envelope.patterns() {
@@ -142,14 +142,14 @@ impl<R, M> Messages<R, M> {
             self.receives.extend(older.map(|(pattern, number, receive)| ((pattern, number), receive)));
         }
         let number = self.number();
-        self.few_receives.push((pattern, number, receive));
+        self.few_receives.push_back((pattern, number, receive));
         number
     }
 
     /// Cancels a receive, unless a message has matched it.
     pub fn cancel(&mut self, pattern: Pattern, number: u64) -> Option<R> {
         match self.few_receives.iter().position(|(_, other, _)| *other == number) {
-            Some(index) => Some(self.few_receives.remove(index).2),
+            Some(index) => self.few_receives.remove(index).map(|(_, _, receive)| receive),
             None => self.receives.remove(&(pattern, number)),
         }
     }
@@ -175,7 +175,7 @@ impl<R, M> Messages<R, M> {
             }
         }
         let place = self.few_receives.iter().position(|(pattern, _, _)| pattern.matches(envelope))?;
-        Some(self.few_receives.remove(place).2)
+        self.few_receives.remove(place).map(|(_, _, receive)| receive)
     }
 
     /// A message arrived: returns it with the first posted receive that matches it, or keeps it.
@@ -186,7 +186,7 @@ impl<R, M> Messages<R, M> {
         if self.few_messages.len() == FEW {
             self.move_to_tree();
         }
-        self.few_messages.push((envelope, message));
+        self.few_messages.push_back((envelope, message));
         None
     }
 
@@ -197,7 +197,6 @@ impl<R, M> Messages<R, M> {
             self.index.extend(envelope.patterns().map(|pattern| (pattern, number)));
             self.messages.insert(number, (envelope, message));
         }
-        self.few_messages.reserve_exact(FEW);
     }
 
     /// Takes everything away: receives and messages that are left.

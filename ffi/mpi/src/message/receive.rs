@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::sync::Arc;
 
-use transom::raw;
+use transom::{Source, Tag, raw};
 
 use super::{Envelope, buffer, dest, send, source, status as of, tag};
 use crate::abi::{Comm, PROC_NULL, Request, Status};
@@ -39,8 +39,8 @@ pub(super) fn in_place<B>(came: transom::Result<B>) -> Result<()> {
 pub fn begin(comm: &Arc<CommObject>, recv_buffer: Buffer, from: c_int, with: c_int) -> Result<Pending> {
     let (from, with, object) = (source(comm, from)?, tag(with), comm.clone());
     Ok(match recv_buffer.raw()? {
-        Some(place) => filled(raw::irecv_into(comm.messages(), from, with, place), move |(came, status)| {
-            received(&object, status, in_place(came))
+        Some(place) => raw::irecv_into(comm.messages(), from, with, place, move |(came, status)| {
+            Ok(received(&object, status, in_place(came)))
         }),
         None => {
             let started = raw::irecv(comm.messages(), from, with, recv_buffer.capacity()?);
@@ -52,20 +52,23 @@ pub fn begin(comm: &Arc<CommObject>, recv_buffer: Buffer, from: c_int, with: c_i
 /// `MPI_Recv`.
 pub fn recv(recv_buffer: Triple, from: Envelope, status: Pointer<Status>) -> Result<()> {
     let comm = world::hold(from.comm)?;
-    let mut recv_buffer = buffer(from.rank, recv_buffer)?;
-    let with = tag(from.tag);
+    let recv_buffer = buffer(from.rank, recv_buffer)?;
+    give(await_one(&comm, recv_buffer, source(&comm, from.rank)?, tag(from.tag))?, status)
+}
+
+/// Waits for a message.
+fn await_one(comm: &CommObject, mut recv_buffer: Buffer, from: Source, with: Tag) -> Result<Outcome> {
     let (stored, of_message) = match recv_buffer.plain_mut()? {
         Some(bytes) => {
-            let (stored, of_message) =
-                raw::recv_into(comm.messages(), source(&comm, from.rank)?, with, bytes)?;
+            let (stored, of_message) = raw::recv_into(comm.messages(), from, with, bytes)?;
             (stored.map_err(Failure::from), of_message)
         }
         None => {
-            let (data, of_message) = raw::recv(comm.messages(), source(&comm, from.rank)?, with)?;
+            let (data, of_message) = raw::recv(comm.messages(), from, with)?;
             (store(data, &recv_buffer), of_message)
         }
     };
-    give(received(&comm, of_message, stored), status)
+    Ok(received(comm, of_message, stored))
 }
 
 /// `MPI_Irecv`.
@@ -114,6 +117,17 @@ impl Exchange {
     }
 
     fn now(self, comm: &Arc<CommObject>, status: Pointer<Status>) -> Result<()> {
+        let (from, with) = (source(comm, self.from.0)?, tag(self.from.1));
+        let to = dest(comm, self.to.0)?;
+        raw::check_receive(comm.messages(), from, with)?;
+        self.recv_buffer.raw()?;
+        let is_sent = match self.data.plain()? {
+            Some(data) => raw::send_now(comm.messages(), to, self.to.1, data),
+            None => false,
+        };
+        if is_sent {
+            return give(await_one(comm, self.recv_buffer, from, with)?, status);
+        }
         let (received, sent) = self.begin(comm, false)?;
         let received = request::outcome(received.wait());
         request::outcome(sent.wait())?;

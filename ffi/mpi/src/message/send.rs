@@ -35,6 +35,13 @@ pub fn send_now(data: Triple, to: Envelope) -> Option<c_int> {
     raw::send_now(&comm.comm, dest, to.tag, bytes).then_some(SUCCESS)
 }
 
+/// `MPI_Isend`, likewise: what has been handed over is complete.
+#[inline]
+pub fn isend_now(data: Triple, to: Envelope, request: Pointer<Request>) -> Option<c_int> {
+    let sent = if request.is_null() { None } else { send_now(data, to) };
+    sent.inspect(|_| request.replace(request::COMPLETE))
+}
+
 /// Starts a send.
 pub fn begin(comm: &CommObject, data: &Buffer, to: c_int, tag: c_int, mode: Mode) -> Result<Pending> {
     let (messages, to, synchronous) = (comm.messages(), dest(comm, to)?, mode == Mode::Synchronous);

@@ -69,7 +69,7 @@ pub(crate) fn deliver<B: Buffer>(
     operation: &'static str,
     arrived: Incoming,
     room: B::Room,
-    then: OnDelivered<B>,
+    then: impl FnOnce(&Engine, Result<B>) + Send + 'static,
 ) {
     let (from, number) = (arrived.envelope.source, arrived.number);
     match (B::place(engine, operation, arrived.bytes(), room), arrived.body) {
@@ -80,7 +80,9 @@ pub(crate) fn deliver<B: Buffer>(
         }
         (Ok(buffer), Body::Rendezvous { key, bytes }) if has_region(engine, from, &key) => {
             match source(engine, from, key, bytes) {
-                Ok(remote) => engine.start_transfer(fetch(operation, remote, buffer, number, then)),
+                Ok(remote) => {
+                    engine.start_transfer(fetch(operation, remote, buffer, number, Box::new(then)));
+                }
                 Err(error) => {
                     engine.acknowledge(from, number, false);
                     then(engine, Err(failed(engine, operation, &error)));
@@ -88,7 +90,7 @@ pub(crate) fn deliver<B: Buffer>(
             }
         }
         (Ok(buffer), Body::Rendezvous { .. }) => {
-            segments::request_segments(engine, from, number, buffer, then);
+            segments::request_segments(engine, from, number, buffer, Box::new(then));
         }
         (Err(error), _) => {
             engine.acknowledge(from, number, true);

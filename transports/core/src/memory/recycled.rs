@@ -5,8 +5,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr::{null_mut, write_bytes};
 use std::sync::Mutex;
 
-/// Blocks of more bytes are kept, the C library's threshold for memory of their own; and those of no more than the second.
-const LEAST: usize = 128 << 10;
+/// Blocks of more bytes are kept, since a few of them are what the C library gives back; and those of no more than the second.
+const LEAST: usize = 32 << 10;
 const MOST: usize = 32 << 20;
 /// Bytes that are kept at most.
 const KEPT: usize = 64 << 20;
@@ -14,7 +14,7 @@ const KEPT: usize = 64 << 20;
 const STEPS: usize = 4;
 const CLASSES: usize = STEPS * (MOST.ilog2() - LEAST.ilog2()) as usize;
 /// Blocks of one size.
-const SLOTS: usize = 4;
+const SLOTS: usize = 8;
 /// What the C library gives without being asked.
 const ALIGNMENT: usize = 16;
 
@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     const SIZES: [usize; 9] =
-        [1, LEAST, LEAST + 1, 160 << 10, 161 << 10, 1 << 20, (1 << 20) + 1, MOST, MOST + 1];
+        [1, LEAST, LEAST + 1, 40 << 10, 41 << 10, 1 << 20, (1 << 20) + 1, MOST, MOST + 1];
 
     fn layout(size: usize) -> Layout {
         Layout::from_size_align(size, 8).unwrap()
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn classes_hold_what_is_asked_for() {
         let mut seen = std::collections::BTreeMap::new();
-        for size in (LEAST + 1..=MOST).step_by(1021).chain(SIZES) {
+        for size in (LEAST + 1..=MOST).step_by(509).chain(SIZES) {
             let Some(class) = Class::of(layout(size)) else {
                 assert!(size <= LEAST || size > MOST);
                 continue;
