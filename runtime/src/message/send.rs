@@ -9,7 +9,7 @@ use super::check_tag;
 use super::isend::isend;
 use crate::comm::Channel;
 use crate::engine::two_sided::{Answer, Body, Incoming, register, send_segments};
-use crate::engine::{Engine, Promise};
+use crate::engine::{Engine, Promise, Route};
 use crate::memory;
 use crate::protocol::messages::Envelope;
 use crate::protocol::wire::{HEADER_BYTES, Header, Kind};
@@ -22,6 +22,10 @@ pub(super) enum Mode {
     Standard,
     Synchronous,
 }
+
+/// A message in segments waits for a receive first, which a part of a collective does not: it is sooner there than one that is got only if
+/// it is so many times shorter than such a part.
+const SEGMENTS: usize = 16;
 
 /// One send: the call, to whom (rank in the communicator and in the job), the tag.
 #[derive(Debug, Clone, Copy)]
@@ -91,7 +95,10 @@ impl<'a> Sending<'a> {
     /// The region of a message to be fetched; none where the transport has no get, or registers no more: segments need
     /// none.
     pub fn register(&self, memory: &Span) -> Option<Box<dyn Region>> {
-        register(self.engine(), self.to, memory)
+        let Route { transport, capabilities } = self.engine().routes.route(self.to);
+        let in_segments =
+            capabilities.registration_is_free && memory.len() < transport.shown_from() / SEGMENTS;
+        if in_segments { None } else { register(self.engine(), self.to, memory) }
     }
 
     /// A copy of a message, if there is memory for it.
