@@ -17,6 +17,18 @@ static void ping_pong(void *context, long repeats) {
     }
 }
 
+/* Around a ring. */
+static void exchange(void *context, long repeats) {
+    const struct work *w = context;
+    int next = (rank + 1) % ranks, before = (rank + ranks - 1) % ranks;
+    for (long turn = 0; turn < repeats; turn++) {
+        MPI_Request requests[2];
+        MPI_Irecv(w->in, w->bytes, MPI_BYTE, before, 6, MPI_COMM_WORLD, &requests[0]);
+        MPI_Isend(w->out, w->bytes, MPI_BYTE, next, 6, MPI_COMM_WORLD, &requests[1]);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    }
+}
+
 static void broadcast(void *context, long repeats) {
     const struct work *w = context;
     for (long turn = 0; turn < repeats; turn++) MPI_Bcast(w->out, w->bytes, MPI_BYTE, ORIGIN, MPI_COMM_WORLD);
@@ -26,6 +38,15 @@ static void allreduce(void *context, long repeats) {
     const struct work *w = context;
     for (long turn = 0; turn < repeats; turn++)
         MPI_Allreduce(w->out, w->in, w->bytes / (int)sizeof(double), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void iallreduce(void *context, long repeats) {
+    const struct work *w = context;
+    for (long turn = 0; turn < repeats; turn++) {
+        MPI_Request request;
+        MPI_Iallreduce(w->out, w->in, w->bytes / (int)sizeof(double), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
 }
 
 static void all_to_all(void *context, long repeats) {
@@ -42,7 +63,8 @@ void messages(const char *name) {
         double factor;
     } known[] = {
         /* Half of there and back. */
-        {"ping-pong", ping_pong, 1, 0.5}, {"broadcast", broadcast, 1, 0}, {"allreduce", allreduce, sizeof(double), 0},
+        {"ping-pong", ping_pong, 1, 0.5}, {"message-exchange", exchange, 1, 0}, {"broadcast", broadcast, 1, 0},
+        {"allreduce", allreduce, sizeof(double), 0}, {"iallreduce", iallreduce, sizeof(double), 0},
         {"all-to-all", all_to_all, 1, 0},
     };
     for (size_t i = 0; i < COUNT(known); i++)

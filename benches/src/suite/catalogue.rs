@@ -94,10 +94,14 @@ pub enum Collective {
 pub enum Message {
     /// A message, one way.
     PingPong,
+    /// A message to the next rank and one from the rank before, nonblocking.
+    Exchange,
     /// Rank 0's data to all.
     Broadcast,
     /// Sums of all.
     AllReduce,
+    /// The same, nonblocking.
+    NonblockingAllReduce,
     /// A block to every rank.
     AllToAll,
 }
@@ -122,7 +126,7 @@ const fn entry(group: &'static str, name: &'static str, what: What, about: &'sta
 const KIB_64: usize = 64 << 10;
 
 /// All measurements, in the order of the table.
-pub const ENTRIES: [Entry; 49] = [
+pub const ENTRIES: [Entry; 51] = [
     entry("latency", "put-latency", What::Latency(Verb::Put), "one put, completed"),
     entry("latency", "get-latency", What::Latency(Verb::Get), "one get, completed"),
     entry("latency", "accumulate-latency", What::Latency(Verb::Accumulate), "one sum of doubles, completed"),
@@ -297,8 +301,20 @@ pub const ENTRIES: [Entry; 49] = [
         "a block put to every rank, flushed, a barrier",
     ),
     entry("messages", "ping-pong", What::Message(Message::PingPong), "a two-sided message, one way"),
+    entry(
+        "messages",
+        "message-exchange",
+        What::Message(Message::Exchange),
+        "MPI_Irecv, MPI_Isend, MPI_Waitall around a ring",
+    ),
     entry("messages", "broadcast", What::Message(Message::Broadcast), "MPI_Bcast"),
     entry("messages", "allreduce", What::Message(Message::AllReduce), "MPI_Allreduce: a sum of doubles"),
+    entry(
+        "messages",
+        "iallreduce",
+        What::Message(Message::NonblockingAllReduce),
+        "MPI_Iallreduce, and MPI_Wait at once",
+    ),
     entry("messages", "all-to-all", What::Message(Message::AllToAll), "MPI_Alltoall"),
     entry("matrix", "matrix-latency", What::MatrixLatency, "put of 8 B, between all pairs of ranks"),
     entry("matrix", "matrix-bandwidth", What::MatrixBandwidth, "put of 1 MiB, between all pairs of ranks"),

@@ -40,8 +40,19 @@ impl Messages {
                 comm.send(0, TAG, data)
             }),
             (Message::PingPong, _) => Ok(()),
+            (Message::Exchange, rank) => {
+                let (next, before) = ((rank + 1) % comm.size(), (rank + comm.size() - 1) % comm.size());
+                repeat.repeat(|| {
+                    let come = comm.irecv::<u8>(before, TAG, data.len());
+                    comm.isend(next, TAG, std::mem::take(data)).wait().map(drop)?;
+                    come.wait().map(|(come, _)| *data = come)
+                })
+            }
             (Message::Broadcast, _) => repeat.repeat(|| comm.broadcast(0, data)),
             (Message::AllReduce, _) => repeat.repeat(|| comm.allreduce(Sum, doubles).map(drop)),
+            (Message::NonblockingAllReduce, _) => {
+                repeat.repeat(|| comm.iallreduce(Sum, doubles).wait().map(drop))
+            }
             (Message::AllToAll, _) => repeat.repeat(|| comm.alltoall(blocks).map(drop)),
         }
     }
@@ -55,10 +66,20 @@ impl Messages {
                 let touched = self.message == Message::Broadcast || rank < 2;
                 Ok(!touched || self.data.iter().all(|byte| *byte == mark))
             }
-            Message::AllReduce => {
+            Message::Exchange => {
+                self.data.fill(mark.wrapping_add(rank as u8));
+                self.act(comm, &mut Once)?;
+                let before = (rank + comm.size() - 1) % comm.size();
+                Ok(self.data.iter().all(|byte| *byte == mark.wrapping_add(before as u8)))
+            }
+            Message::AllReduce | Message::NonblockingAllReduce => {
                 self.doubles.fill(f64::from(mark) + rank as f64);
                 let sum = (0..comm.size()).map(|rank| f64::from(mark) + rank as f64).sum::<f64>();
-                Ok(comm.allreduce(Sum, &self.doubles)?.iter().all(|element| *element == sum))
+                let sums = match self.message {
+                    Message::AllReduce => comm.allreduce(Sum, &self.doubles)?,
+                    _ => comm.iallreduce(Sum, &self.doubles).wait()?,
+                };
+                Ok(sums.iter().all(|element| *element == sum))
             }
             Message::AllToAll => {
                 let own: Vec<Vec<u8>> =

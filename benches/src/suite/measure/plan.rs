@@ -143,7 +143,7 @@ impl What {
             Self::Latency(verb) | Self::Bandwidth(verb) => verb.moves(bytes),
             Self::Overlap => bytes >= OVERLAPPED,
             Self::Attach => bytes >= PAGE,
-            Self::Message(Message::AllReduce) => bytes.is_multiple_of(WORD),
+            Self::Message(Message::AllReduce | Message::NonblockingAllReduce) => bytes.is_multiple_of(WORD),
             Self::Message(Message::AllToAll) | Self::AllToAllPuts => bytes.saturating_mul(ranks) <= BLOCKS,
             Self::Halo => bytes <= BLOCKS / 8,
             _ => true,

@@ -24,8 +24,18 @@ const LIMITS: &str = "limits";
 const OF_SUITE: &str = "20";
 /// Groups whose operations flushes complete, and those that need no window.
 const FLUSHED: [&str; 7] = ["latency", "bandwidth", "types", "rate", "passive", "overlap", "correctness"];
-const NO_WINDOW: [&str; 8] =
-    ["fence", "put-fence", "pscw", "barrier", "ping-pong", "broadcast", "allreduce", "all-to-all"];
+const NO_WINDOW: [&str; 10] = [
+    "fence",
+    "put-fence",
+    "pscw",
+    "barrier",
+    "ping-pong",
+    "message-exchange",
+    "broadcast",
+    "allreduce",
+    "iallreduce",
+    "all-to-all",
+];
 
 /// All that is to be measured, and what was.
 #[derive(Debug)]
