@@ -84,7 +84,7 @@ impl Scene {
             _ => !ranks(&self.job).is_empty(),
         };
         while !reached() {
-            assert!(begin.elapsed() < 20 * SECOND, "{:?}: does not come to it", self.moment);
+            assert!(begin.elapsed() < 100 * SECOND, "{:?}: does not come to it", self.moment);
         }
         // Microseconds: from creating windows to leaving the job a rank takes milliseconds.
         let (from, below) = match self.moment {
@@ -96,7 +96,7 @@ impl Scene {
         let mut ranks = traffic::ranks(&self.job);
         // What a process is called cannot be read at every moment of its start.
         while ranks.is_empty() && self.moment != Moment::End {
-            assert!(begin.elapsed() < 20 * SECOND, "{:?}: no ranks", self.moment);
+            assert!(begin.elapsed() < 100 * SECOND, "{:?}: no ranks", self.moment);
             ranks = traffic::ranks(&self.job);
         }
         self.memory = memory_files(ranks.iter().map(|(_, pid)| *pid));

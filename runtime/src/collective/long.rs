@@ -2,7 +2,7 @@
 //! place, so that no byte is copied twice. What is short is sent as in [`super::algorithms`].
 
 use super::exchange::{Exchange, Kind};
-use super::shown::{Given, LONG_IN_PAGES, Shown, give};
+use super::shown::{Given, LONG_IN_PAGES, Shown, give_root};
 use crate::comm::Channel;
 use crate::{Class, Communicator, Result};
 
@@ -124,7 +124,7 @@ pub(super) fn spread(
     round: usize,
 ) -> Result<()> {
     let own = std::mem::take(&mut parts[channel.rank]);
-    let mut shown = Shown::new(channel, own);
+    let mut shown = Shown::of_all(channel, own);
     others(channel).try_for_each(|peer| exchange.block(shown.offer(exchange, peer, round)))?;
     let taken = each(others(channel), |peer| take(exchange, channel, peer, round, parts[peer]).map(drop));
     shown.settle_after(exchange, taken)?;
@@ -157,7 +157,7 @@ fn exchange_blocks(
         }
         None => Err(exchange.other_length(channel.rank, own.len(), room)),
     };
-    let mut shown: Vec<Shown<'_>> = from.iter().map(|block| Shown::new(channel, block)).collect();
+    let mut shown: Vec<Shown<'_>> = from.iter().map(|block| Shown::of_all(channel, block)).collect();
     others(channel).try_for_each(|peer| exchange.block(shown[peer].offer(exchange, peer, 0)))?;
     // From those before this rank, for whom it is the next.
     let before = (1..channel.size).map(|distance| (channel.rank + channel.size - distance) % channel.size);
@@ -207,7 +207,7 @@ pub fn gather_from(comm: &Communicator, root: usize, data: &[u8]) -> Result<()> 
     let channel = comm.channel();
     channel.check_rank("gather", root)?;
     let exchange = Exchange::new(channel, Kind::Gather);
-    exchange.block(give(&exchange, root, 0, data))
+    exchange.block(give_root(&exchange, root, 0, data))
 }
 
 /// A part for every rank, from this one, which is the root (`MPI_Scatterv`).

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use super::exchange::{Exchange, Kind};
 use super::long::{each, others, spread, take};
 use super::raw::Combine;
-use super::shown::{Given, LONG, LONG_IN_PAGES, Shown, give};
+use super::shown::{Given, LONG, LONG_IN_PAGES, Shown, give_root};
 use crate::comm::Channel;
 use crate::{Communicator, Result};
 
@@ -85,7 +85,7 @@ pub fn reduce_from(
     let parts = split(data, channel.size, unit);
     let mut own = vec![0; parts[channel.rank].len()];
     combine_parts(&exchange, channel, &parts, Some(parts[channel.rank]), &mut own, unit, combine)?;
-    exchange.block(give(&exchange, root, 1, &own))
+    exchange.block(give_root(&exchange, root, 1, &own))
 }
 
 /// Every rank's elements for this one combined with its own, which are `operands`, or in `own`; `parts` are those for the
@@ -173,7 +173,7 @@ fn combine_parts(
     unit: usize,
     combine: &Combine,
 ) -> Result<()> {
-    let mut shown: Vec<Shown<'_>> = parts.iter().map(|part| Shown::new(channel, part)).collect();
+    let mut shown: Vec<Shown<'_>> = parts.iter().map(|part| Shown::of_all(channel, part)).collect();
     others(channel).try_for_each(|peer| exchange.block(shown[peer].offer(exchange, peer, 0)))?;
     let combined = combine_part(exchange, channel, operands, own, unit, combine);
     shown.into_iter().fold(combined, |result, shown| shown.settle_after(exchange, result))

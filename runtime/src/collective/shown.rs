@@ -27,8 +27,23 @@ const FETCHED: usize = 1 << 61;
 pub(super) async fn give(exchange: &Exchange<'_>, peer: usize, round: usize, bytes: &[u8]) -> Result<()> {
     match bytes.len() < LONG_IN_PAGES {
         true => exchange.send(peer, round, bytes).await,
-        false => offered(exchange, peer, round, bytes).await?.settle(exchange).await,
+        false => settled(exchange, peer, round, Shown::new(exchange.channel(), bytes)).await,
     }
+}
+
+/// The same, as one of all ranks that do.
+pub(super) async fn give_root(
+    exchange: &Exchange<'_>,
+    root: usize,
+    round: usize,
+    bytes: &[u8],
+) -> Result<()> {
+    settled(exchange, root, round, Shown::of_all(exchange.channel(), bytes)).await
+}
+
+async fn settled(exchange: &Exchange<'_>, peer: usize, round: usize, mut shown: Shown<'_>) -> Result<()> {
+    shown.offer(exchange, peer, round).await?;
+    shown.settle(exchange).await
 }
 
 /// Gives a peer bytes in this round, which it may still have to get.
@@ -78,6 +93,8 @@ fn arrived(
 pub(super) struct Shown<'a> {
     channel: &'a Channel,
     pub bytes: &'a [u8],
+    /// Ranks that give to one at once.
+    givers: usize,
     /// By number of the transport; nothing where that can register none.
     regions: Vec<(usize, Option<Box<dyn Region>>)>,
     /// Who was told, in which round.
@@ -86,7 +103,12 @@ pub(super) struct Shown<'a> {
 
 impl<'a> Shown<'a> {
     pub fn new(channel: &'a Channel, bytes: &'a [u8]) -> Self {
-        Self { channel, bytes, regions: Vec::new(), told: Vec::new() }
+        Self { channel, bytes, givers: 1, regions: Vec::new(), told: Vec::new() }
+    }
+
+    /// Of one of all ranks that give to one at once.
+    pub fn of_all(channel: &'a Channel, bytes: &'a [u8]) -> Self {
+        Self { givers: channel.size - 1, ..Self::new(channel, bytes) }
     }
 
     /// The key by which a rank gets them; empty if there is none, or they are too short for that.
@@ -94,7 +116,7 @@ impl<'a> Shown<'a> {
         let (engine, to) = (&*self.channel.engine, self.channel.job_rank(peer));
         let Route { transport, capabilities } = engine.routes.route(to);
         let one_message = capabilities.max_message - HEADER_BYTES;
-        if self.bytes.len() <= one_message || self.bytes.len() < transport.shown_from() {
+        if self.bytes.len() <= one_message || self.bytes.len() < transport.shown_from(self.givers) {
             return Vec::new();
         }
         let transport = engine.routes.index(to);

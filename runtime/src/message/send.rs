@@ -97,7 +97,7 @@ impl<'a> Sending<'a> {
     pub fn register(&self, memory: &Span) -> Option<Box<dyn Region>> {
         let Route { transport, capabilities } = self.engine().routes.route(self.to);
         let in_segments =
-            capabilities.registration_is_free && memory.len() < transport.shown_from() / SEGMENTS;
+            capabilities.registration_is_free && memory.len() < transport.shown_from(1) / SEGMENTS;
         if in_segments { None } else { register(self.engine(), self.to, memory) }
     }
 

@@ -247,8 +247,9 @@ pub trait Transport: Send + Sync + fmt::Debug {
         Ok(None)
     }
 
-    /// So many bytes that a peer needs reach it sooner if they are shown to it, and it gets them, than as messages.
-    fn shown_from(&self) -> usize {
+    /// So many bytes that a peer needs reach it sooner if they are shown to it, and it gets them, than as messages; where `givers` ranks at
+    /// once have as many for it.
+    fn shown_from(&self, _givers: usize) -> usize {
         if self.capabilities().registration_is_free { 16 << 10 } else { 64 << 10 }
     }
 

@@ -289,8 +289,10 @@ impl Transport for Shm {
         }
     }
 
-    fn shown_from(&self) -> usize {
-        if attach::is_slow() { 512 << 10 } else { 16 << 10 }
+    /// Where the queue is the shorter way, it is so for what nearly fits it.
+    fn shown_from(&self, givers: usize) -> usize {
+        const LEAST: usize = 16 << 10;
+        if attach::is_slow() { ((512 << 10) / givers.max(1)).max(LEAST) } else { LEAST }
     }
 
     fn register(&self, memory: &Span) -> TransportResult<Box<dyn Region>> {
