@@ -38,6 +38,9 @@ pub enum Defect {
 /// How late data is.
 const LATE: Duration = Duration::from_micros(100);
 
+/// How long is between the two halves of a torn atomic: others come to run meanwhile, however busy the machine is.
+const TORN: Duration = Duration::from_micros(1);
+
 #[derive(Debug)]
 enum Action {
     Put { to: usize, from: usize, len: usize },
@@ -193,13 +196,13 @@ impl Fake {
         let old = word.load(Ordering::Acquire);
         match operation {
             NativeAtomic::FetchAdd(add) if self.wire.defect == Defect::TornAtomics => {
-                std::thread::yield_now();
+                std::thread::sleep(TORN);
                 word.store(old.wrapping_add(add), Ordering::Release);
                 old
             }
             NativeAtomic::FetchAdd(add) => word.fetch_add(add, Ordering::AcqRel),
             NativeAtomic::CompareSwap { compare, swap } if self.wire.defect == Defect::TornAtomics => {
-                std::thread::yield_now();
+                std::thread::sleep(TORN);
                 if old == compare {
                     word.store(swap, Ordering::Release);
                 }
