@@ -8,8 +8,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use common::{fake_ssh, run, start, transom};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 
 #[test]
 fn ranks_are_spread_in_blocks() {
@@ -182,16 +181,18 @@ fn a_launcher_that_is_stopped_goes_on() {
     let lines = dir.path().join("lines");
     std::fs::write(&lines, "for i in $(seq 20); do echo line; sleep 0.05; done; echo end").unwrap();
     let script = lines.to_str().unwrap();
-    let flags = ["-n", "2", "--rsh", &ssh, "--hosts", "h1,h2", "--host-timeout", "0.6"];
-    for moment in [200, 250] {
+    let flags = ["-n", "2", "--rsh", &ssh, "--hosts", "h1,h2", "--host-timeout", "2"];
+    let jobs = [200, 50].map(|moment| {
         let job = start(&mut transom(&[&flags[..], &["sh", script]].concat()));
         job.wait_for(2, &format!("sh {script}"));
         std::thread::sleep(Duration::from_millis(moment));
-        let launcher = Pid::from_raw(i32::try_from(job.child.id()).unwrap());
-        kill(launcher, Signal::SIGTSTP).unwrap();
-        // Twice as long as agents have patience with a launcher that is silent for no reason.
-        std::thread::sleep(Duration::from_secs(4));
-        kill(launcher, Signal::SIGCONT).unwrap();
+        job.signal(Signal::SIGTSTP);
+        job
+    });
+    // Twice as long as agents have patience with a launcher that is silent for no reason.
+    std::thread::sleep(Duration::from_secs(13));
+    jobs.iter().for_each(|job| job.signal(Signal::SIGCONT));
+    for job in jobs {
         let ended = job.wait();
         assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
         assert_eq!(ended.stdout.matches("end\n").count(), 2, "{}", ended.stdout);

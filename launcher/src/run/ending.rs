@@ -25,9 +25,9 @@ const GRACE_MS: u64 = 100;
 const END_OTHERS_AFTER: Duration = Duration::from_millis(500);
 /// From the failure of a rank until the loss of an agent is no longer taken for its cause: a rank may tell of peers that died with
 /// their agent before the end of that agent shows here.
-const CAUSE_WITHIN: Duration = Duration::from_secs(1);
+const CAUSE_WITHIN: Duration = Duration::from_secs(2);
 /// From the first sign that an agent is gone until it is given up without the second.
-const LOST: Duration = Duration::from_millis(300);
+const LOST: Duration = Duration::from_secs(1);
 
 impl Job {
     pub(super) fn connect_timed_out(&mut self) {
