@@ -37,8 +37,8 @@ impl RawBuffer {
     ///
     /// # Safety
     /// They are valid for reads, and for writes where something is to be written, until whatever they are given to has
-    /// ended: an operation by its flush or the end of its epoch, a window by its free, attached memory by its detach. Until
-    /// then nobody else writes them but as MPI-4.1 §12.7 lets programs access window memory.
+    /// ended: an operation by its flush or the end of its epoch, a message by its request, a window by its free, attached memory
+    /// by its detach. Until then nobody else writes them but as MPI-4.1 §12.7 lets programs access window memory.
     pub unsafe fn new(start: *mut u8, len: usize) -> Self {
         Self { start, len: if start.is_null() { 0 } else { len } }
     }
@@ -108,8 +108,8 @@ impl RawBuffer {
 
     /// The bytes as memory that peers may access.
     pub(crate) fn span(self) -> Span {
-        // SAFETY: valid until the window has gone or the memory is detached, by the promise at `new`; accessed by
-        // Transom through the span only.
+        // SAFETY: valid until the window has gone, the memory is detached, or the message has been received, by the promise at `new`;
+        // accessed by Transom through the span only, and of a message that is sent only read.
         unsafe { Span::from_raw(self.start, self.len) }
     }
 

@@ -312,5 +312,7 @@ mod tests {
                 .message(4)
                 .is_some_and(|line| line.ends_with("after 1.5 s (--timeout); still running: ranks 0-2, 7"))
         );
+        let early = Failure::Timeout { limit: Duration::from_millis(1500), running: Vec::new() };
+        assert!(early.message(0).is_some_and(|line| line.ends_with("(--timeout); no rank had been started")));
     }
 }

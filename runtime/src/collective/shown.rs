@@ -16,7 +16,7 @@ use crate::{Class, Result, memory};
 /// So many bytes are long: getting them costs two messages more than sending them.
 pub const LONG: usize = 64 << 10;
 
-/// The same where showing them costs nothing and a message has only room for a page.
+/// The same where showing them costs nothing and a message has only room for a page. No transport shows fewer.
 pub(super) const LONG_IN_PAGES: usize = 16 << 10;
 
 /// The rounds of what is shown, and of what is said when it has been fetched, behind those of what is sent.
@@ -25,10 +25,7 @@ const FETCHED: usize = 1 << 61;
 
 /// Gives a peer bytes in this round, and waits until it has them.
 pub(super) async fn give(exchange: &Exchange<'_>, peer: usize, round: usize, bytes: &[u8]) -> Result<()> {
-    match bytes.len() < LONG_IN_PAGES {
-        true => exchange.send(peer, round, bytes).await,
-        false => settled(exchange, peer, round, Shown::new(exchange.channel(), bytes)).await,
-    }
+    settled(exchange, peer, round, Shown::new(exchange.channel(), bytes)).await
 }
 
 /// The same, as one of all ranks that do.
@@ -92,7 +89,7 @@ fn arrived(
 /// Bytes that others may get until this is dropped.
 pub(super) struct Shown<'a> {
     channel: &'a Channel,
-    pub bytes: &'a [u8],
+    bytes: &'a [u8],
     /// Ranks that give to one at once.
     givers: usize,
     /// By number of the transport; nothing where that can register none.

@@ -23,8 +23,8 @@ pub(super) enum Mode {
     Synchronous,
 }
 
-/// A message in segments waits for a receive first, which a part of a collective does not: it is sooner there than one that is got only if
-/// it is so many times shorter than such a part.
+/// A part of a collective is sent at once, but a message in segments waits until a receive asks for it: the length up to which that is
+/// the shorter way is so many times less.
 const SEGMENTS: usize = 16;
 
 /// One send: the call, to whom (rank in the communicator and in the job), the tag.

@@ -7,17 +7,17 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use transom::{Class, Communicator, Complex, F64I32, Job, Max, MinLoc, Request, Result, Sum};
 
-/// Elements of rank `rank`: so many that several messages are needed, few, or none.
+/// Elements of rank `rank`: few, none, or so many that every transport shows them where it can.
 fn data(rank: usize, len: usize) -> Vec<u64> {
     (0..len).map(|i| (rank * 1000 + i) as u64).collect()
 }
 
 fn uneven(rank: usize) -> Vec<u64> {
-    data(rank, [0, 3, 9000, 1][rank % 4])
+    data(rank, [0, 3, 70_000, 1][rank % 4])
 }
 
 fn block(from: usize, to: usize) -> Vec<u32> {
-    vec![(from * 100 + to) as u32; [0, 300, 5000, 600, 17_000][(from + 2 * to) % 5]]
+    vec![(from * 100 + to) as u32; [0, 300, 17_000, 600, 140_000][(from + 2 * to) % 5]]
 }
 
 /// An affine function, whose composition is associative but not commutative.
@@ -69,7 +69,7 @@ pub fn movements(job: &Job) -> Result<()> {
 
 pub fn reductions(job: &Job) -> Result<()> {
     let (rank, size) = (job.rank(), job.size());
-    for len in [0, 1, 5, 9000] {
+    for len in [0, 1, 5, 9000, 70_000] {
         let own = data(rank, len);
         let sum = |ranks: std::ops::Range<usize>| -> Vec<u64> {
             (0..len).map(|i| ranks.clone().map(|r| (r * 1000 + i) as u64).sum()).collect()
