@@ -128,19 +128,26 @@ fn interrupt_ends_the_job() {
 
 #[test]
 fn those_who_ignore_an_interrupt_are_killed() {
-    let stubborn = "trap '' INT; while :; do sleep 0.02; done";
+    // A trap, not an ignored signal, so that it shows when it has come: of two that are pending at once one is lost.
+    let dir = tempfile::tempdir().unwrap();
+    let stubborn = format!("trap ': >{}/$PMI_RANK' INT; while :; do sleep 0.02; done", dir.path().display());
     for (times, least, most) in [(1, 1900, 10_000), (2, 0, 1900)] {
-        let job = start(&mut transom(&["-n", "2", "sh", "-c", stubborn]));
+        let job = start(&mut transom(&["-n", "2", "sh", "-c", &stubborn]));
         job.wait_for(2, "sleep 0.02");
-        let begin = Instant::now();
+        let mut begin = Instant::now();
         job.signal(Signal::SIGINT);
         if times == 2 {
-            std::thread::sleep(Duration::from_millis(100));
+            while !(0..2).all(|rank| dir.path().join(rank.to_string()).exists()) {
+                assert!(begin.elapsed() < Duration::from_secs(20), "no interrupt came");
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            begin = Instant::now();
             job.signal(Signal::SIGINT);
         }
         assert_eq!(job.wait().code, 130);
         let took = begin.elapsed().as_millis();
         assert!((least..most).contains(&took), "{times} interrupts: {took} ms");
+        (0..2).for_each(|rank| std::fs::remove_file(dir.path().join(rank.to_string())).unwrap());
     }
 }
 
