@@ -232,7 +232,10 @@ impl Pages<'_> {
         let calls: Vec<Call> =
             protect.into_iter().chain(calls.iter().copied()).chain([new.replace_call(pages.start)]).collect();
         // SAFETY: the caller's promise.
-        unsafe { silent::run(&calls, &release) }
+        let made = unsafe { silent::run(&calls, &release) };
+        // Whoever waits for an edge of the heap may have the allocator's lock: nothing is freed before it goes on.
+        drop(protected);
+        made
     }
 
     /// Gives the file's memory of some pages back.
