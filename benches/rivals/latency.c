@@ -109,6 +109,9 @@ static void measure_row(struct row row, struct work w) {
     w.win = make_window(all > 4096 ? all : 4096, &memory);
     w.origin = buffer(all);
     w.result = buffer(all);
+    fill(w.origin, all);
+    fill(memory, all);
+    MPI_Barrier(MPI_COMM_WORLD);
     if (!w.pairs) w.pairs = 1;
     w.target = rank + w.pairs;
     MPI_Win_lock_all(0, w.win);
@@ -152,6 +155,7 @@ static void bidirectional(const char *name) {
         struct work w = {.verb = PUT, .bytes = bytes, .count = count, .stride = bytes, .target = 1 - rank};
         w.win = make_window(bytes * count, &memory);
         w.origin = w.result = buffer(bytes * count);
+        fill(w.origin, bytes * count);
         struct row row = {name, bytes, "bandwidth", 2 * count * bytes, 0};
         MPI_Win_lock_all(0, w.win);
         measure(&row, TOGETHER, put, &w);

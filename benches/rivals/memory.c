@@ -59,6 +59,16 @@ char *buffer(size_t bytes) {
     return (char *)memory;
 }
 
+/* Numbers from 1 to 2, of many digits: zeros are copied in two thirds of the time by non-temporal stores on AMD's Zen 5. */
+void fill(void *memory, size_t bytes) {
+    uint64_t state = 1, word;
+    for (size_t at = 0; at + sizeof word <= bytes; at += sizeof word) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        word = UINT64_C(0x3ff) << 52 | state >> 12;
+        memcpy((char *)memory + at, &word, sizeof word);
+    }
+}
+
 /* How many transfers are completed together. */
 size_t batch(size_t bytes) {
     size_t count = BATCH_BYTES / bytes;

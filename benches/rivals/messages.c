@@ -72,6 +72,7 @@ void messages(const char *name) {
             if (sizes[s] % known[i].multiple) continue;
             size_t blocks = sizes[s] * (size_t)ranks;
             struct work w = {(int)sizes[s], buffer(blocks), buffer(blocks)};
+            fill(w.out, blocks);
             struct row row = {name, sizes[s], "time", 1, known[i].factor};
             measure(&row, TOGETHER, known[i].loop, &w);
             report(&row, UNSEEN, -1);

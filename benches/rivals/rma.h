@@ -50,6 +50,7 @@ int samples_of(int most);
 MPI_Win make_window(size_t bytes, void **memory);
 void free_window(MPI_Win *win);
 char *buffer(size_t bytes);
+void fill(void *memory, size_t bytes);
 void *shared_memory(size_t bytes); /* that all ranks map, or NULL */
 size_t batch(size_t bytes);
 

@@ -23,7 +23,7 @@ impl AllToAllPuts {
     /// # Errors
     /// No memory for a window.
     pub fn new(comm: &Communicator, head: Head, kind: Kind) -> Result<Self> {
-        let area = Area::new(comm, kind, comm.size() * head.bytes, head.bytes, 0)?;
+        let area = Area::new(comm, kind, comm.size() * head.bytes, head.bytes, 1)?;
         Ok(Self { head, area, comm: comm.clone() })
     }
 

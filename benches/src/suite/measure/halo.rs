@@ -30,7 +30,7 @@ impl Halo {
     /// # Errors
     /// No memory for a window.
     pub fn new(comm: &Communicator, head: Head, kind: Kind, sync: Sync) -> Result<Self> {
-        let area = Area::new(comm, kind, 8 * head.bytes, head.bytes, 0)?;
+        let area = Area::new(comm, kind, 8 * head.bytes, head.bytes, 1)?;
         let neighbours = neighbours(comm.rank(), comm.size());
         let mut group: Vec<usize> = neighbours.iter().map(|(rank, _)| *rank).collect();
         group.sort_unstable();
