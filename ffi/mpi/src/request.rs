@@ -210,7 +210,8 @@ impl RequestObject {
     /// Waits for the outcome.
     fn wait(&self) {
         while let Some(pending) = self.running() {
-            match transom::await_any(&[&*pending]) {
+            let waited = if pending.is_done() { Ok(()) } else { transom::await_any(&[&*pending]) };
+            match waited {
                 Ok(()) => drop(pending),
                 Err(error) if error.goes_on() => {
                     *self.state.lock() = State::Interrupted(pending, error.into());

@@ -1,7 +1,7 @@
 //! Requests: what goes on while the caller does something else (MPI-4.1 §3.7, §6.12).
 
-use std::cell::RefCell;
 use std::future::Future;
+use std::ops::Deref;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -17,16 +17,35 @@ use crate::{Class, Error, Result};
 /// Something with a result to come.
 pub(crate) trait Awaited<T>: Send + Sync {
     fn is_done(&self) -> bool;
-    /// The result, if it is there.
-    fn take(&mut self) -> Option<Result<T>>;
+    /// The result, once, if it is there.
+    fn take(&self) -> Option<Result<T>>;
     /// False if it is there already.
     fn register(&self, waker: &Waker) -> bool;
     /// Whether the operation has been taken back.
     fn cancel(&self) -> bool {
         false
     }
+    /// Its request is dropped.
+    fn leave(&self) {}
     /// For errors of deadlines.
     fn what(&self) -> Awaits;
+}
+
+/// What a request awaits, which others may have, too.
+struct Held<T>(Arc<dyn Awaited<T>>);
+
+impl<T> Deref for Held<T> {
+    type Target = dyn Awaited<T>;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.0
+    }
+}
+
+impl<T> Drop for Held<T> {
+    fn drop(&mut self) {
+        self.leave();
+    }
 }
 
 impl<T: Send> Awaited<T> for (Arc<Promise<T>>, &'static str) {
@@ -34,7 +53,7 @@ impl<T: Send> Awaited<T> for (Arc<Promise<T>>, &'static str) {
         self.0.is_complete()
     }
 
-    fn take(&mut self) -> Option<Result<T>> {
+    fn take(&self) -> Option<Result<T>> {
         self.0.take()
     }
 
@@ -50,8 +69,7 @@ impl<T: Send> Awaited<T> for (Arc<Promise<T>>, &'static str) {
 type Map<T, U> = Box<dyn FnOnce(T) -> Result<U> + Send>;
 
 struct Mapped<T, U> {
-    inner: Box<dyn Awaited<T>>,
-    /// Never locked: only for `Sync`.
+    inner: Held<T>,
     map: Mutex<Option<Map<T, U>>>,
 }
 
@@ -60,9 +78,10 @@ impl<T, U> Awaited<U> for Mapped<T, U> {
         self.inner.is_done()
     }
 
-    fn take(&mut self) -> Option<Result<U>> {
+    fn take(&self) -> Option<Result<U>> {
         let result = self.inner.take()?;
-        match self.map.get_mut().take() {
+        let map = self.map.lock().take();
+        match map {
             Some(map) => Some(result.and_then(map)),
             None => Some(Err(Error::new(Class::Argument, "wait", "the request has been completed already"))),
         }
@@ -97,7 +116,7 @@ impl<T, U> Awaited<U> for Mapped<T, U> {
 /// ```
 #[must_use = "a request is to be awaited: `wait`, `test` or `.await`"]
 pub struct Request<T> {
-    inner: Box<dyn Awaited<T>>,
+    inner: Held<T>,
     operation: &'static str,
     /// Keeps the job going.
     member: Arc<Member>,
@@ -134,7 +153,12 @@ impl<T: 'static> Request<T> {
         operation: &'static str,
         inner: impl Awaited<T> + 'static,
     ) -> Self {
-        Self { inner: Box::new(inner), operation, member: member.clone(), since: None, slot: None }
+        Self::shared(member, operation, Arc::new(inner))
+    }
+
+    /// The same of what others have, too.
+    pub(crate) fn shared(member: &Arc<Member>, operation: &'static str, inner: Arc<dyn Awaited<T>>) -> Self {
+        Self { inner: Held(inner), operation, member: member.clone(), since: None, slot: None }
     }
 
     /// The request of a promise.
@@ -191,11 +215,9 @@ impl<T: 'static> Request<T> {
     ///
     /// # Errors
     /// The operation's; a peer is gone; the deadline passes.
-    pub fn wait(mut self) -> Result<T> {
-        let Self { inner, member, operation, .. } = &mut self;
-        let inner = RefCell::new(inner);
-        let what = || inner.borrow().what();
-        let waited = member.engine.wait_until(operation, &what, None, || inner.borrow_mut().take());
+    pub fn wait(self) -> Result<T> {
+        let Self { inner, member, operation, .. } = &self;
+        let waited = member.engine.wait_until(operation, &|| inner.what(), None, || inner.take());
         // What has not ended does with the request.
         waited.map_err(Error::and_ended)
     }

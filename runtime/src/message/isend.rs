@@ -129,7 +129,7 @@ impl<B: Buffer> Awaited<B> for Sent<B> {
         self.promise.is_complete()
     }
 
-    fn take(&mut self) -> Option<Result<B>> {
+    fn take(&self) -> Option<Result<B>> {
         self.promise.take()
     }
 

@@ -6,7 +6,7 @@ use zerocopy::IntoBytes;
 
 use super::{Matched, Status};
 use crate::comm::Channel;
-use crate::engine::two_sided::{Body, Buffer, Incoming, check_capacity, deliver, fetch_blocking};
+use crate::engine::two_sided::{Body, Buffer, Unexpected, check_capacity, deliver, fetch_blocking};
 use crate::engine::{Engine, Promise};
 use crate::job::Member;
 use crate::waits::Awaits;
@@ -20,7 +20,7 @@ use crate::{Communicator, Element, Request, Result};
 pub struct Message {
     member: Arc<Member>,
     channel: Arc<Channel>,
-    arrived: Option<Incoming>,
+    arrived: Option<Unexpected>,
     status: Status,
 }
 
@@ -33,7 +33,7 @@ impl Drop for Message {
 }
 
 impl Message {
-    pub(super) fn new(comm: &Communicator, arrived: Incoming) -> Self {
+    pub(super) fn new(comm: &Communicator, arrived: Unexpected) -> Self {
         let (member, channel) = (comm.member().clone(), comm.channel().clone());
         let status = Status::of(&channel, arrived.envelope, arrived.bytes());
         Self { member, channel, arrived: Some(arrived), status }
@@ -108,7 +108,7 @@ impl Message {
 pub(super) fn store<T: Element>(
     engine: &Engine,
     operation: &'static str,
-    arrived: Incoming,
+    arrived: Unexpected,
     buffer: &mut [T],
 ) -> Result<()> {
     let (source, number) = (arrived.envelope.source, arrived.number);
@@ -131,7 +131,7 @@ pub(super) fn store<T: Element>(
 fn deliver_blocking<T: Element>(
     engine: &Engine,
     operation: &'static str,
-    arrived: Incoming,
+    arrived: Unexpected,
     most: usize,
 ) -> Result<Vec<T>> {
     let from = arrived.envelope.source;

@@ -1,6 +1,7 @@
 //! Receives, blocking and not (MPI-4.1 §3.2.4, §3.7, §3.10).
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Waker;
 
 use parking_lot::Mutex;
@@ -10,7 +11,7 @@ use super::matched::store;
 use super::send::{Mode, send};
 use super::{Matched, Message, Source, Status, Tag, awaited, pattern};
 use crate::comm::{Awaited, Channel};
-use crate::engine::two_sided::{Buffer, Direct, Incoming, check_capacity, deliver};
+use crate::engine::two_sided::{Buffer, Direct, Incoming, Receiver, Unexpected, check_capacity, deliver};
 use crate::engine::{Engine, Promise};
 use crate::protocol::messages::Pattern;
 use crate::protocol::wire::Header;
@@ -19,27 +20,34 @@ use crate::{Class, Communicator, Element, Error, Request, Result};
 
 type Received<T> = (Vec<T>, Status);
 
-/// A receive under way. If it is dropped before it has matched a message, it is cancelled.
-struct Receiving<B, F> {
+/// A receive under way: posted, and awaited by its request. If that is dropped before a message has come, it is cancelled.
+struct Receiving<B: Buffer, F> {
     channel: Arc<Channel>,
-    promise: Arc<Promise<Matched<B>>>,
-    posted: Option<(Pattern, u64)>,
-    /// Whose in the job, and as the call has it.
-    from: (Option<usize>, (Source, Tag)),
     operation: &'static str,
-    /// What is made of it. Never locked: only for `Sync`.
+    pattern: Pattern,
+    /// As the call has it.
+    from: (Source, Tag),
+    room: B::Room,
+    /// Its number if it is posted, or else 0.
+    number: AtomicU64,
+    promise: Promise<Matched<B>>,
+    /// What is made of it.
     finish: Mutex<Option<F>>,
 }
 
-impl<B, F> Receiving<B, F> {
+impl<B: Buffer, F> Receiving<B, F> {
     fn cancel_posted(&self) -> bool {
-        self.posted.is_some_and(|(pattern, number)| self.channel.engine.two_sided.cancel(pattern, number))
+        let number = self.number.load(Ordering::Acquire);
+        number != 0 && self.channel.engine.two_sided.cancel(self.pattern, number)
     }
 }
 
-impl<B, F> Drop for Receiving<B, F> {
-    fn drop(&mut self) {
-        self.cancel_posted();
+impl<B: Buffer, F: Send + 'static> Receiver for Receiving<B, F> {
+    fn receive(self: Arc<Self>, engine: &Engine, arrived: Incoming<'_>) {
+        let status = Status::of(&self.channel, arrived.envelope, arrived.bytes());
+        let (operation, room) = (self.operation, self.room);
+        let then = move |engine: &Engine, result| self.promise.complete(engine, Ok((result, status)));
+        deliver(engine, operation, arrived, room, then);
     }
 }
 
@@ -48,9 +56,10 @@ impl<B: Buffer, R, F: FnOnce(Matched<B>) -> Result<R> + Send> Awaited<R> for Rec
         self.promise.is_complete()
     }
 
-    fn take(&mut self) -> Option<Result<R>> {
+    fn take(&self) -> Option<Result<R>> {
         let matched = self.promise.take()?;
-        match self.finish.get_mut().take() {
+        let finish = self.finish.lock().take();
+        match finish {
             Some(finish) => Some(matched.and_then(finish)),
             // Not the first time, which the promise says.
             None => matched.err().map(Err),
@@ -72,8 +81,14 @@ impl<B: Buffer, R, F: FnOnce(Matched<B>) -> Result<R> + Send> Awaited<R> for Rec
         cancelled
     }
 
+    fn leave(&self) {
+        if !self.is_done() {
+            self.cancel_posted();
+        }
+    }
+
     fn what(&self) -> Awaits {
-        let (world, (source, tag)) = self.from;
+        let (world, (source, tag)) = (self.pattern.source, self.from);
         Awaits { goes_on: world.is_none(), ..awaited(world, &self.channel, source, tag) }
     }
 }
@@ -105,30 +120,20 @@ pub(super) fn start_receive<B: Buffer, R: Send + 'static>(
         }
         Err(error) => return Request::done(comm.member(), operation, Err(error)),
     };
-    let promise = Promise::new();
-    let (completed, group) = (promise.clone(), channel.group.clone());
-    let receive = move |engine: &Engine, arrived: Incoming| {
-        let (envelope, bytes) = (arrived.envelope, arrived.bytes());
-        let source = group.rank_of(envelope.source).unwrap_or(envelope.source);
-        let status = Status { source, tag: envelope.tag, bytes };
-        let then = move |engine: &Engine, result: Result<B>| {
-            completed.complete(engine, Ok((result, status)));
-        };
-        deliver(engine, operation, arrived, room, then);
-    };
-    let posted = channel.engine.post_receive(pattern, Box::new(receive)).map(|number| (pattern, number));
-    Request::new(
-        comm.member(),
+    let receiving = Arc::new(Receiving {
+        channel: channel.clone(),
         operation,
-        Receiving {
-            channel: channel.clone(),
-            promise,
-            posted,
-            from: (pattern.source, from),
-            operation,
-            finish: Mutex::new(Some(finish)),
-        },
-    )
+        pattern,
+        from,
+        room,
+        number: AtomicU64::new(0),
+        promise: Promise::default(),
+        finish: Mutex::new(Some(finish)),
+    });
+    if let Some(number) = channel.engine.post_receive(pattern, receiving.clone()) {
+        receiving.number.store(number, Ordering::Release);
+    }
+    Request::shared(comm.member(), operation, receiving)
 }
 
 impl Communicator {
@@ -217,7 +222,7 @@ impl Communicator {
         operation: &'static str,
         pattern: Pattern,
         (source, tag): (Source, Tag),
-    ) -> Result<Incoming> {
+    ) -> Result<Unexpected> {
         let channel = self.channel();
         let engine = &channel.engine;
         let what = || awaited(pattern.source, channel, source, tag);

@@ -8,7 +8,7 @@ use zerocopy::IntoBytes;
 use super::check_tag;
 use super::isend::isend;
 use crate::comm::Channel;
-use crate::engine::two_sided::{Answer, Body, Incoming, register, send_segments};
+use crate::engine::two_sided::{Answer, Body, Bytes, Incoming, register, send_segments};
 use crate::engine::{Engine, Promise, Route};
 use crate::memory;
 use crate::protocol::messages::Envelope;
@@ -115,7 +115,8 @@ impl<'a> Sending<'a> {
     /// A message to this rank itself.
     pub fn deliver(&self, data: Vec<u8>, number: Option<u64>) {
         let envelope = Envelope { context: self.channel.context, source: self.engine().rank, tag: self.tag };
-        self.engine().send_to_self(Incoming { envelope, body: Body::Eager(data.into()), number });
+        let body = Body::Eager(Bytes::Kept(data.into()));
+        self.engine().send_to_self(Incoming { envelope, body, number });
     }
 
     /// What a synchronous or long send awaits.

@@ -179,14 +179,14 @@ impl<R, M> Messages<R, M> {
     }
 
     /// A message arrived: returns it with the first posted receive that matches it, or keeps it.
-    pub fn arrive(&mut self, envelope: Envelope, message: M) -> Option<(R, M)> {
+    pub fn arrive<N>(&mut self, envelope: Envelope, message: N, keep: impl FnOnce(N) -> M) -> Option<(R, N)> {
         if let Some(receive) = self.receive(&envelope) {
             return Some((receive, message));
         }
         if self.few_messages.len() == FEW {
             self.move_to_tree();
         }
-        self.few_messages.push_back((envelope, message));
+        self.few_messages.push_back((envelope, keep(message)));
         None
     }
 
@@ -277,7 +277,7 @@ mod tests {
         for (name, step) in (0..).zip(steps) {
             match step {
                 Step::Arrive(envelope) => {
-                    let met = real.arrive(envelope, name).map(|(receive, message)| {
+                    let met = real.arrive(envelope, name, |name| name).map(|(receive, message)| {
                         assert_eq!(message, name);
                         receive
                     });
@@ -322,7 +322,7 @@ mod tests {
         let mut messages = Messages::default();
         let envelope = |tag| Envelope { context: 1, source: 2, tag };
         for tag in 0..50_000 {
-            assert!(messages.arrive(envelope(tag), tag).is_none());
+            assert!(messages.arrive(envelope(tag), tag, |tag| tag).is_none());
         }
         for tag in (0..50_000).rev() {
             let pattern = Pattern { context: 1, source: None, tag: Some(tag) };
@@ -330,7 +330,7 @@ mod tests {
             messages.post(pattern, tag);
         }
         for tag in 0..50_000 {
-            assert_eq!(messages.arrive(envelope(tag), -1), Some((tag, -1)));
+            assert_eq!(messages.arrive(envelope(tag), -1, |_| -1), Some((tag, -1)));
         }
     }
 }

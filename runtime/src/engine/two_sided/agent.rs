@@ -17,7 +17,7 @@ pub(in crate::engine) fn handle(engine: &Engine, header: &Header, kind: Kind, pa
         Kind::Eager => {
             let number = (header.op == 1).then_some(header.value);
             let inline = header.inline()?;
-            let bytes = Bytes::from_slice(eager_bytes(header, &inline, payload));
+            let bytes = Bytes::Arriving(eager_bytes(header, &inline, payload));
             arrived(engine, header, Body::Eager(bytes), number)
         }
         Kind::RequestToSend => {
@@ -112,7 +112,7 @@ impl<'a> Direct<'a> {
     }
 }
 
-fn arrived(engine: &Engine, header: &Header, body: Body, number: Option<u64>) -> Option<()> {
+fn arrived(engine: &Engine, header: &Header, body: Body<'_>, number: Option<u64>) -> Option<()> {
     let envelope = envelope(header)?;
     engine.message_arrived(Incoming { envelope, body, number });
     Some(())

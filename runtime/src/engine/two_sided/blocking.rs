@@ -13,7 +13,7 @@ use crate::protocol::wire::{HEADER_BYTES, Kind};
 use crate::settings::Fault;
 use crate::waits::Awaits;
 
-impl Incoming {
+impl Incoming<'_> {
     /// Whether [`fetch_blocking`] can get it.
     pub fn can_be_fetched(&self, engine: &Engine) -> bool {
         matches!(&self.body, Body::Rendezvous { key, .. } if has_region(engine, self.envelope.source, key))
@@ -24,7 +24,7 @@ impl Incoming {
 pub(crate) fn fetch_blocking(
     engine: &Engine,
     operation: &'static str,
-    arrived: Incoming,
+    arrived: Incoming<'_>,
     buffer: &mut [u8],
 ) -> Result<()> {
     let from = arrived.envelope.source;

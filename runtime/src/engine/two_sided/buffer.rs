@@ -13,7 +13,7 @@ use crate::{Element, Result};
 /// Where the bytes of a message are or come to.
 pub(crate) trait Buffer: Send + Sized + 'static {
     /// What there is room for.
-    type Room: Copy + Send;
+    type Room: Copy + Send + Sync;
 
     /// The buffer while transports access it: nobody here can.
     type Exposed: Send + Sync;

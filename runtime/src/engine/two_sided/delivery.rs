@@ -67,7 +67,7 @@ pub(super) fn failed(engine: &Engine, operation: &'static str, error: &Transport
 pub(crate) fn deliver<B: Buffer>(
     engine: &Engine,
     operation: &'static str,
-    arrived: Incoming,
+    arrived: Incoming<'_>,
     room: B::Room,
     then: impl FnOnce(&Engine, Result<B>) + Send + 'static,
 ) {

@@ -12,6 +12,8 @@ mod segments;
 mod transfers;
 
 use std::collections::HashMap;
+use std::ops::Deref;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
@@ -33,19 +35,39 @@ pub(crate) use transfers::{Advance, Transfer, Transfers};
 
 /// A message that has arrived, or been announced.
 #[derive(Debug)]
-pub(crate) struct Incoming {
+pub(crate) struct Incoming<'a> {
     pub envelope: Envelope,
-    pub body: Body,
+    pub body: Body<'a>,
     /// The sender's number of it, if the sender awaits an acknowledgement.
     pub number: Option<u64>,
 }
 
-/// The bytes of an eager message; of a short one without memory of their own.
-pub(crate) type Bytes = SmallVec<[u8; 64]>;
+/// A message that no receive has matched when it came.
+pub(crate) type Unexpected = Incoming<'static>;
+
+/// The bytes of an eager message.
+#[derive(Debug)]
+pub(crate) enum Bytes<'a> {
+    /// Where the transport shows them.
+    Arriving(&'a [u8]),
+    /// Copied; few of them without memory of their own.
+    Kept(SmallVec<[u8; 64]>),
+}
+
+impl Deref for Bytes<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Arriving(bytes) => bytes,
+            Self::Kept(bytes) => bytes,
+        }
+    }
+}
 
 #[derive(Debug)]
-pub(crate) enum Body {
-    Eager(Bytes),
+pub(crate) enum Body<'a> {
+    Eager(Bytes<'a>),
     /// Announced by a request to send: its length, and the key of a region to get it from, if there is one.
     Rendezvous {
         bytes: usize,
@@ -53,7 +75,17 @@ pub(crate) enum Body {
     },
 }
 
-impl Incoming {
+impl Incoming<'_> {
+    /// The same with bytes of its own.
+    fn kept(self) -> Unexpected {
+        let body = match self.body {
+            Body::Eager(Bytes::Arriving(bytes)) => Body::Eager(Bytes::Kept(SmallVec::from_slice(bytes))),
+            Body::Eager(Bytes::Kept(bytes)) => Body::Eager(Bytes::Kept(bytes)),
+            Body::Rendezvous { bytes, key } => Body::Rendezvous { bytes, key },
+        };
+        Incoming { envelope: self.envelope, body, number: self.number }
+    }
+
     /// Length in bytes.
     pub fn bytes(&self) -> usize {
         match &self.body {
@@ -63,8 +95,11 @@ impl Incoming {
     }
 }
 
-/// What a posted receive does with its message.
-pub(crate) type OnMatch = Box<dyn FnOnce(&Engine, Incoming) + Send>;
+/// A receive that is posted, until a message matches it.
+pub(crate) trait Receiver: Send + Sync {
+    /// Receives the message. Called once.
+    fn receive(self: Arc<Self>, engine: &Engine, arrived: Incoming<'_>);
+}
 
 /// What a receiver answers to a sender that waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +117,7 @@ pub(crate) type OnAnswer = Box<dyn FnOnce(&Engine, Answer) + Send>;
 /// The two-sided messages of one rank that are not complete.
 #[derive(Default)]
 pub(crate) struct TwoSided {
-    state: Mutex<Messages<OnMatch, Incoming>>,
+    state: Mutex<Messages<Arc<dyn Receiver>, Unexpected>>,
     /// Whether the state has anything in it: written by who holds its lock.
     any: AtomicBool,
     /// Sends that await an answer, by number: the receiver, and the callback.
@@ -133,7 +168,7 @@ impl TwoSided {
 
     /// Changes the state.
     #[inline]
-    fn change<R>(&self, change: impl FnOnce(&mut Messages<OnMatch, Incoming>) -> R) -> R {
+    fn change<R>(&self, change: impl FnOnce(&mut Messages<Arc<dyn Receiver>, Unexpected>) -> R) -> R {
         let mut state = self.state.lock();
         let result = change(&mut state);
         self.any.store(!state.is_empty(), Ordering::Release);
@@ -142,7 +177,7 @@ impl TwoSided {
 
     /// Takes that message.
     #[inline]
-    pub fn take(&self, pattern: Pattern) -> Option<Incoming> {
+    pub fn take(&self, pattern: Pattern) -> Option<Unexpected> {
         if !self.has_any() {
             return None;
         }
@@ -158,7 +193,7 @@ impl TwoSided {
 
     /// Forgets a message of a rank's that awaits an answer. False if a receive has matched it.
     fn forget(&self, source: usize, number: u64) -> bool {
-        let is_it = |message: &Incoming| message.number == Some(number);
+        let is_it = |message: &Unexpected| message.number == Some(number);
         let forgotten = self.change(|state| state.withdraw(source, is_it));
         forgotten.is_some()
     }
@@ -177,27 +212,27 @@ impl TwoSided {
 
 impl Engine {
     /// Posts a receive; returns its number if no message has matched it.
-    pub fn post_receive(&self, pattern: Pattern, receive: OnMatch) -> Option<u64> {
+    pub fn post_receive(&self, pattern: Pattern, receiver: Arc<dyn Receiver>) -> Option<u64> {
         let (number, met) = self.two_sided.change(|state| match state.take(pattern) {
-            Some((_, arrived)) => (None, Some((receive, arrived))),
-            None => (Some(state.post(pattern, receive)), None),
+            Some((_, arrived)) => (None, Some((receiver, arrived))),
+            None => (Some(state.post(pattern, receiver)), None),
         });
-        if let Some((receive, arrived)) = met {
-            receive(self, arrived);
+        if let Some((receiver, arrived)) = met {
+            receiver.receive(self, arrived);
         }
         number
     }
 
     /// A message has arrived or been announced.
-    pub fn message_arrived(&self, arrived: Incoming) {
-        let met = self.two_sided.change(|state| state.arrive(arrived.envelope, arrived));
-        if let Some((receive, arrived)) = met {
-            receive(self, arrived);
+    pub fn message_arrived(&self, arrived: Incoming<'_>) {
+        let met = self.two_sided.change(|state| state.arrive(arrived.envelope, arrived, Incoming::kept));
+        if let Some((receiver, arrived)) = met {
+            receiver.receive(self, arrived);
         }
     }
 
     /// A message from this rank to itself. Not for the agent.
-    pub fn send_to_self(&self, arrived: Incoming) {
+    pub fn send_to_self(&self, arrived: Unexpected) {
         self.message_arrived(arrived);
         self.progress.interrupt();
     }

@@ -15,6 +15,7 @@ mod parts;
 mod recycled;
 mod reduce;
 mod sections;
+mod small_blocks;
 mod span;
 mod sparse;
 mod stream;

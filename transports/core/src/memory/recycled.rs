@@ -1,9 +1,11 @@
-//! An allocator that keeps large blocks for the next time: the C library gives them back to the kernel, and to have each page anew takes
-//! longer than a copy of the data.
+//! An allocator that keeps blocks for the next time. Large ones the C library gives back to the kernel, and to have each page anew takes
+//! longer than a copy of the data; of small ones it keeps few without a lock ([`small_blocks`]).
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr::{null_mut, write_bytes};
 use std::sync::Mutex;
+
+use super::small_blocks::{self, Size};
 
 /// Blocks of more bytes are kept, since a few of them are what the C library gives back; and those of no more than the second.
 const LEAST: usize = 32 << 10;
@@ -16,9 +18,10 @@ const CLASSES: usize = STEPS * (MOST.ilog2() - LEAST.ilog2()) as usize;
 /// Blocks of one size.
 const SLOTS: usize = 8;
 /// What the C library gives without being asked.
-const ALIGNMENT: usize = 16;
+pub(super) const ALIGNMENT: usize = 16;
 
-/// [`System`], but that large blocks which are freed are kept for the next of their size: at most 64 MiB.
+/// [`System`], but that large blocks which are freed are kept for the next of their size, at most 64 MiB, and some small ones by each
+/// thread.
 ///
 /// For `#[global_allocator]`.
 #[derive(Debug)]
@@ -94,50 +97,70 @@ impl Recycled {
     }
 }
 
-// SAFETY: blocks are System's, of a layout that follows from the one asked for alone; each is with the caller or in one slot, which
-// is emptied when it is given out. It does not unwind, and calls no allocator but System.
+/// Whose block it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Small(Size),
+    Large(Class),
+    System,
+}
+
+impl Kind {
+    #[inline(always)]
+    fn of(layout: Layout) -> Self {
+        match Size::of(layout) {
+            Some(size) => Self::Small(size),
+            None => Class::of(layout).map_or(Self::System, Self::Large),
+        }
+    }
+}
+
+// SAFETY: blocks are System's, of a layout that follows from the one asked for alone; each is with the caller, in one slot, which
+// is emptied when it is given out, or in one thread's list. It does not unwind, and calls no allocator but System.
 unsafe impl GlobalAlloc for Recycled {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's contract, or a layout of more than 0 bytes.
         unsafe {
-            match Class::of(layout) {
-                None => System.alloc(layout),
-                Some(class) => self.kept(class).unwrap_or_else(|| System.alloc(class.layout())),
+            match Kind::of(layout) {
+                Kind::Small(size) => small_blocks::take(size).unwrap_or_else(|| System.alloc(size.layout())),
+                Kind::Large(class) => self.kept(class).unwrap_or_else(|| System.alloc(class.layout())),
+                Kind::System => System.alloc(layout),
             }
         }
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        let (kept, whole) = match Kind::of(layout) {
+            Kind::Small(size) => (small_blocks::take(size), size.layout()),
+            Kind::Large(class) => (self.kept(class), class.layout()),
+            Kind::System => (None, layout),
+        };
         // SAFETY: as in `alloc`; a block that was kept has at least as many bytes as the layout.
         unsafe {
-            match Class::of(layout) {
-                None => System.alloc_zeroed(layout),
-                Some(class) => match self.kept(class) {
-                    None => System.alloc_zeroed(class.layout()),
-                    Some(block) => {
-                        write_bytes(block, 0, layout.size());
-                        block
-                    }
-                },
+            match kept {
+                None => System.alloc_zeroed(whole),
+                Some(block) => {
+                    write_bytes(block, 0, layout.size());
+                    block
+                }
             }
         }
     }
 
     #[inline]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: the block was allocated with this layout, so it has the class's, if that is one.
-        unsafe {
-            match Class::of(layout) {
-                None => System.dealloc(block, layout),
-                Some(class) => {
-                    let kept = self.0.try_lock().is_ok_and(|mut blocks| blocks.keep(class, block));
-                    if !kept {
-                        System.dealloc(block, class.layout());
-                    }
-                }
+        let (kept, whole) = match Kind::of(layout) {
+            Kind::Small(size) => (small_blocks::keep(size, block), size.layout()),
+            Kind::Large(class) => {
+                (self.0.try_lock().is_ok_and(|mut blocks| blocks.keep(class, block)), class.layout())
             }
+            Kind::System => (false, layout),
+        };
+        if !kept {
+            // SAFETY: the block was allocated with this layout, so it has that of its kind.
+            unsafe { System.dealloc(block, whole) };
         }
     }
 
@@ -145,12 +168,12 @@ unsafe impl GlobalAlloc for Recycled {
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         // SAFETY: the caller promises that the new layout is one.
         let wanted = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
-        // SAFETY: the block has the layout of its class, if that is one; where old and new sizes are of different kinds it is copied.
+        // SAFETY: the block has the layout of its kind; where old and new sizes are of different kinds it is copied.
         unsafe {
-            match (Class::of(layout), Class::of(wanted)) {
-                (None, None) => System.realloc(block, layout, size),
-                (Some(old), Some(new)) if old == new => block,
-                (Some(old), Some(new)) => System.realloc(block, old.layout(), new.bytes),
+            match (Kind::of(layout), Kind::of(wanted)) {
+                (Kind::System, Kind::System) => System.realloc(block, layout, size),
+                (old, new) if old == new => block,
+                (Kind::Large(old), Kind::Large(new)) => System.realloc(block, old.layout(), new.bytes),
                 _ => {
                     let moved = self.alloc(wanted);
                     if !moved.is_null() {

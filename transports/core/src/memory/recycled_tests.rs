@@ -2,7 +2,8 @@
 
 use super::*;
 
-const SIZES: [usize; 9] = [1, LEAST, LEAST + 1, 40 << 10, 41 << 10, 1 << 20, (1 << 20) + 1, MOST, MOST + 1];
+const SIZES: [usize; 13] =
+    [1, 16, 17, 512, 513, LEAST, LEAST + 1, 40 << 10, 41 << 10, 1 << 20, (1 << 20) + 1, MOST, MOST + 1];
 
 fn layout(size: usize) -> Layout {
     Layout::from_size_align(size, 8).unwrap()
