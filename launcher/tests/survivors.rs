@@ -353,7 +353,7 @@ fn work(living: &transom::Communicator) -> Result<()> {
 
 /// Receives from any source wait for those that live, once the program knows who does not.
 fn acknowledge(job: &transom::Job) -> Result<()> {
-    let mut early = job.irecv::<u64>(ANY_SOURCE, 3, 8);
+    let early = job.irecv::<u64>(ANY_SOURCE, 3, 8);
     settle(job, VICTIM)?;
     if is_victim(job) {
         die();

@@ -8,7 +8,7 @@ pub mod status;
 
 use std::sync::{Arc, LazyLock};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use transom::Class;
 
 use crate::abi::{ERR_REQUEST, Request, Status, TABLE, Word};
@@ -121,7 +121,7 @@ pub fn detach(pending: Pending) {
 fn add_detached(pending: Arc<Pending>) {
     let mut detached = DETACHED.lock();
     // What has ended fills its buffers, and goes.
-    detached.retain_mut(|pending| Arc::get_mut(pending).is_none_or(|pending| pending.test().is_none()));
+    detached.retain(|pending| pending.test().is_none());
     detached.push(pending);
 }
 
@@ -154,6 +154,26 @@ pub fn outcome(result: transom::Result<Outcome>) -> Outcome {
     }
 }
 
+impl State {
+    /// [`RequestObject::poll`].
+    fn poll(&mut self) -> bool {
+        if let Self::Interrupted(pending, _) = self {
+            // The program may have acknowledged what interrupted it.
+            *self = Self::Running(pending.clone());
+        }
+        if let Self::Running(pending) = self {
+            match pending.test() {
+                Some(Err(error)) if error.goes_on() => {
+                    *self = Self::Interrupted(pending.clone(), error.into());
+                }
+                Some(result) => *self = Self::Ended(outcome(result)),
+                None => return false,
+            }
+        }
+        true
+    }
+}
+
 impl RequestObject {
     fn new(state: State, start: Option<Start>, error_object: ErrorObject) -> Self {
         Self { state: Mutex::new(state), start, general: None, partitioned: None, error_object }
@@ -175,28 +195,7 @@ impl RequestObject {
 
     /// Makes progress; whether the outcome is there, which inactive requests have, too: nothing.
     fn poll(&self) -> bool {
-        let mut state = self.state.lock();
-        if let State::Interrupted(pending, _) = &*state {
-            // The program may have acknowledged what interrupted it.
-            let pending = pending.clone();
-            *state = State::Running(pending);
-        }
-        if let State::Running(pending) = &mut *state {
-            // Another thread that waits for it takes what comes of it.
-            match Arc::get_mut(pending).and_then(Pending::test) {
-                Some(Err(error)) if error.goes_on() => {
-                    *state = State::Interrupted(pending.clone(), error.into());
-                }
-                Some(result) => *state = State::Ended(outcome(result)),
-                None => return false,
-            }
-        }
-        true
-    }
-
-    /// Whether it has not ended.
-    fn goes_on(&self) -> bool {
-        matches!(*self.state.lock(), State::Running(_) | State::Interrupted(..))
+        self.state.lock().poll()
     }
 
     /// What is under way, to be awaited without the lock.
@@ -207,12 +206,21 @@ impl RequestObject {
         }
     }
 
-    /// Waits for the outcome.
-    fn wait(&self) {
-        while let Some(pending) = self.running() {
-            let waited = if pending.is_done() { Ok(()) } else { transom::await_any(&[&*pending]) };
-            match waited {
-                Ok(()) => drop(pending),
+    /// Waits for the outcome, which the state has then.
+    fn ended(&self) -> MutexGuard<'_, State> {
+        loop {
+            let mut state = self.state.lock();
+            let pending = match &*state {
+                State::Running(pending) if !pending.is_done() => pending.clone(),
+                State::Running(_) => {
+                    state.poll();
+                    continue;
+                }
+                _ => return state,
+            };
+            drop(state);
+            match transom::await_any(&[&*pending]) {
+                Ok(()) => {}
                 Err(error) if error.goes_on() => {
                     *self.state.lock() = State::Interrupted(pending, error.into());
                 }
@@ -222,17 +230,16 @@ impl RequestObject {
         }
     }
 
-    /// The outcome, once: a persistent request is inactive then.
-    fn take(&self) -> Outcome {
+    /// The outcome, once, and whether the operation goes on; a persistent request that has ended is inactive then.
+    fn take(&self) -> (Outcome, bool) {
         if self.is_complete_for_good() {
-            return Ok(Status::EMPTY);
+            return (Ok(Status::EMPTY), false);
         }
-        self.wait();
-        let mut place = self.state.lock();
+        let mut place = self.ended();
         let state = std::mem::replace(&mut *place, State::Inactive);
         if let State::Interrupted(pending, failure) = state {
             *place = State::Running(pending);
-            return Err(failure.at(self.error_object));
+            return (Err(failure.at(self.error_object)), true);
         }
         drop(place);
         let outcome = match (state, &self.general) {
@@ -241,7 +248,7 @@ impl RequestObject {
             // Another thread started it again meanwhile: that is an error of the program's (§11.6.2).
             (_, _) => Ok(Status::EMPTY),
         };
-        outcome.map_err(|failure| failure.at(self.error_object))
+        (outcome.map_err(|failure| failure.at(self.error_object)), false)
     }
 
     /// The status, without taking it (`MPI_Request_get_status`).

@@ -187,7 +187,7 @@ impl<T: 'static> Request<T> {
 
     /// The result if it is there; makes progress otherwise (`MPI_Test`). After it has given a result the request is
     /// complete, and another call is an error; but for an error that [goes on](Error::goes_on).
-    pub fn test(&mut self) -> Option<Result<T>> {
+    pub fn test(&self) -> Option<Result<T>> {
         if !self.inner.is_done()
             && let Err(error) = self.engine().try_progress()
         {
@@ -233,7 +233,7 @@ impl<T: 'static> Request<T> {
         &self.member.engine
     }
 
-    fn result(&mut self) -> Option<Result<T>> {
+    fn result(&self) -> Option<Result<T>> {
         if let Some(result) = self.inner.take() {
             return Some(result);
         }

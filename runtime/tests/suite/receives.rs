@@ -46,7 +46,7 @@ pub fn probes(job: &Job) -> Result<()> {
 pub fn synchronous_sends(job: &Job) -> Result<()> {
     let (left, right) = neighbours(job);
     for len in [0, 10, 100_000] {
-        let mut sent = job.issend(right, 4, vec![1u8; len]);
+        let sent = job.issend(right, 4, vec![1u8; len]);
         job.barrier()?;
         let start = Instant::now();
         while start.elapsed() < Duration::from_millis(5) {

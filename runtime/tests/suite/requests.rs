@@ -45,7 +45,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
     }
 }
 
-fn finish<T: 'static>(way: Way, mut request: Request<T>, flush: impl FnOnce() -> Result<()>) -> Result<T> {
+fn finish<T: 'static>(way: Way, request: Request<T>, flush: impl FnOnce() -> Result<()>) -> Result<T> {
     match way {
         Way::Wait => request.wait(),
         Way::Test => loop {

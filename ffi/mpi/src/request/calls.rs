@@ -34,10 +34,10 @@ pub(super) fn object(request: Request) -> Result<Option<std::sync::Arc<RequestOb
     if request == REQUEST_NULL { Ok(None) } else { get(request).map(Some) }
 }
 
-/// Takes the outcome of a request that has ended, whose handle is gone unless it is persistent, or goes on.
+/// Waits for a request, and takes its outcome; its handle is gone unless it is persistent, or goes on.
 pub(super) fn end(request: Pointer<Request>, index: usize, object: &RequestObject) -> Result<Outcome> {
-    let outcome = object.take();
-    if object.start.is_none() && !object.goes_on() {
+    let (outcome, goes_on) = object.take();
+    if object.start.is_none() && !goes_on {
         remove(request.at(index)?)?;
         request.set_at(index, REQUEST_NULL)?;
     }
@@ -84,10 +84,7 @@ pub mod short {
 pub fn wait(request: Pointer<Request>, status: Pointer<Status>) -> Result<()> {
     match object(request.get()?)? {
         None => give(Ok(Status::EMPTY), status),
-        Some(object) => {
-            object.wait();
-            give(end(request, 0, &object)?, status)
-        }
+        Some(object) => give(end(request, 0, &object)?, status),
     }
 }
 

@@ -44,7 +44,7 @@ impl Many {
         self.objects.len()
     }
 
-    /// Takes the outcome of a request that has ended; nothing of null ones.
+    /// Waits for a request, and takes its outcome; nothing of null ones.
     pub fn end(&self, place: usize) -> Result<Outcome> {
         match self.at(place) {
             Some(object) => end(self.handles, place, object),

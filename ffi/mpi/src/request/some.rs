@@ -18,9 +18,6 @@ pub fn waitall(n: c_int, requests: Pointer<Request>, statuses: Pointer<Status>) 
     let many = Many::new(n, requests)?;
     let mut all = Statuses::new(statuses);
     for place in 0..many.len() {
-        if let Some(object) = many.at(place) {
-            object.wait();
-        }
         all.push(many.end(place)?)?;
     }
     all.finish()
