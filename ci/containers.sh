@@ -78,7 +78,7 @@ cell() { # place expected program...
     shift 3
     local start=${EPOCHREALTIME/./}
     rm -f "$out"/work/{4.png,field.raw}
-    LD_LIBRARY_PATH=$out/mpi/lib timeout 60 ${wrapper:-} "$out/transom" run -n 4 \
+    LD_LIBRARY_PATH=$out/mpi/lib timeout 240 ${wrapper:-} "$out/transom" run -n 4 \
         "$out/enter" "$place" "$out/$program" "$@" >"$out/stdout" 2>"$out/stderr" </dev/null || status=$?
     local took=$(((${EPOCHREALTIME/./} - start) / 100000))
     took=$((took / 10)).$((took % 10))
@@ -113,7 +113,7 @@ row() { # title place expected
         return
     fi
     # Counting operations goes other ways than not counting them, so it is a job of its own that tells the way.
-    TRANSOM_EXPLAIN=yes LD_LIBRARY_PATH=$out/mpi/lib timeout 60 ${wrapper:-} "$out/transom" run -n 4 \
+    TRANSOM_EXPLAIN=yes LD_LIBRARY_PATH=$out/mpi/lib timeout 240 ${wrapper:-} "$out/transom" run -n 4 \
         "$out/enter" "$2" "$out/moves" created >"$out/stdout" 2>"$out/stderr" </dev/null || true
     way=$(short "$out/stderr")
     cell "$2" "$3" wordcount --tsv "$out"/*.txt

@@ -29,7 +29,7 @@ mkdir "$out/jobs"
 job() { # name arguments...
     local name=$1
     shift
-    printf '#!/bin/sh\nexec %s run -n 4 --timeout 30 %s\n' "$bin/transom" "$*" >"$out/jobs/$name"
+    printf '#!/bin/sh\nexec %s run -n 4 --timeout 150 %s\n' "$bin/transom" "$*" >"$out/jobs/$name"
     chmod a+x "$out/jobs/$name"
 }
 job words wordcount --tsv "$PWD/ci/data/*.txt"
@@ -40,7 +40,7 @@ job aborting "sh -c 'cd $out; [ \$PMI_RANK != 1 ] || kill -ABRT \$\$; sleep 20'"
 mkdir "$out/disk"
 cat >"$out/jobs/onto_disk" <<END
 #!/bin/sh
-"$bin/transom" run -n 4 --timeout 30 heat 200 150 10 -o "$out/disk/picture.png"
+"$bin/transom" run -n 4 --timeout 150 heat 200 150 10 -o "$out/disk/picture.png"
 code=\$?
 [ \$code = 0 ] || [ -z "\$(ls -A "$out/disk")" ] || { echo "left behind: \$(ls -A "$out/disk")" >&2; exit 0; }
 exit \$code
@@ -54,7 +54,7 @@ try() { # limit value job expected command...
     local start=${EPOCHREALTIME/./} ms
     rm -f "$out"/*.png
     # Nothing but pipes: what is written to files is limited, too.
-    { { timeout 60 "$@" "$out/jobs/$job" 2>&3 | cat >"$out/result"; exit "${PIPESTATUS[0]}"; } 3>&1 | cat >"$out/errors"; code=${PIPESTATUS[0]}; } || true
+    { { timeout 200 "$@" "$out/jobs/$job" 2>&3 | cat >"$out/result"; exit "${PIPESTATUS[0]}"; } 3>&1 | cat >"$out/errors"; code=${PIPESTATUS[0]}; } || true
     ms=$(((${EPOCHREALTIME/./} - start) / 1000))
     if [ "$code" = 0 ]; then
         result=right

@@ -17,7 +17,7 @@ failed=0
 check() { # name command…
     local name=$1 start=$SECONDS
     shift
-    if timeout 60 "$@" >"$out/stdout" 2>"$out/stderr" </dev/null && cmp "$out/expected" "$out/stdout" >&2; then
+    if timeout 240 "$@" >"$out/stdout" 2>"$out/stderr" </dev/null && cmp "$out/expected" "$out/stdout" >&2; then
         echo "ok      $name ($((SECONDS - start)) s)"
         passed=$((passed + 1))
     else

@@ -33,28 +33,28 @@ finish
 check "scancel ends a job" test "$(state)" = CANCELLED
 check "it leaves nothing" nothing_left
 
-srun --quiet --mpi=pmi2 -K -N2 -n4 timeout 60 wordcount --tsv "${files[@]}" >$out/stdout 2>$out/stderr </dev/null
+srun --quiet --mpi=pmi2 -K -N2 -n4 timeout 240 wordcount --tsv "${files[@]}" >$out/stdout 2>$out/stderr </dev/null
 check "srun --mpi=pmi2: same counts as coreutils" cmp $out/expected $out/stdout
-srun --quiet --mpi=pmi2 -K -N2 -n4 timeout 60 wordcount "${files[@]}" >$out/stdout 2>$out/stderr </dev/null
+srun --quiet --mpi=pmi2 -K -N2 -n4 timeout 240 wordcount "${files[@]}" >$out/stdout 2>$out/stderr </dev/null
 check "its ranks talk over tcp" grep -q 'tcp: ' $out/stdout
 has_pmix=
 if srun --mpi=list 2>&1 | grep -qw pmix && [ -n "$(ls /usr/lib/*/pmix2/lib/libpmix.so 2>/dev/null)" ]; then
     has_pmix=yes
     for ranks in 4 32; do
-        srun --quiet --mpi=pmix -K -N2 -n$ranks -O timeout 60 wordcount --tsv "${files[@]}" >$out/stdout 2>$out/stderr </dev/null
+        srun --quiet --mpi=pmix -K -N2 -n$ranks -O timeout 240 wordcount --tsv "${files[@]}" >$out/stdout 2>$out/stderr </dev/null
         check "srun --mpi=pmix, $ranks ranks: same counts as coreutils" cmp $out/expected $out/stdout
     done
-    srun --quiet --mpi=pmix -K -N2 -n4 timeout 60 wordcount "${files[@]}" >$out/stdout 2>$out/stderr </dev/null
+    srun --quiet --mpi=pmix -K -N2 -n4 timeout 240 wordcount "${files[@]}" >$out/stdout 2>$out/stderr </dev/null
     check "its ranks talk over tcp" grep -q '^4 ranks .*tcp: ' $out/stdout
-    TRANSOM_TRANSPORT=shm srun --quiet --mpi=pmix -K -N2 -n4 timeout 60 wordcount --tsv "${files[@]}" >$out/stdout 2>$out/stderr </dev/null
+    TRANSOM_TRANSPORT=shm srun --quiet --mpi=pmix -K -N2 -n4 timeout 240 wordcount --tsv "${files[@]}" >$out/stdout 2>$out/stderr </dev/null
     check "without a network they say why they cannot" grep -q 'TRANSOM_TRANSPORT names no network' $out/stderr
     check "it leaves nothing" nothing_left
 else
     echo "skipped: srun --mpi=pmix (needs Slurm's plugin and libpmix2)"
 fi
-srun --quiet --mpi=none -K -N2 -n4 timeout 60 wordcount --tsv "${files[@]}" >$out/stdout 2>$out/stderr </dev/null
+srun --quiet --mpi=none -K -N2 -n4 timeout 240 wordcount --tsv "${files[@]}" >$out/stdout 2>$out/stderr </dev/null
 check "srun --mpi=none: told what to type" grep -q 'number [0-3] of 4, .* Type `srun --mpi=pmi2 PROGRAM`' $out/stderr
-TRANSOM_TRANSPORT=shm srun --quiet --mpi=pmi2 -K -N2 -n4 timeout 60 wordcount --tsv "${files[@]}" >$out/stdout 2>$out/stderr </dev/null
+TRANSOM_TRANSPORT=shm srun --quiet --mpi=pmi2 -K -N2 -n4 timeout 240 wordcount --tsv "${files[@]}" >$out/stdout 2>$out/stderr </dev/null
 check "without a network they say why they cannot" grep -q 'TRANSOM_TRANSPORT names no network' $out/stderr
 # Four ranks that have counted and stay, by one way to start them; then their end by scancel, and that of others by a rank's failure.
 ends_under_srun() {
@@ -64,7 +64,7 @@ ends_under_srun() {
     scancel --name=endless
     wait $!
     check "scancel leaves nothing" nothing_left
-    srun --mpi=$1 -K -N2 -n4 timeout 60 sh -c "$count [ \$SLURM_PROCID != 3 ] || exit 7; exec sleep 98765" sh "${files[@]}" >$out/stdout 2>$out/stderr </dev/null
+    srun --mpi=$1 -K -N2 -n4 timeout 240 sh -c "$count [ \$SLURM_PROCID != 3 ] || exit 7; exec sleep 98765" sh "${files[@]}" >$out/stdout 2>$out/stderr </dev/null
     check "a rank that fails ends the others" test $? != 0
     check "its number, its node, its code" grep -q 'error: n2: task 3: Exited with exit code 7' $out/stderr
     check "it leaves nothing" nothing_left
