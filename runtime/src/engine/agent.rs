@@ -88,7 +88,9 @@ pub(super) fn handle(engine: &Engine, header: &Header, kind: Kind, payload: &[u8
         | Kind::Segment
         | Kind::Done
         | Kind::Recall
-        | Kind::Recalled => {
+        | Kind::Recalled
+        | Kind::Parts
+        | Kind::Part => {
             if two_sided::handle(engine, header, kind, payload).is_none() {
                 tracing::warn!(?kind, origin = header.origin, "dropped a malformed part of a message");
             }

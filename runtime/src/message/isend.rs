@@ -9,6 +9,7 @@ use super::send::{Mode, Sending, awaited, recalled, refused};
 use crate::comm::{Awaited, Channel};
 use crate::engine::two_sided::{Answer, Buffer, OnAnswer, SegmentedSend};
 use crate::engine::{Engine, Promise};
+use crate::protocol::wire::Header;
 use crate::waits::Awaits;
 use crate::{Communicator, Request, Result};
 
@@ -70,6 +71,13 @@ pub(super) fn isend<B: Buffer>(
         } else {
             sending.send_in_order(None, bytes)
         };
+        return done(sent.map(|()| data));
+    }
+    if mode == Mode::Standard && sending.is_in_parts(bytes.len()) {
+        let engine = sending.engine();
+        let send =
+            |(header, part): (Header, &[u8])| engine.send_in_order(operation, sending.to, &header, part);
+        let sent = sending.parts(bytes).try_for_each(send);
         return done(sent.map(|()| data));
     }
     let promise = Promise::new();

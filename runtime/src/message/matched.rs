@@ -119,6 +119,9 @@ pub(super) fn store<T: Element>(
     if let Body::Eager(data) = &arrived.body {
         bytes.copy_from_slice(data);
         engine.acknowledge(source, number, true);
+    } else if let Body::Parts(parts) = &arrived.body {
+        let what = || awaits_bytes(source);
+        bytes.copy_from_slice(&engine.wait_until(operation, &what, None, || parts.take().map(Ok))?);
     } else if arrived.can_be_fetched(engine) {
         fetch_blocking(engine, operation, arrived, bytes)?;
     } else {
@@ -139,6 +142,10 @@ fn deliver_blocking<T: Element>(
     let completed = promise.clone();
     let then = move |engine: &Engine, result| completed.complete(engine, result);
     deliver(engine, operation, arrived, most, then);
-    let what = || Awaits::target(format!("the bytes of a message from rank {from} of the job"), from);
-    engine.wait_until(operation, &what, None, || promise.take())
+    engine.wait_until(operation, &|| awaits_bytes(from), None, || promise.take())
+}
+
+/// What a message that has matched is awaited for.
+fn awaits_bytes(from: usize) -> Awaits {
+    Awaits::target(format!("the bytes of a message from rank {from} of the job"), from)
 }

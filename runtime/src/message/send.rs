@@ -8,7 +8,7 @@ use zerocopy::IntoBytes;
 use super::check_tag;
 use super::isend::isend;
 use crate::comm::Channel;
-use crate::engine::two_sided::{Answer, Body, Bytes, Incoming, register, send_segments};
+use crate::engine::two_sided::{Answer, Body, Bytes, Incoming, MOST_IN_PARTS, register, send_segments};
 use crate::engine::{Engine, Promise, Route};
 use crate::memory;
 use crate::protocol::messages::Envelope;
@@ -82,6 +82,26 @@ impl<'a> Sending<'a> {
     pub fn send_in_order(&self, number: Option<u64>, bytes: &[u8]) -> Result<()> {
         let (header, bytes) = self.eager(number).carrying(bytes);
         self.engine().send_in_order(self.operation, self.to, &header, bytes)
+    }
+
+    /// Whether a longer message travels in parts, for which the receiver does not ask.
+    pub fn is_in_parts(&self, bytes: usize) -> bool {
+        let Route { transport, capabilities } = self.engine().routes.route(self.to);
+        capabilities.registration_is_free && bytes <= MOST_IN_PARTS && bytes < transport.shown_from(1)
+    }
+
+    /// The parts with their headers.
+    pub fn parts<'b>(&self, bytes: &'b [u8]) -> impl Iterator<Item = (Header, &'b [u8])> {
+        let engine = self.engine();
+        let room = engine.routes.route(self.to).capabilities.max_message - HEADER_BYTES;
+        let first = Header { value: engine.two_sided.number(), ..self.eager(None) };
+        bytes.chunks(room).enumerate().map(move |(i, part)| {
+            let header = match i {
+                0 => Header { kind: Kind::Parts as u8, count: bytes.len() as u64, ..first },
+                _ => Header { kind: Kind::Part as u8, offset: (i * room) as u64, ..first },
+            };
+            (header, part)
+        })
     }
 
     pub fn request_to_send(&self, number: u64, bytes: usize) -> Header {
@@ -180,6 +200,11 @@ pub(super) fn send(
         } else {
             sending.send_eager(None, bytes)
         };
+    }
+    if mode == Mode::Standard && sending.is_in_parts(bytes.len()) {
+        return sending
+            .parts(bytes)
+            .try_for_each(|(header, part)| engine.send(operation, sending.to, &header, part));
     }
     let region = if short { None } else { sending.register(&memory::expose_read_only(bytes)) };
     let promise = Promise::new();

@@ -94,6 +94,11 @@ pub enum Kind {
     Recall = 37,
     /// Your message of number `value` is forgotten.
     Recalled = 38,
+    /// A message of `count` bytes that comes in parts, the first of which is the payload: my number `value`; tag and context as of
+    /// [`Kind::Eager`].
+    Parts = 39,
+    /// The next part of my message of number `value`, from byte `offset` on.
+    Part = 40,
 }
 
 impl Kind {
@@ -135,6 +140,8 @@ impl Kind {
             36 => Self::Done,
             37 => Self::Recall,
             38 => Self::Recalled,
+            39 => Self::Parts,
+            40 => Self::Part,
             _ => return None,
         })
     }

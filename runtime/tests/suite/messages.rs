@@ -7,8 +7,23 @@ use transom::{ANY_SOURCE, ANY_TAG, Communicator, Job, Request, Result, Status, w
 use super::{Random, neighbours};
 
 /// Around the longest that travels whole, and around pieces.
-const LENGTHS: [usize; 12] =
-    [0, 1, 8, 1000, 8127, 8128, 16_320, 16_321, 100_003, 1 << 20, (1 << 20) + 1, 8 << 20];
+const LENGTHS: [usize; 15] = [
+    0,
+    1,
+    8,
+    1000,
+    8127,
+    8128,
+    16_320,
+    16_321,
+    40_000,
+    65_536,
+    65_537,
+    100_003,
+    1 << 20,
+    (1 << 20) + 1,
+    8 << 20,
+];
 
 fn pattern(from: usize, len: usize) -> Vec<u8> {
     // Repeats at no length that pieces have.

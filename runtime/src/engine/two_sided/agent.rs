@@ -34,6 +34,8 @@ pub(in crate::engine) fn handle(engine: &Engine, header: &Header, kind: Kind, pa
             Some(())
         }
         Kind::Segment => super::segments::store_segment(engine, peer, header.value, header.offset, payload),
+        Kind::Parts => super::parts::begin(engine, envelope(header)?, header.value, header.count, payload),
+        Kind::Part => super::parts::go_on(engine, (peer, header.value), header.offset, payload),
         Kind::Done => {
             let then = engine.two_sided.end_send(peer, header.value)?;
             then(engine, Answer::Done(header.status == wire::OK));

@@ -78,6 +78,7 @@ pub(crate) fn deliver<B: Buffer>(
             engine.acknowledge(from, number, true);
             then(engine, Ok(buffer));
         }
+        (Ok(buffer), Body::Parts(parts)) => parts.deliver(engine, buffer, Box::new(then)),
         (Ok(buffer), Body::Rendezvous { key, bytes }) if has_region(engine, from, &key) => {
             match source(engine, from, key, bytes) {
                 Ok(remote) => {

@@ -8,6 +8,7 @@ mod agent;
 mod blocking;
 mod buffer;
 mod delivery;
+mod parts;
 mod segments;
 mod transfers;
 
@@ -29,6 +30,7 @@ pub(crate) use blocking::{fetch_blocking, fetch_region, register, send_segments}
 pub(crate) use buffer::Buffer;
 use delivery::OnDelivered;
 pub(crate) use delivery::{check_capacity, deliver, fetch_all};
+pub(crate) use parts::{MOST as MOST_IN_PARTS, Parts};
 use segments::SegmentedReceive;
 pub(crate) use segments::SegmentedSend;
 pub(crate) use transfers::{Advance, Transfer, Transfers};
@@ -68,6 +70,8 @@ impl Deref for Bytes<'_> {
 #[derive(Debug)]
 pub(crate) enum Body<'a> {
     Eager(Bytes<'a>),
+    /// The first of some parts, which the others follow.
+    Parts(Arc<Parts>),
     /// Announced by a request to send: its length, and the key of a region to get it from, if there is one.
     Rendezvous {
         bytes: usize,
@@ -81,6 +85,7 @@ impl Incoming<'_> {
         let body = match self.body {
             Body::Eager(Bytes::Arriving(bytes)) => Body::Eager(Bytes::Kept(SmallVec::from_slice(bytes))),
             Body::Eager(Bytes::Kept(bytes)) => Body::Eager(Bytes::Kept(bytes)),
+            Body::Parts(parts) => Body::Parts(parts),
             Body::Rendezvous { bytes, key } => Body::Rendezvous { bytes, key },
         };
         Incoming { envelope: self.envelope, body, number: self.number }
@@ -90,6 +95,7 @@ impl Incoming<'_> {
     pub fn bytes(&self) -> usize {
         match &self.body {
             Body::Eager(data) => data.len(),
+            Body::Parts(parts) => parts.bytes(),
             Body::Rendezvous { bytes, .. } => *bytes,
         }
     }
@@ -124,6 +130,8 @@ pub(crate) struct TwoSided {
     sends: Mutex<HashMap<u64, (usize, OnAnswer)>>,
     /// Messages that arrive in segments, by number.
     segmented: Mutex<HashMap<u64, SegmentedReceive>>,
+    /// Messages of which parts are to come, by sender and its number.
+    parts: Mutex<HashMap<(usize, u64), Arc<Parts>>>,
     numbers: AtomicU64,
     pub transfers: Transfers,
 }
@@ -135,7 +143,8 @@ impl std::fmt::Debug for TwoSided {
 }
 
 impl TwoSided {
-    fn number(&self) -> u64 {
+    /// A number that no other message of this rank's has.
+    pub fn number(&self) -> u64 {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
@@ -206,6 +215,8 @@ impl TwoSided {
         drop(sends);
         let segmented = std::mem::take(&mut *self.segmented.lock());
         drop(segmented);
+        let parts = std::mem::take(&mut *self.parts.lock());
+        drop(parts);
         self.transfers.clear();
     }
 }

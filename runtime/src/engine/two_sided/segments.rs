@@ -15,16 +15,18 @@ pub(super) struct SegmentedReceive {
     left: usize,
 }
 
-trait Place: Send {
+/// Where the bytes of a message go.
+pub(super) trait Place: Send {
     /// Where a segment belongs.
     fn part(&mut self, start: usize, len: usize) -> Option<&mut [u8]>;
     /// All segments have arrived.
     fn finish(self: Box<Self>, engine: &Engine);
 }
 
-struct Arriving<B> {
-    buffer: B,
-    then: OnDelivered<B>,
+/// A buffer, and what is done with it when it is filled.
+pub(super) struct Arriving<B> {
+    pub buffer: B,
+    pub then: OnDelivered<B>,
 }
 
 impl<B: Buffer> Place for Arriving<B> {
