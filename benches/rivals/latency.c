@@ -80,6 +80,8 @@ static enum data check(const struct work *w, char *memory) {
     } else if (is_origin) {
         if (w->verb == PUT || w->verb == RPUT) memset(w->origin, 0x3c, all);
         if (w->verb == GET) memset(w->result, 0, all);
+        if (w->verb == ACCUMULATE || w->verb == GET_ACCUMULATE)
+            for (size_t i = 0; i < all / WORD; i++) ((double *)w->origin)[i] = 1;
         if (w->verb == FETCH_AND_OP) *(int64_t *)w->origin = 2;
         if (w->verb == COMPARE_AND_SWAP) *(int64_t *)w->origin = 40;
     }
