@@ -6,10 +6,11 @@ use zerocopy::IntoBytes;
 
 use super::{Matched, Status};
 use crate::comm::Channel;
-use crate::engine::two_sided::{Body, Buffer, Unexpected, check_capacity, deliver, fetch_blocking};
+use crate::engine::two_sided::{
+    Body, Buffer, Unexpected, awaits_bytes, check_capacity, deliver, fetch_blocking,
+};
 use crate::engine::{Engine, Promise};
 use crate::job::Member;
-use crate::waits::Awaits;
 use crate::{Communicator, Element, Request, Result};
 
 /// A matched message, which no other call can receive (`MPI_Message`, MPI-4.1 §3.8.2): of [`Communicator::mprobe`].
@@ -120,8 +121,7 @@ pub(super) fn store<T: Element>(
         bytes.copy_from_slice(data);
         engine.acknowledge(source, number, true);
     } else if let Body::Parts(parts) = &arrived.body {
-        let what = || awaits_bytes(source);
-        bytes.copy_from_slice(&engine.wait_until(operation, &what, None, || parts.take().map(Ok))?);
+        parts.receive(engine, operation, bytes)?;
     } else if arrived.can_be_fetched(engine) {
         fetch_blocking(engine, operation, arrived, bytes)?;
     } else {
@@ -143,9 +143,4 @@ fn deliver_blocking<T: Element>(
     let then = move |engine: &Engine, result| completed.complete(engine, result);
     deliver(engine, operation, arrived, most, then);
     engine.wait_until(operation, &|| awaits_bytes(from), None, || promise.take())
-}
-
-/// What a message that has matched is awaited for.
-fn awaits_bytes(from: usize) -> Awaits {
-    Awaits::target(format!("the bytes of a message from rank {from} of the job"), from)
 }

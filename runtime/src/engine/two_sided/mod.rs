@@ -30,7 +30,7 @@ pub(crate) use blocking::{fetch_blocking, fetch_region, register, send_segments}
 pub(crate) use buffer::Buffer;
 use delivery::OnDelivered;
 pub(crate) use delivery::{check_capacity, deliver, fetch_all};
-pub(crate) use parts::{MOST as MOST_IN_PARTS, Parts};
+pub(crate) use parts::{MOST as MOST_IN_PARTS, Parts, awaits_bytes};
 use segments::SegmentedReceive;
 pub(crate) use segments::SegmentedSend;
 pub(crate) use transfers::{Advance, Transfer, Transfers};

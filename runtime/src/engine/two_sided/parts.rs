@@ -1,20 +1,26 @@
 //! Messages in a few parts that are sent without being asked for: too long for one message of the transport, and so short that to wait
 //! for the receiver's answer would take longer than they do.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
 use super::segments::{Arriving, Place};
 use super::{Body, Buffer, Incoming, OnDelivered};
+use crate::Result;
 use crate::engine::Engine;
 use crate::protocol::messages::Envelope;
+use crate::protocol::wire::{Header, Kind};
+use crate::waits::Awaits;
 
 /// Most bytes of such a message: what one that nobody receives takes.
 pub(crate) const MOST: usize = 64 << 10;
 
 /// A message whose parts come one behind the other.
 pub(crate) struct Parts {
+    /// Its sender in the job, and that one's number of it.
+    key: (usize, u64),
     bytes: usize,
     state: Mutex<State>,
 }
@@ -26,8 +32,8 @@ struct State {
 
 /// Where the bytes go.
 enum To {
-    /// To memory, since no receive has a buffer for them yet.
-    Memory(Vec<u8>),
+    /// To memory, since no receive has a buffer for them yet; but for the first ones, which have been taken.
+    Memory(Vec<u8>, usize),
     /// To that of a receive.
     Buffer(Box<dyn Place>),
     /// They are where they belong.
@@ -41,8 +47,8 @@ impl std::fmt::Debug for Parts {
 }
 
 impl Parts {
-    fn new(bytes: usize) -> Self {
-        Self { bytes, state: Mutex::new(State { left: bytes, to: To::Memory(Vec::new()) }) }
+    fn new(key: (usize, u64), bytes: usize) -> Self {
+        Self { key, bytes, state: Mutex::new(State { left: bytes, to: To::Memory(Vec::new(), 0) }) }
     }
 
     /// Of all parts.
@@ -57,7 +63,7 @@ impl Parts {
             return None;
         }
         match &mut state.to {
-            To::Memory(data) => {
+            To::Memory(data, _) => {
                 data.reserve_exact(self.bytes - start);
                 data.extend_from_slice(part);
             }
@@ -81,7 +87,7 @@ impl Parts {
     pub fn deliver<B: Buffer>(&self, engine: &Engine, buffer: B, then: OnDelivered<B>) {
         let mut state = self.state.lock();
         let mut place: Box<dyn Place> = Box::new(Arriving { buffer, then });
-        if let To::Memory(data) = &state.to
+        if let To::Memory(data, _) = &state.to
             && let Some(part) = place.part(0, data.len())
         {
             part.copy_from_slice(data);
@@ -95,17 +101,56 @@ impl Parts {
         place.finish(engine);
     }
 
-    /// All bytes, once, if they have come, and no receive has them.
-    pub fn take(&self) -> Option<Vec<u8>> {
+    /// Waits for all bytes, and has them go to `buffer`, which has as many: a part that this thread finds when it polls goes there
+    /// straight.
+    pub fn receive(&self, engine: &Engine, operation: &'static str, buffer: &mut [u8]) -> Result<()> {
+        let buffer = RefCell::new(buffer);
+        let takes = |header: &Header, kind, payload: &[u8]| {
+            let is_one = kind == Kind::Part && (header.origin as usize, header.value) == self.key;
+            is_one && self.take_part(engine, header.offset, payload, &mut buffer.borrow_mut())
+        };
+        let what = || awaits_bytes(self.key.0);
+        engine.wait_taking(operation, &what, takes, || {
+            let mut state = self.state.lock();
+            state.move_to(&mut buffer.borrow_mut());
+            (state.left == 0).then_some(Ok(()))
+        })
+    }
+
+    /// Takes the next part. False if this is not it.
+    fn take_part(&self, engine: &Engine, start: u64, part: &[u8], buffer: &mut [u8]) -> bool {
         let mut state = self.state.lock();
-        if state.left > 0 {
-            return None;
+        let next = self.bytes - state.left;
+        if start != next as u64 || part.len() > state.left {
+            return false;
         }
-        match std::mem::replace(&mut state.to, To::Delivered) {
-            To::Memory(data) => Some(data),
-            _ => None,
+        state.move_to(buffer);
+        let To::Memory(_, taken) = &mut state.to else { return false };
+        buffer[next..next + part.len()].copy_from_slice(part);
+        *taken += part.len();
+        state.left -= part.len();
+        if state.left == 0 {
+            drop(state);
+            engine.two_sided.parts.lock().remove(&self.key);
+        }
+        true
+    }
+}
+
+impl State {
+    /// Takes what has come and was kept.
+    fn move_to(&mut self, buffer: &mut [u8]) {
+        if let To::Memory(data, taken) = &mut self.to {
+            buffer[*taken..*taken + data.len()].copy_from_slice(data);
+            *taken += data.len();
+            data.clear();
         }
     }
+}
+
+/// What a message that has matched is awaited for.
+pub(crate) fn awaits_bytes(from: usize) -> Awaits {
+    Awaits::target(format!("the bytes of a message from rank {from} of the job"), from)
 }
 
 /// The first part of a message has come. `None` if it is malformed.
@@ -114,8 +159,8 @@ pub(super) fn begin(engine: &Engine, envelope: Envelope, number: u64, bytes: u64
     if part.is_empty() || part.len() >= bytes {
         return None;
     }
-    let parts = Arc::new(Parts::new(bytes));
     let key = (envelope.source, number);
+    let parts = Arc::new(Parts::new(key, bytes));
     let mut all = engine.two_sided.parts.lock();
     if all.contains_key(&key) {
         return None;
