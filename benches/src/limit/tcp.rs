@@ -70,7 +70,7 @@ impl Tcp {
     pub fn sample(&mut self, origin: bool, exchange: Exchange, count: u64) -> anyhow::Result<Duration> {
         let Exchange { messages, places, out, back } = exchange;
         let places = Transfers { bytes: out, places };
-        self.buffer.resize(places.memory().max(back), 0);
+        self.buffer.resize(places.memory().max(back), 1);
         let mut start = Instant::now();
         // One more, to meet.
         for round in 0..=count {

@@ -210,14 +210,11 @@ impl RequestObject {
     fn ended(&self) -> MutexGuard<'_, State> {
         loop {
             let mut state = self.state.lock();
-            let pending = match &*state {
-                State::Running(pending) if !pending.is_done() => pending.clone(),
-                State::Running(_) => {
-                    state.poll();
-                    continue;
-                }
-                _ => return state,
-            };
+            if matches!(&*state, State::Running(pending) if pending.is_done()) {
+                state.poll();
+            }
+            let State::Running(pending) = &*state else { return state };
+            let pending = pending.clone();
             drop(state);
             match transom::await_any(&[&*pending]) {
                 Ok(()) => {}

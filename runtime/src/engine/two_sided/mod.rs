@@ -1,8 +1,9 @@
 //! Two-sided messages: matching and transfer (MPI-4.1 chapter 3).
 //!
-//! Short messages are sent eagerly. Of a longer one only a request to send travels (rendezvous): when a receive has matched
-//! it, the receiver fetches the bytes straight to their final place by the transport's get, or has the sender send them in
-//! segments, and then tells the sender that it is done. What takes several polls is a [`Transfer`].
+//! Short messages are sent eagerly, those of a few times the transport's longest in parts. Of a longer one only a request to send
+//! travels (rendezvous): when a receive has matched it, the receiver fetches the bytes straight to their final place by the
+//! transport's get, or has the sender send them in segments, and then tells the sender that it is done. What takes several polls is
+//! a [`Transfer`].
 
 mod agent;
 mod blocking;

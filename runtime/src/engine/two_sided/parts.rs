@@ -33,7 +33,7 @@ struct State {
 /// Where the bytes go.
 enum To {
     /// To memory, since no receive has a buffer for them yet; but for the first ones, which have been taken.
-    Memory(Vec<u8>, usize),
+    Memory { data: Vec<u8>, taken: usize },
     /// To that of a receive.
     Buffer(Box<dyn Place>),
     /// They are where they belong.
@@ -48,7 +48,11 @@ impl std::fmt::Debug for Parts {
 
 impl Parts {
     fn new(key: (usize, u64), bytes: usize) -> Self {
-        Self { key, bytes, state: Mutex::new(State { left: bytes, to: To::Memory(Vec::new(), 0) }) }
+        Self {
+            key,
+            bytes,
+            state: Mutex::new(State { left: bytes, to: To::Memory { data: Vec::new(), taken: 0 } }),
+        }
     }
 
     /// Of all parts.
@@ -63,7 +67,7 @@ impl Parts {
             return None;
         }
         match &mut state.to {
-            To::Memory(data, _) => {
+            To::Memory { data, .. } => {
                 data.reserve_exact(self.bytes - start);
                 data.extend_from_slice(part);
             }
@@ -87,7 +91,7 @@ impl Parts {
     pub fn deliver<B: Buffer>(&self, engine: &Engine, buffer: B, then: OnDelivered<B>) {
         let mut state = self.state.lock();
         let mut place: Box<dyn Place> = Box::new(Arriving { buffer, then });
-        if let To::Memory(data, _) = &state.to
+        if let To::Memory { data, .. } = &state.to
             && let Some(part) = place.part(0, data.len())
         {
             part.copy_from_slice(data);
@@ -125,7 +129,7 @@ impl Parts {
             return false;
         }
         state.move_to(buffer);
-        let To::Memory(_, taken) = &mut state.to else { return false };
+        let To::Memory { taken, .. } = &mut state.to else { return false };
         buffer[next..next + part.len()].copy_from_slice(part);
         *taken += part.len();
         state.left -= part.len();
@@ -140,7 +144,7 @@ impl Parts {
 impl State {
     /// Takes what has come and was kept.
     fn move_to(&mut self, buffer: &mut [u8]) {
-        if let To::Memory(data, taken) = &mut self.to {
+        if let To::Memory { data, taken } = &mut self.to {
             buffer[*taken..*taken + data.len()].copy_from_slice(data);
             *taken += data.len();
             data.clear();

@@ -169,7 +169,8 @@ unsafe fn string_moves(from: *const u8, to: *mut u8, len: usize, backwards: bool
         let start = BLOCK * if backwards { blocks - 1 - i } else { i };
         let bytes = BLOCK.min(len - start);
         // SAFETY: reads and writes a part of both: the contract; the direction flag is clear (System V ABI, §3.2.1). A flag that is
-        // stored next is seen after them: a string operation is not reordered with other stores (Intel SDM vol. 3, §9.2.4.1).
+        // stored next is seen after them, as after the system's copy, which is the same instruction here: a string operation is not
+        // reordered with other stores (so says Intel's SDM, vol. 3, §9.2.4.1).
         unsafe {
             std::arch::asm!(
                 "rep movsb",
