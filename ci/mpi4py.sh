@@ -3,11 +3,10 @@
 # target/mpi4py, into which they are installed once.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-folder=$PWD/target/mpi4py
-python=${TRANSOM_PYTHON:-$folder/bin/python}
-if ! "$python" -c 'import mpi4py, numpy' 2>/dev/null; then
-    python3 -m venv "$folder" >&2
-    "$folder/bin/pip" install --quiet --disable-pip-version-check --only-binary :all: mpi4py==4.1.2 numpy >&2
-    python=$folder/bin/python
+if [ -n "${TRANSOM_PYTHON:-}" ]; then
+    "$TRANSOM_PYTHON" -c 'import mpi4py, numpy'
+    echo "$TRANSOM_PYTHON"
+else
+    ci/venv.sh "$PWD/target/mpi4py" --only-binary :all: mpi4py==4.1.2 numpy
+    echo "$PWD/target/mpi4py/bin/python"
 fi
-echo "$python"

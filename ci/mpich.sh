@@ -3,9 +3,7 @@
 # which it is installed from PyPI once.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-folder=${TRANSOM_MPICH:-$PWD/target/mpich}
-if ! [ -e "$folder/lib/libmpi.so.12" ]; then
-    python3 -m venv "$folder" >&2
-    "$folder/bin/pip" install --quiet --disable-pip-version-check mpich==5.0.2 >&2
+if [ -z "${TRANSOM_MPICH:-}" ]; then
+    ci/venv.sh "$PWD/target/mpich" mpich==5.0.2
 fi
-echo "$folder"
+echo "${TRANSOM_MPICH:-$PWD/target/mpich}"
