@@ -12,6 +12,7 @@ use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::sys::socket::{MsgFlags, recv};
 
 use crate::agreement::Agreements;
+use crate::each::{self, Each};
 use crate::environment::{Environment, bad};
 use crate::error::{Error, Result};
 use crate::wire::{LineBuffer, Message};
@@ -32,6 +33,8 @@ pub struct Client {
     size: u32,
     kvs: String,
     max_key: usize,
+    /// The launcher answers [`Each`].
+    knows_each: bool,
     pub(crate) agreements: Agreements,
 }
 
@@ -58,7 +61,8 @@ impl Client {
 
     fn raw(stream: UnixStream, rank: u32, size: u32) -> Self {
         let (lines, agreements) = (LineBuffer::new(), Agreements::default());
-        Self { stream, lines, timeout: None, rank, size, kvs: String::new(), max_key: 0, agreements }
+        let (kvs, knows_each) = (String::new(), false);
+        Self { stream, lines, timeout: None, rank, size, kvs, max_key: 0, knows_each, agreements }
     }
 
     /// `PMI_PORT`: say who we are; the launcher tells rank and size.
@@ -92,6 +96,7 @@ impl Client {
         self.ask("init", &hello, "response_to_init")?;
         let maxes = self.ask("get_maxes", &Message::new("get_maxes"), "maxes")?;
         self.max_key = maxes.get("keylen_max").and_then(|max| max.parse().ok()).unwrap_or(64);
+        self.knows_each = maxes.get(each::COMMAND).is_some();
         let name = self.ask("get_my_kvsname", &Message::new("get_my_kvsname"), "my_kvsname")?;
         let missing = || Error::Unexpected { expected: "kvsname", got: format!("{name:?}") };
         self.kvs = name.get("kvsname").ok_or_else(missing)?.to_owned();
@@ -134,6 +139,26 @@ impl Client {
             Err(Error::Refused { .. }) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// What was put under `prefix`0`suffix`, `prefix`1`suffix`, … before the last fence, as [`Client::get`] finds it. The bundled
+    /// launcher is asked once for many.
+    pub fn get_each(&mut self, prefix: &str, suffix: &str, count: u32) -> Result<Vec<Option<String>>> {
+        let mut each = Each { prefix: prefix.to_owned(), suffix: suffix.to_owned(), numbers: 0..count };
+        let mut found = Vec::new();
+        while !each.numbers.is_empty() {
+            if self.knows_each {
+                check("key", &each.key(count), self.max_key)?;
+                let answer = self.ask("values", &each.message(&self.kvs), each::COMMAND)?;
+                found.extend(each.values(&answer).map(|value| Some(value.to_owned())));
+                each.numbers.start = found.len() as u32;
+            }
+            // What was not among them: none was put, or no word.
+            if let Some(number) = each.numbers.next() {
+                found.push(self.get(&each.key(number))?);
+            }
+        }
+        Ok(found)
     }
 
     /// Waits until every rank is here; what was put before can be got after.

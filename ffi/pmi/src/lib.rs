@@ -22,6 +22,7 @@
 mod agreement;
 mod client;
 mod descriptor;
+mod each;
 mod environment;
 mod error;
 pub mod wire;
@@ -29,5 +30,6 @@ pub mod wire;
 pub use agreement::{Agreement, Answered, Contribution};
 pub use client::{Client, MAX_VALUE};
 pub use descriptor::take_descriptor;
+pub use each::{COMMAND as EACH, Each};
 pub use environment::Environment;
 pub use error::{Error, Result};

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use transom_pmi::wire::{Message, WireError};
+use transom_pmi::{EACH, Each};
 
 use crate::agree::Contribution;
 use crate::frames::Pairs;
@@ -98,12 +99,17 @@ impl Server {
             "get_maxes" => Message::new("maxes")
                 .with("kvsname_max", 256)
                 .with("keylen_max", MAX_KEY)
-                .with("vallen_max", MAX_VALUE),
+                .with("vallen_max", MAX_VALUE)
+                .with(EACH, 1),
             "get_my_kvsname" => Message::new("my_kvsname").with("kvsname", &self.kvs),
             "get_appnum" => Message::new("appnum").with("appnum", self.peers[local].program),
             "get_universe_size" => Message::new("universe_size").with("size", self.size),
             "put" => return (Some(self.put(message)), Effect::None),
             "get" => return (Some(self.get(message)), Effect::None),
+            EACH => match Each::of(message) {
+                Some(each) => each.answer(|key| self.pairs.get(key).map(String::as_str)),
+                None => return (Some(refuse(EACH, "malformed")), Effect::None),
+            },
             "finalize" => {
                 self.peers[local].finalized = true;
                 Message::new("finalize_ack").with("rc", 0)
@@ -240,6 +246,16 @@ mod tests {
     }
 
     #[test]
+    fn values_of_all_ranks_by_one_question() {
+        let mut s = Server::new(2, 2, "job", "");
+        assert!(answer(&mut s, "cmd=get_maxes").contains(" transom_each=1"));
+        answer(&mut s, "cmd=put key=card-0 value=1");
+        answer(&mut s, "cmd=put key=card-1 value=2");
+        let asked = "cmd=transom_each kvsname=job prefix=card- suffix= from=0 to=3";
+        assert_eq!(answer(&mut s, asked), "cmd=transom_each rc=0 value=1 2\n");
+    }
+
+    #[test]
     fn who_is_gone_and_how() {
         let mut s = Server::new(3, 3, "job", "");
         answer(&mut s, "cmd=init pmi_version=1 pmi_subversion=1");
@@ -264,6 +280,8 @@ mod tests {
             "cmd=put",
             "cmd=put key= value=",
             "cmd=get",
+            "cmd=transom_each",
+            "cmd=transom_each prefix=a suffix=b from=0 to=x",
             "cmd=transom_agree",
             "cmd=transom_agree key=a members=0-9 flags=1",
             "cmd=transom_agree key=a members=x flags=1",

@@ -38,29 +38,36 @@ impl Pmi {
         }))
     }
 
-    fn key(round: u32, rank: usize, part: usize) -> String {
-        format!("transom-{round}-{rank}-{part}")
+    /// What is before and behind the rank in the key of a card's part.
+    fn around_rank(round: u32, part: usize) -> (String, String) {
+        (format!("transom-{round}-"), format!("-{part}"))
     }
 
     fn client(&mut self) -> Result<&mut Client> {
         self.client.as_mut().ok_or_else(|| Error::new(Class::Launch, "init", "PMI: finalized already"))
     }
 
-    /// A peer's card. Its first part starts with the number of parts.
-    fn card(&mut self, round: u32, rank: usize) -> Result<Vec<u8>> {
-        let missing = || Error::new(Class::Launch, "init", format!("PMI: rank {rank} published no card"));
-        let mut hexadecimal = String::new();
-        let mut parts = 1;
+    /// The cards of all ranks. The first part of each starts with the number of parts.
+    fn cards(&mut self, round: u32) -> Result<Vec<Vec<u8>>> {
+        let size = self.size;
+        let missing = |rank| Error::new(Class::Launch, "init", format!("PMI: rank {rank} published no card"));
+        let mut cards = vec![(1, String::new()); size];
         let mut part = 0;
-        while part < parts {
-            let value =
-                self.client()?.get(&Self::key(round, rank, part)).map_err(failed)?.ok_or_else(missing)?;
-            let (count, text) = value.split_once(':').ok_or_else(missing)?;
-            parts = count.parse().map_err(|_| missing())?;
-            hexadecimal.push_str(text);
+        while cards.iter().any(|(parts, _)| *parts > part) {
+            let (before, behind) = Self::around_rank(round, part);
+            let values = self.client()?.get_each(&before, &behind, size as u32).map_err(failed)?;
+            for (rank, (value, (parts, text))) in values.into_iter().zip(&mut cards).enumerate() {
+                if *parts > part {
+                    let value = value.ok_or_else(|| missing(rank))?;
+                    let (count, more) = value.split_once(':').ok_or_else(|| missing(rank))?;
+                    *parts = count.parse().map_err(|_| missing(rank))?;
+                    text.push_str(more);
+                }
+            }
             part += 1;
         }
-        hex::decode(hexadecimal).map_err(|_| missing())
+        let decoded = |(rank, (_, text))| hex::decode(text).map_err(|_| missing(rank));
+        cards.into_iter().enumerate().map(decoded).collect()
     }
 }
 
@@ -79,10 +86,11 @@ impl Bootstrap for Pmi {
         for part in 0..parts {
             let bytes = &card[part * PART..card.len().min((part + 1) * PART)];
             let value = format!("{parts}:{}", hex::encode(bytes));
-            self.client()?.put(&Self::key(round, rank, part), &value).map_err(failed)?;
+            let (before, behind) = Self::around_rank(round, part);
+            self.client()?.put(&format!("{before}{rank}{behind}"), &value).map_err(failed)?;
         }
         self.client()?.fence().map_err(failed)?;
-        (0..self.size).map(|rank| self.card(round, rank)).collect()
+        self.cards(round)
     }
 
     fn barrier(&mut self, _round: u32) -> Result<()> {

@@ -36,6 +36,10 @@ pub(super) fn verbs_available(settings: &Settings) -> std::result::Result<(), St
     if !settings.verbs {
         return Err("TRANSOM_TRANSPORT does not name verbs".into());
     }
+    // Who asked for verbs alone is told the library's reason.
+    if (settings.tcp || settings.ofi) && !transom_verbs::may_have_devices() {
+        return Err("no RDMA device".into());
+    }
     transom_verbs::devices().map(drop).map_err(|e| e.to_string())
 }
 

@@ -43,6 +43,7 @@ mod works;
 
 pub use connect::Connect;
 pub use device::devices;
+pub use ibverbs::may_have_devices;
 pub use report::{DeviceReport, describe};
 pub use verbs::Verbs;
 
