@@ -121,6 +121,7 @@ else
     exit 1
 fi
 if [ -z "${CI:-}" ]; then
+    step ci/cargo-tests.sh locks
     step joined launcher
     step joined others
 fi
