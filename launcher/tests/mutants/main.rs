@@ -385,6 +385,7 @@ fn send_lines() {
             b"cmd=get_appnum",
             b"cmd=put kvsname=transom_1 key=card-0 value=0123456789abcdef",
             b"cmd=get kvsname=transom_1 key=PMI_process_mapping",
+            b"cmd=transom_each kvsname=transom_1 prefix=card- suffix= from=0 to=4",
             b"mcmd=spawn\nnprocs=1\nexecname=x\nendcmd",
             b"cmd=get_universe_size",
         ];
