@@ -381,15 +381,16 @@ pub struct Started {
 }
 
 impl Started {
-    /// One agent and those below it.
+    /// One agent and those below it, whatever these say of themselves.
     pub fn join(self, below: impl Iterator<Item = Self>) -> Self {
-        below.fold(self, |all, part| all.beside(Self { depth: self.depth + part.depth, ..part }))
+        below
+            .fold(self, |all, part| all.beside(Self { depth: self.depth.saturating_add(part.depth), ..part }))
     }
 
     /// Two parts of which neither is below the other.
     pub fn beside(self, other: Self) -> Self {
         Self {
-            hosts: self.hosts + other.hosts,
+            hosts: self.hosts.saturating_add(other.hosts),
             depth: self.depth.max(other.depth),
             memory_kib: self.memory_kib.max(other.memory_kib),
             children: self.children.max(other.children),

@@ -62,3 +62,11 @@ fn broken_frames_are_errors() {
         assert!(read_all(bytes, false).is_err(), "{bytes:?}");
     }
 }
+
+#[test]
+fn what_hosts_say_of_themselves_overflows_nothing() {
+    let liar = Started { hosts: u32::MAX, depth: u32::MAX, memory_kib: u64::MAX, children: u32::MAX };
+    let own = Started { hosts: 1, depth: 1, memory_kib: 4000, children: 2 };
+    assert_eq!(own.beside(liar), liar);
+    assert_eq!(own.join([liar, liar].into_iter()), liar);
+}
