@@ -116,6 +116,9 @@ fn what_cannot_be_done_is_refused() {
         (&["--sizes", "8M", "--window-size", "4M"], "do not fit"),
         (&["--sizes", "2G"], "longest"),
         (&["--window", "glass"], "glass"),
+        (&["--network", "tcp"], "required"),
+        (&["--network", "tcp", "--iterations", "3"], "cannot be used with"),
+        (&["--transom", "/usr", "--iterations", "3"], "cannot be used with"),
         (&["--from", "/nonexistent.json"], "no such file"),
         (&["--from", "/dev/null"], "not a file of bench"),
     ] {

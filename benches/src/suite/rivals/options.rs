@@ -7,21 +7,26 @@ use clap::{Args, ValueEnum, ValueHint};
 
 use super::catalogue::is_known;
 
+/// Options that only the suite in Rust has. Each excuses clap from asking for `--rivals` where that is required, and so has to be in conflict
+/// with what requires it, too.
+const OF_RUST: [&str; 8] =
+    ["pairs", "threads", "cache", "address", "from", "iterations", "window_size", "table"];
+
 /// What is measured beside Transom, and how.
 #[derive(Debug, Clone, Args)]
 pub struct Choice {
     /// Measure MPI's C interface, by a program in C: Transom's, and in turns those of other MPIs in folders in which one is installed
     /// (bin/mpicc, bin/mpiexec), or several are
     #[arg(long, value_name = "DIR", num_args = 0.., value_hint = ValueHint::DirPath,
-        conflicts_with_all = ["pairs", "threads", "cache", "address", "from", "iterations", "window_size", "table"])]
+        conflicts_with_all = OF_RUST)]
     pub rivals: Option<Vec<PathBuf>>,
 
     /// With --rivals: Transom's installation [default: that of this program]
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "rivals")]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "rivals", conflicts_with_all = OF_RUST)]
     pub transom: Option<PathBuf>,
 
     /// With --rivals: what all of them communicate by [default: as TRANSOM_TRANSPORT says, else shm]
-    #[arg(long, value_enum, requires = "rivals")]
+    #[arg(long, value_enum, requires = "rivals", conflicts_with_all = OF_RUST)]
     pub network: Option<Network>,
 
     /// With --rivals: seconds after which a library's measuring of a group is ended
