@@ -143,17 +143,6 @@ fn settings(options: &Options, request: &Request) -> BTreeMap<String, String> {
     ];
     let own = own.into_iter().map(|(name, value)| (name.to_owned(), value));
     // What the runtime was told decides as much as what this program was.
-    own.chain(std::env::vars().filter(|(name, _)| name.starts_with("TRANSOM_") && !is_of_launcher(name)))
-        .collect()
-}
-
-fn is_of_launcher(name: &str) -> bool {
-    [
-        "TRANSOM_HOST_NUMBER",
-        "TRANSOM_LOCAL_RANK",
-        "TRANSOM_LOCAL_SIZE",
-        "TRANSOM_HOST_COUNT",
-        "TRANSOM_TERMINAL_WIDTH",
-    ]
-    .contains(&name)
+    let of_runtime = |name: &str| transom::settings::SETTINGS.iter().any(|setting| setting.name == name);
+    own.chain(std::env::vars().filter(|(name, _)| of_runtime(name))).collect()
 }

@@ -112,12 +112,25 @@ fn range(values: impl Iterator<Item = f64>) -> std::ops::Range<f64> {
     least * 0.8..most * 1.3
 }
 
+/// The same, with two powers of ten in it at least: those have labels.
+fn labelled(range: std::ops::Range<f64>) -> std::ops::Range<f64> {
+    let (below, above) = (range.start.log10().floor(), range.end.log10().ceil());
+    let within = above - below - 1.0;
+    let (to_below, to_above) = (range.start.log10() - below, above - range.end.log10());
+    match within {
+        2.0.. => range,
+        1.0.. if to_below < to_above => 10_f64.powf(below)..range.end,
+        1.0.. => range.start..10_f64.powf(above),
+        _ => 10_f64.powf(below)..10_f64.powf(above),
+    }
+}
+
 fn svg(lines: &[Line], by_size: bool, unit: Unit) -> Result<String, Box<dyn Error>> {
     match unit {
         Unit::Percent => svg_along(lines, by_size, unit, 0.0..100.0),
         _ => {
             let values = lines.iter().flat_map(|line| &line.points).map(|point| point.1);
-            svg_along(lines, by_size, unit, range(values).log_scale())
+            svg_along(lines, by_size, unit, labelled(range(values)).log_scale())
         }
     }
 }
@@ -205,6 +218,23 @@ mod tests {
             assert!(svg.contains(name), "{name}");
         }
         assert!(!svg.contains("#010203") && !svg.contains("NaN"), "{svg}");
+    }
+
+    #[test]
+    fn two_powers_of_ten_have_labels() {
+        for (least, most) in
+            [(8.8e2, 4.5e3), (150.0, 8e3), (11.0, 80.0), (2.0, 3.0), (0.2, 0.9), (7.0, 5e5), (10.0, 100.0)]
+        {
+            let range = labelled(least..most);
+            let within =
+                (-3..9).filter(|power| (range.start..=range.end).contains(&10_f64.powi(*power))).count();
+            assert!(within >= 2, "{least} to {most}: {range:?}");
+            assert!(
+                range.start <= least
+                    && range.end >= most
+                    && range.end / range.start <= (most / least).max(1.0) * 100.0
+            );
+        }
     }
 
     #[test]
