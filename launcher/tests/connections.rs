@@ -1,4 +1,5 @@
-//! Connections of a job over TCP: made when they are first needed, one for each pair of ranks, with little memory.
+//! Connections of a job over TCP: made when they are first needed, one for each pair of ranks, with little memory; and without libraries
+//! for other networks, if there is none.
 //!
 //! This test program is also the program of the ranks.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
@@ -6,6 +7,7 @@
 mod common;
 
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use common::ROLE;
@@ -35,11 +37,21 @@ fn memory() -> i64 {
 
 #[test]
 fn rank_program() {
-    if std::env::var(ROLE).is_ok() {
-        let job = transom::init().unwrap_or_else(|e| panic!("{e}"));
-        all_to_all(&job).unwrap_or_else(|e| panic!("{e}"));
-        job.finalize().unwrap();
+    let Ok(role) = std::env::var(ROLE) else { return };
+    let job = transom::init().unwrap_or_else(|e| panic!("{e}"));
+    match role.as_str() {
+        "libraries" => {
+            println!("RANK {}: {:?}, {:?}", job.rank(), job.transport(1 - job.rank()), libraries())
+        }
+        _ => all_to_all(&job).unwrap_or_else(|e| panic!("{e}")),
     }
+    job.finalize().unwrap();
+}
+
+/// Libraries for network devices that this process has opened.
+fn libraries() -> Vec<&'static str> {
+    let maps = fs::read_to_string("/proc/self/maps").unwrap();
+    ["libibverbs", "libfabric"].into_iter().filter(|library| maps.contains(library)).collect()
 }
 
 fn all_to_all(job: &Job) -> Result<()> {
@@ -69,31 +81,53 @@ fn all_to_all(job: &Job) -> Result<()> {
     Ok(())
 }
 
-#[test]
-fn sixteen_ranks_on_four_hosts() {
+/// What the ranks say of a job on hosts that are network namespaces; nothing where those cannot be made.
+fn on_hosts(hosts: usize, ranks: usize, role: &str, transport: &str) -> Option<Vec<String>> {
     if !nix::unistd::geteuid().is_root() || Command::new("ip").arg("-V").output().is_err() {
         assert!(std::env::var("CI").is_err(), "CI must be able to make network namespaces (root, iproute2)");
         println!("skipped: network namespaces need root and iproute2");
-        return;
+        return None;
     }
     let ci = concat!(env!("CARGO_MANIFEST_DIR"), "/../ci");
+    let names: Vec<String> = (1..=hosts).map(|number| format!("h{number}")).collect();
     let output = Command::new(format!("{ci}/netns.sh"))
-        .args([common::TRANSOM, "run", "--rsh", &format!("{ci}/netns-rsh"), "--hosts", "h1,h2,h3,h4"])
-        .args(["-n", &RANKS.to_string(), "--timeout", "100"])
+        .args([common::TRANSOM, "run", "--rsh", &format!("{ci}/netns-rsh"), "--hosts", &names.join(",")])
+        .args(["-n", &ranks.to_string(), "--timeout", "100"])
         .arg(std::env::current_exe().unwrap())
         .args(["--exact", "rank_program", "--nocapture", "--test-threads=1"])
-        .env(ROLE, "all to all")
-        .env("TRANSOM_NETNS_HOSTS", "4")
-        .env("TRANSOM_TRANSPORT", "tcp")
+        .env(ROLE, role)
+        .env("TRANSOM_NETNS_HOSTS", hosts.to_string())
+        .env("TRANSOM_TRANSPORT", transport)
         .env_remove("SLURM_JOB_ID")
         .stdin(Stdio::null())
         .output()
         .unwrap();
     let stdout = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{stdout}\n{}", String::from_utf8_lossy(&output.stderr));
-    let lines: Vec<&str> = stdout.lines().filter_map(|line| Some(&line[line.find("RANK ")?..])).collect();
-    assert_eq!(lines.len(), RANKS, "{stdout}");
-    for line in lines {
+    let lines: Vec<String> =
+        stdout.lines().filter_map(|line| Some(line[line.find("RANK ")?..].to_owned())).collect();
+    assert_eq!(lines.len(), ranks, "{stdout}");
+    Some(lines)
+}
+
+/// Libfabric with all that it needs takes several times as long to open as a job to start.
+#[test]
+fn libraries_for_devices_that_are_not_there_are_not_opened() {
+    if ["infiniband", "infiniband_verbs", "hfi1", "cxi"]
+        .iter()
+        .any(|class| Path::new("/sys/class").join(class).exists())
+    {
+        println!("skipped: there are devices");
+        return;
+    }
+    for line in on_hosts(2, 2, "libraries", "shm,verbs,ofi,tcp").unwrap_or_default() {
+        assert!(line.contains("\"tcp\"") && line.ends_with(", []"), "{line}");
+    }
+}
+
+#[test]
+fn sixteen_ranks_on_four_hosts() {
+    for line in on_hosts(4, RANKS, "all to all", "tcp").unwrap_or_default() {
         println!("{line}");
         let numbers: Vec<f64> = line
             .split(|c: char| !c.is_ascii_digit() && c != '.' && c != '-')

@@ -91,6 +91,9 @@ fn card_available(settings: &Settings, loopback: bool) -> std::result::Result<()
     if loopback {
         return Err("all ranks are on one host".into());
     }
+    if !transom_ofi::may_have_card(settings.ofi_provider.as_deref()) {
+        return Err("no device of one".into());
+    }
     transom_ofi::card(settings.ofi_provider.as_deref()).map(drop).map_err(|e| e.to_string())
 }
 

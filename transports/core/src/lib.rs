@@ -4,6 +4,7 @@
 //! Nothing here knows windows or epochs. Transports depend on this crate; the runtime depends on the transports.
 
 pub mod barrier;
+pub mod devices;
 mod elements;
 mod error;
 pub mod futex;

@@ -27,9 +27,11 @@ mod wire;
 
 pub use ofi::Ofi;
 
+use std::env;
 use std::time::Duration;
 
 use transom_transport::TransportResult;
+use transom_transport::devices::may_be_there;
 
 /// How long a peer may take nothing at first, where nobody says otherwise.
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -53,6 +55,12 @@ pub struct Options {
 /// There is no libfabric, or no such provider.
 pub fn card(provider: Option<&str>) -> TransportResult<String> {
     provider::card(setup::library()?, provider)
+}
+
+/// Whether [`card`] may find one: libfabric is not opened where the kernel shows no such device, and nobody has named a provider.
+pub fn may_have_card(provider: Option<&str>) -> bool {
+    // Another library may know of others.
+    provider.is_some() || env::var_os("TRANSOM_LIBFABRIC").is_some() || may_be_there(&provider::DEVICES)
 }
 
 /// The transport's name.

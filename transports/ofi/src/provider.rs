@@ -1,6 +1,7 @@
 //! Which provider to use.
 
 use libfabric::{Hints, Info, Library, Progress, ResourceManagement, Threading, flags};
+use transom_transport::devices::Class;
 use transom_transport::{TransportError, TransportResult};
 
 use crate::{NAME, Options, interface};
@@ -9,6 +10,9 @@ use crate::{NAME, Options, interface};
 ///
 /// Without psm3, which also answers where there is no card, over sockets, and is then slower than tcp.
 const CARDS: [&str; 5] = ["verbs;ofi_rxm", "efa", "cxi", "psm2", "opx"];
+/// Devices that such cards have: those of verbs, EFA and Omni-Path are InfiniBand's to the kernel, too.
+pub(crate) const DEVICES: [Class; 5] =
+    [("infiniband", ""), ("infiniband_verbs", "uverbs"), ("hfi1", ""), ("cxi", ""), ("cxi_user", "")];
 /// TCP. Native `tcp` saves a layer and 1 µs of 10, but only since libfabric 2.0 is it reliable datagrams of its own.
 /// Never chosen: `sockets` (nothing to sleep on), `net` (breaks its promise of delivery), `udp;ofi_rxd` (crashes on
 /// itself), `shm` (leaves segments behind).

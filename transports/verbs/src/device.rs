@@ -1,8 +1,10 @@
 //! Which device, port and identifier to use.
 
+use std::env;
 use std::sync::Arc;
 
 use ibverbs::{Access, Attributes, Context, Gid, GidKind, Mtu, TransportKind, VerbsError, device_names};
+use transom_transport::devices::may_be_there;
 use transom_transport::{TransportError, TransportResult};
 
 use crate::NAME;
@@ -40,6 +42,12 @@ pub(crate) struct Device {
 /// There is no verbs library, or no device; says how to get it.
 pub fn devices() -> TransportResult<Vec<String>> {
     device_names().map_err(|e| unavailable(e.to_string()))
+}
+
+/// Whether [`devices`] may find any: libibverbs is not opened where the kernel shows none.
+pub fn may_have_devices() -> bool {
+    // Another library may have devices of its own.
+    env::var_os("TRANSOM_IBVERBS").is_some() || may_be_there(&[("infiniband_verbs", "uverbs")])
 }
 
 pub(crate) fn unavailable(reason: String) -> TransportError {

@@ -42,8 +42,7 @@ mod work;
 mod works;
 
 pub use connect::Connect;
-pub use device::devices;
-pub use ibverbs::may_have_devices;
+pub use device::{devices, may_have_devices};
 pub use report::{DeviceReport, describe};
 pub use verbs::Verbs;
 
