@@ -57,6 +57,8 @@ pub(super) struct Agent {
     open_pipes: usize,
     reported: usize,
     kill_at: Option<Instant>,
+    /// Ranks were sent SIGKILL.
+    kills: bool,
     liveness: Liveness,
     /// The launcher is about to be stopped, as its user wishes: it may be silent until it goes on.
     stopped: bool,
@@ -97,6 +99,7 @@ impl Agent {
             open_pipes: 0,
             reported: 0,
             kill_at: None,
+            kills: false,
             liveness: Liveness::new(Duration::ZERO, Instant::now()),
             stopped: false,
             go: false,
@@ -362,7 +365,10 @@ impl Agent {
     fn rank_ended(&mut self, local: usize) {
         let unfinished = self.server.gone(local);
         let Some(Rank { pid, status: Some(status), asked, .. }) = self.ranks.get(local) else { return };
-        let (pid, status, asked) = (pid.as_raw(), *status, *asked);
+        // What was killed by somebody else may take longer to end than others take to fail because of it.
+        let of_others = matches!(status, Status::Signal { number, .. } if *number == Signal::SIGKILL as i32)
+            && !self.kills;
+        let (pid, status, asked) = (pid.as_raw(), *status, *asked && !of_others);
         let cause = self.causes.as_ref().filter(|_| !asked).and_then(|causes| causes.of(status));
         self.say(ToLauncher::RankExit { rank: self.number(local), pid, status, cause, unfinished, asked });
         self.reported += 1;
@@ -401,7 +407,8 @@ impl Agent {
         self.signal_ranks(number);
     }
 
-    fn signal_ranks(&self, number: i32) {
+    fn signal_ranks(&mut self, number: i32) {
+        self.kills |= number == Signal::SIGKILL as i32;
         self.ranks.iter().for_each(|rank| rank.signal(number));
     }
 

@@ -78,8 +78,8 @@ impl Failure {
         u8::try_from(code & 0xff).ok().filter(|code| *code != 0 || asked_for).unwrap_or(1)
     }
 
-    /// Whether it is the loss of an agent, or of a rank that was killed, and another may have come of that: the failure of a rank
-    /// on another host, which can learn of it sooner than this command.
+    /// Whether it is the loss of an agent, or of a rank that was killed, and another may have come of that: the failure of a rank on
+    /// another host, or a rank's exit. Connections of a process that is killed end before the process does.
     pub fn explains(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::AgentLost { host, .. }, Self::Rank(rank, ..) | Self::Abort(rank, 1..)) => {
@@ -88,7 +88,7 @@ impl Failure {
             (
                 Self::Rank(killed, Status::Signal { number, .. }, _),
                 Self::Rank(rank, Status::Code(_), _) | Self::Abort(rank, 1..),
-            ) => rank.host != killed.host && !is_reaction(*number),
+            ) => (rank.host != killed.host || is_kill(*number)) && !is_reaction(*number),
             _ => false,
         }
     }
@@ -200,6 +200,11 @@ fn is_reaction(number: i32) -> bool {
     Signal::try_from(number).is_ok_and(|signal| signals.contains(&signal))
 }
 
+/// Whether no program ends so by itself.
+fn is_kill(number: i32) -> bool {
+    number == Signal::SIGKILL as i32
+}
+
 fn others_ended(others: usize) -> String {
     match others {
         0 => String::new(),
@@ -283,8 +288,10 @@ mod tests {
         let failed = at("n1", Status::Code(3));
         assert!(at("n2", signal(Signal::SIGKILL)).explains(&failed));
         assert!(at("n2", signal(Signal::SIGSEGV)).explains(&Failure::Abort(rank(), 3)));
-        // On one host the agent says what was first; and a program may abort because another has failed.
-        assert!(!at("n1", signal(Signal::SIGKILL)).explains(&failed));
+        // On one host the agent says what was first, but for what takes long to be seen; and a program may abort because another has
+        // failed.
+        assert!(at("n1", signal(Signal::SIGKILL)).explains(&failed));
+        assert!(!at("n1", signal(Signal::SIGSEGV)).explains(&failed));
         assert!(!at("n2", signal(Signal::SIGABRT)).explains(&failed));
         assert!(!at("n2", Status::Code(4)).explains(&failed));
     }
