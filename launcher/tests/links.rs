@@ -51,6 +51,16 @@ fn end_unheard(job: Job) -> Result<()> {
     ended
 }
 
+/// The ranks have lost each other when they come to the end of the job.
+fn end_without_link(job: Job) -> Result<()> {
+    job.barrier()?;
+    if job.rank() == 1 {
+        link("down");
+    }
+    std::thread::sleep(Duration::from_secs(2 * SILENCE));
+    job.finalize()
+}
+
 #[test]
 fn rank_program() {
     let Ok(role) = std::env::var(ROLE) else { return };
@@ -62,6 +72,13 @@ fn rank_program() {
             std::process::exit(7);
         }
         println!("RANK {rank} has ended");
+        return;
+    }
+    if role == "end" {
+        if let Err(error) = end_without_link(job) {
+            eprintln!("ERROR {error}");
+            std::process::exit(7);
+        }
         return;
     }
     let moment = role == "moment";
@@ -129,7 +146,7 @@ fn run(transport: &str, how: &str) -> Option<(i32, String, String, Duration)> {
     let start = Instant::now();
     let output = Command::new(format!("{ci}/netns.sh"))
         .args([common::TRANSOM, "run", "--rsh", &format!("{ci}/netns-rsh"), "--hosts", "h1,h2"])
-        .args(["-n", "2", "--timeout", "100"])
+        .args(["-n", "2", "--timeout", "100", "--on-failure", if how == "end" { "notify" } else { "end" }])
         .arg(std::env::current_exe().unwrap())
         .args(["--exact", "rank_program", "--nocapture", "--test-threads=1"])
         .env(ROLE, how)
@@ -184,6 +201,12 @@ fn a_link_that_is_lost_over_tcp() {
 #[test]
 fn an_idle_link_that_is_lost_over_tcp() {
     for_good("tcp", "idle");
+}
+
+/// In a job that goes on without its dead: each rank tries to end it with one that lives, and that it does not reach.
+#[test]
+fn a_link_that_was_lost_before_the_end_over_tcp() {
+    for_good("tcp", "end");
 }
 
 #[test]

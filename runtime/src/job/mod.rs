@@ -152,12 +152,12 @@ impl Member {
     }
 
     /// The barrier at the end of a job whose ranks may die: of those that live. Whom one more death surprises there begins anew
-    /// without the dead; who has left meanwhile is told of as they are.
+    /// without the dead; who has left meanwhile is told of as they are. With one that lives and cannot be reached there is no end.
     fn part(&self) -> Result<()> {
         loop {
             let living = self.world.living();
             match collective::barrier_as(&living, collective::Kind::Finalize) {
-                Err(error) if error.dead().is_some() => {}
+                Err(error) if error.dead().is_some() => self.engine.explain_losses()?,
                 result => return result,
             }
         }
