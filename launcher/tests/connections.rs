@@ -99,6 +99,9 @@ fn on_hosts(hosts: usize, ranks: usize, role: &str, transport: &str) -> Option<V
         .env("TRANSOM_NETNS_HOSTS", hosts.to_string())
         .env("TRANSOM_TRANSPORT", transport)
         .env_remove("SLURM_JOB_ID")
+        .env_remove("TRANSOM_IBVERBS")
+        .env_remove("TRANSOM_LIBFABRIC")
+        .env_remove("TRANSOM_OFI_PROVIDER")
         .stdin(Stdio::null())
         .output()
         .unwrap();

@@ -151,7 +151,10 @@ impl Client {
                 check("key", &each.key(count), self.max_key)?;
                 let answer = self.ask("values", &each.message(&self.kvs), each::COMMAND)?;
                 found.extend(each.values(&answer).map(|value| Some(value.to_owned())));
-                each.numbers.start = found.len() as u32;
+                if found.len() as u32 > each.numbers.start {
+                    each.numbers.start = found.len() as u32;
+                    continue;
+                }
             }
             // What was not among them: none was put, or no word.
             if let Some(number) = each.numbers.next() {

@@ -60,6 +60,45 @@ fn a_whole_life() {
     );
 }
 
+/// Values that fit into two lines, and one that nobody has put.
+#[test]
+fn many_values_by_few_questions() {
+    let mut answers = HANDSHAKE.map(str::to_owned);
+    answers[1].insert_str(answers[1].len() - 1, " transom_each=1");
+    let values = [
+        "cmd=transom_each rc=0 value=a b=1\n",
+        "cmd=transom_each rc=0 value=c\n",
+        "cmd=transom_each rc=0 value=\n",
+        "cmd=get_result rc=-1 msg=key_not_found\n",
+        "cmd=transom_each rc=0 value=e f\n",
+    ];
+    let (stream, server) = launcher(answers.into_iter().chain(values.map(str::to_owned)).collect());
+    let found = Client::over(stream, 0, 5).unwrap().get_each("card-", "", 5).unwrap();
+    assert_eq!(
+        found,
+        [Some("a"), Some("b=1"), Some("c"), None, Some("e")].map(|value| value.map(str::to_owned))
+    );
+    let seen = server.join().unwrap();
+    assert_eq!(seen[3], "cmd=transom_each kvsname=job_1 prefix=card- suffix= from=0 to=5");
+    assert!(seen[4].ends_with("from=2 to=5") && seen[5].ends_with("from=3 to=5"), "{seen:?}");
+    assert_eq!(seen[6], "cmd=get kvsname=job_1 key=card-3");
+    assert!(seen[7].ends_with("from=4 to=5") && seen.len() == 8, "{seen:?}");
+}
+
+/// A launcher that has announced nothing.
+#[test]
+fn many_values_one_by_one() {
+    let (client, server) = after_handshake(&[
+        "cmd=get_result rc=0 msg=success value=a\n",
+        "cmd=get_result rc=-1 msg=key_not_found\n",
+    ]);
+    assert_eq!(client.unwrap().get_each("k", "-0", 2).unwrap(), [Some("a".to_owned()), None]);
+    assert_eq!(
+        server.join().unwrap()[3..],
+        ["cmd=get kvsname=job_1 key=k0-0", "cmd=get kvsname=job_1 key=k1-0"]
+    );
+}
+
 #[test]
 fn what_cannot_travel_is_not_sent() {
     let (client, server) = after_handshake(&["cmd=put_result rc=0\n"]);

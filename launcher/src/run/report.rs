@@ -79,7 +79,7 @@ impl Failure {
     }
 
     /// Whether it is the loss of an agent, or of a rank that was killed, and another may have come of that: the failure of a rank on
-    /// another host, or a rank's exit. Connections of a process that is killed end before the process does.
+    /// another host, or, of SIGKILL, on the same. Connections of a process that is killed end before the process does.
     pub fn explains(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::AgentLost { host, .. }, Self::Rank(rank, ..) | Self::Abort(rank, 1..)) => {
