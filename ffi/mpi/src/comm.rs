@@ -28,7 +28,7 @@ pub struct CommObject {
     /// The members; of an intercommunicator, those of this side.
     pub comm: Communicator,
     /// The other side of an intercommunicator.
-    pub inter: Option<Inter>,
+    pub inter: Option<Arc<Inter>>,
     pub topology: Option<Topology>,
     /// For buffered sends.
     pub buffer: Slot,
@@ -67,7 +67,7 @@ impl CommObject {
     /// The same for one persistent collective; [`CommObject::number_rounds`] is to follow.
     pub fn again(&self) -> Arc<Self> {
         let mut object = Self::of(self.comm.again(), self);
-        object.inter = self.inter.as_ref().map(Inter::again);
+        object.inter = self.inter.as_ref().map(|inter| Arc::new(inter.again()));
         object.topology = self.topology.clone();
         Arc::new(object)
     }

@@ -14,6 +14,7 @@ use transom::{NULL_RANK, Source, Tag};
 use crate::abi::{ANY_SOURCE, ANY_TAG, Comm, ERR_RANK, PROC_NULL, Status};
 use crate::buffer::{Buffer, Triple};
 use crate::comm::CommObject;
+use crate::comm::inter::Inter;
 use crate::failure::{Result, fail};
 
 /// The envelope of a message (MPI-4.1 §3.2.3) as a call names it: the other rank, tag and communicator.
@@ -60,13 +61,14 @@ fn tag(tag: c_int) -> Tag {
     if tag == ANY_TAG { Tag::Any } else { Tag::Is(tag) }
 }
 
-/// The program's status of a message.
-fn status(comm: &CommObject, of: transom::Status) -> Status {
+/// The program's status of a message, from the other side of an intercommunicator if there is one.
+fn status(inter: Option<&Inter>, of: transom::Status) -> Status {
     let mut status = Status::EMPTY;
     if of.source == NULL_RANK {
         status.source = PROC_NULL;
     } else {
-        status.source = c_int::try_from(comm.named(of.source)).unwrap_or(PROC_NULL);
+        status.source =
+            c_int::try_from(inter.map_or(of.source, |inter| inter.named(of.source))).unwrap_or(PROC_NULL);
         status.tag = of.tag;
     }
     status.set_bytes(of.bytes as u64);

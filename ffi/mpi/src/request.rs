@@ -10,6 +10,7 @@ use std::sync::{Arc, LazyLock};
 
 use parking_lot::{Mutex, MutexGuard};
 use transom::Class;
+use transom::raw::{Waiter, await_any_of};
 
 use crate::abi::{ERR_REQUEST, Request, Status, TABLE, Word};
 use crate::failure::{Failure, Result, fail};
@@ -36,10 +37,10 @@ pub type Start = Box<dyn Fn() -> Result<Pending> + Send + Sync>;
 enum State {
     /// A persistent one that is not started.
     Inactive,
-    /// Shared with threads that wait for it, which keep no other from cancelling it.
-    Running(Arc<Pending>),
+    /// Threads that wait for it have a [`Waiter`], and keep no other from cancelling it.
+    Running(Pending),
     /// That a wait has ended, and the operation has not, is to be told.
-    Interrupted(Arc<Pending>, Failure),
+    Interrupted(Pending, Failure),
     Ended(Outcome),
 }
 
@@ -49,28 +50,33 @@ pub type Outcome = Result<Status>;
 /// A request.
 pub struct RequestObject {
     state: Mutex<State>,
-    /// Of persistent ones.
-    start: Option<Start>,
-    /// Of generalised ones.
-    general: Option<General>,
-    /// Of partitioned messages.
-    partitioned: Option<Arc<Partitioned>>,
+    kind: Kind,
     /// The object whose error handler is called.
     error_object: ErrorObject,
+}
+
+/// What a request is besides something that goes on.
+enum Kind {
+    Plain,
+    Persistent(Start),
+    /// A partitioned message, which is persistent.
+    Partitioned(Start, Arc<Partitioned>),
+    Generalised(Box<General>),
 }
 
 static REQUESTS: Table<RequestObject> = Table::new(4, "request", ERR_REQUEST);
 
 /// Freed while they were active: they complete by themselves.
-static DETACHED: Mutex<Vec<Arc<Pending>>> = Mutex::new(Vec::new());
+static DETACHED: Mutex<Vec<Pending>> = Mutex::new(Vec::new());
 
-fn add(state: State, start: Option<Start>, error_object: ErrorObject) -> Result<Request> {
-    RequestObject::new(state, start, error_object).handle()
+fn add(state: State, kind: Kind, error_object: ErrorObject) -> Result<Request> {
+    let object = RequestObject { state: Mutex::new(state), kind, error_object };
+    REQUESTS.insert(Arc::new(object)).map(Request)
 }
 
 /// A handle of something under way.
 pub fn running(pending: Pending, error_object: ErrorObject) -> Result<Request> {
-    add(State::Running(Arc::new(pending)), None, error_object)
+    add(State::Running(pending), Kind::Plain, error_object)
 }
 
 /// The request of whatever is complete when its call returns, without a message: one for all, which is never freed. A number that is
@@ -79,8 +85,10 @@ pub const COMPLETE: Request = Request(TABLE | COMPLETE_KIND << 27 | 1);
 const COMPLETE_KIND: Word = 15;
 
 /// The object of [`COMPLETE`].
-static COMPLETE_OBJECT: LazyLock<Arc<RequestObject>> =
-    LazyLock::new(|| Arc::new(RequestObject::new(State::Ended(Ok(Status::EMPTY)), None, ErrorObject::None)));
+static COMPLETE_OBJECT: LazyLock<Arc<RequestObject>> = LazyLock::new(|| {
+    let state = Mutex::new(State::Ended(Ok(Status::EMPTY)));
+    Arc::new(RequestObject { state, kind: Kind::Plain, error_object: ErrorObject::None })
+});
 
 /// A handle of something that is complete, without a message.
 pub fn done() -> Result<Request> {
@@ -89,36 +97,32 @@ pub fn done() -> Result<Request> {
 
 /// A handle of something that is complete.
 pub fn done_with(status: Status) -> Result<Request> {
-    add(State::Ended(Ok(status)), None, ErrorObject::None)
+    add(State::Ended(Ok(status)), Kind::Plain, ErrorObject::None)
 }
 
 /// A handle of a persistent request, not started.
 pub fn persistent(start: Start, error_object: ErrorObject) -> Result<Request> {
-    add(State::Inactive, Some(start), error_object)
+    add(State::Inactive, Kind::Persistent(start), error_object)
 }
 
 /// A handle of a partitioned message, not started.
 pub fn partitioned(start: Start, end: Arc<Partitioned>, error_object: ErrorObject) -> Result<Request> {
-    let mut object = RequestObject::new(State::Inactive, Some(start), error_object);
-    object.partitioned = Some(end);
-    object.handle()
+    add(State::Inactive, Kind::Partitioned(start, end), error_object)
 }
 
 /// Does something with a partitioned message, which it tells whether the request is active.
 pub fn with_partitions<R>(request: Request, work: impl FnOnce(&Partitioned, bool) -> Result<R>) -> Result<R> {
     let object = get(request)?;
-    match &object.partitioned {
-        Some(end) => work(end, object.is_active()).map_err(|failure| failure.at(object.error_object)),
-        None => fail(ERR_REQUEST, "the request is not of a partitioned message"),
+    match &object.kind {
+        Kind::Partitioned(_, end) => {
+            work(end, object.is_active()).map_err(|failure| failure.at(object.error_object))
+        }
+        _ => fail(ERR_REQUEST, "the request is not of a partitioned message"),
     }
 }
 
 /// Lets a pending operation complete by itself.
 pub fn detach(pending: Pending) {
-    add_detached(Arc::new(pending));
-}
-
-fn add_detached(pending: Arc<Pending>) {
     let mut detached = DETACHED.lock();
     // What has ended fills its buffers, and goes.
     detached.retain(|pending| pending.test().is_none());
@@ -157,35 +161,60 @@ pub fn outcome(result: transom::Result<Outcome>) -> Outcome {
 impl State {
     /// [`RequestObject::poll`].
     fn poll(&mut self) -> bool {
-        if let Self::Interrupted(pending, _) = self {
-            // The program may have acknowledged what interrupted it.
-            *self = Self::Running(pending.clone());
-        }
-        if let Self::Running(pending) = self {
-            match pending.test() {
-                Some(Err(error)) if error.goes_on() => {
-                    *self = Self::Interrupted(pending.clone(), error.into());
-                }
-                Some(result) => *self = Self::Ended(outcome(result)),
-                None => return false,
+        // The program may have acknowledged what interrupted it.
+        let pending = match self {
+            Self::Running(pending) | Self::Interrupted(pending, _) => pending,
+            Self::Inactive | Self::Ended(_) => return true,
+        };
+        match pending.test() {
+            Some(Err(error)) if error.goes_on() => self.interrupt(error.into()),
+            Some(result) => *self = Self::Ended(outcome(result)),
+            None => {
+                self.resume();
+                return false;
             }
         }
         true
     }
+
+    /// What runs is interrupted.
+    #[cold]
+    fn interrupt(&mut self, failure: Failure) {
+        *self = match std::mem::replace(self, Self::Inactive) {
+            Self::Running(pending) | Self::Interrupted(pending, _) => Self::Interrupted(pending, failure),
+            other => other,
+        };
+    }
+
+    /// What was interrupted runs.
+    fn resume(&mut self) {
+        if matches!(self, Self::Interrupted(..))
+            && let Self::Interrupted(pending, _) = std::mem::replace(self, Self::Inactive)
+        {
+            *self = Self::Running(pending);
+        }
+    }
 }
 
 impl RequestObject {
-    fn new(state: State, start: Option<Start>, error_object: ErrorObject) -> Self {
-        Self { state: Mutex::new(state), start, general: None, partitioned: None, error_object }
-    }
-
     /// Whether it is that of [`COMPLETE`].
     fn is_complete_for_good(&self) -> bool {
         std::ptr::eq(self, Arc::as_ptr(&COMPLETE_OBJECT))
     }
 
-    fn handle(self) -> Result<Request> {
-        REQUESTS.insert(Arc::new(self)).map(Request)
+    fn general(&self) -> Option<&General> {
+        match &self.kind {
+            Kind::Generalised(general) => Some(general),
+            _ => None,
+        }
+    }
+
+    /// What starts a persistent one.
+    fn starts(&self) -> Option<&Start> {
+        match &self.kind {
+            Kind::Persistent(start) | Kind::Partitioned(start, _) => Some(start),
+            _ => None,
+        }
     }
 
     /// Whether it is there, and not an inactive persistent one.
@@ -199,9 +228,9 @@ impl RequestObject {
     }
 
     /// What is under way, to be awaited without the lock.
-    fn running(&self) -> Option<Arc<Pending>> {
+    fn running(&self) -> Option<Waiter<Outcome>> {
         match &*self.state.lock() {
-            State::Running(pending) => Some(pending.clone()),
+            State::Running(pending) => Some(pending.waiter()),
             _ => None,
         }
     }
@@ -214,13 +243,11 @@ impl RequestObject {
                 state.poll();
             }
             let State::Running(pending) = &*state else { return state };
-            let pending = pending.clone();
+            let waiter = pending.waiter();
             drop(state);
-            match transom::await_any(&[&*pending]) {
+            match await_any_of(&[waiter]) {
                 Ok(()) => {}
-                Err(error) if error.goes_on() => {
-                    *self.state.lock() = State::Interrupted(pending, error.into());
-                }
+                Err(error) if error.goes_on() => self.state.lock().interrupt(error.into()),
                 Err(error) => *self.state.lock() = State::Ended(Err(error.into())),
             }
             self.poll();
@@ -239,7 +266,7 @@ impl RequestObject {
             return (Err(failure.at(self.error_object)), true);
         }
         drop(place);
-        let outcome = match (state, &self.general) {
+        let outcome = match (state, self.general()) {
             (State::Ended(Ok(_)), Some(general)) => general.end(),
             (State::Ended(outcome), _) => outcome,
             // Another thread started it again meanwhile: that is an error of the program's (§11.6.2).
@@ -255,7 +282,7 @@ impl RequestObject {
             State::Interrupted(_, failure) => Err(failure.clone()),
             _ => return Ok(Status::EMPTY),
         };
-        let outcome = match (outcome, &self.general) {
+        let outcome = match (outcome, self.general()) {
             (Ok(_), Some(general)) => general.query(),
             (outcome, _) => outcome,
         };
@@ -263,20 +290,20 @@ impl RequestObject {
     }
 
     fn start(&self) -> Result<()> {
-        let Some(start) = &self.start else {
+        let Some(start) = self.starts() else {
             return fail(ERR_REQUEST, "the request is not persistent");
         };
         let mut state = self.state.lock();
         if !matches!(*state, State::Inactive) {
             return fail(ERR_REQUEST, "the request is active: complete it before it is started again");
         }
-        *state = State::Running(Arc::new(start()?));
+        *state = State::Running(start()?);
         Ok(())
     }
 
     /// Takes back what can be taken back (§3.8.4).
     fn cancel(&self) -> Result<()> {
-        if let Some(general) = &self.general {
+        if let Some(general) = self.general() {
             return general.cancel();
         }
         if let State::Running(pending) | State::Interrupted(pending, _) = &*self.state.lock() {
@@ -292,7 +319,7 @@ impl RequestObject {
         }
         let state = std::mem::replace(&mut *self.state.lock(), State::Inactive);
         if let State::Running(pending) | State::Interrupted(pending, _) = state {
-            add_detached(pending);
+            detach(pending);
         }
     }
 }

@@ -142,7 +142,8 @@ impl<T> Table<T> {
         let mut places = self.places.lock();
         let Some(slot) = self.slot(handle) else { return self.stale(handle) };
         slot.handle.store(index(handle) ^ 1, Ordering::Release);
-        let object = slot.object.swap(std::ptr::null_mut(), Ordering::AcqRel);
+        let object = slot.object.load(Ordering::Acquire);
+        slot.object.store(std::ptr::null_mut(), Ordering::Release);
         Self::vacate(&mut places, handle);
         drop(places);
         // SAFETY: made by Arc::into_raw in `fill`, and taken out once, under the lock.

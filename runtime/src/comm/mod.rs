@@ -6,6 +6,7 @@ mod group;
 mod make;
 mod members;
 mod request;
+mod several;
 mod survivors;
 
 use std::sync::Arc;
@@ -17,7 +18,8 @@ pub use generalised::{Completion, generalised_request};
 pub use group::{Comparison, Group, RankRange};
 pub use make::idup_sides;
 pub(crate) use request::Awaited;
-pub use request::{Request, await_any, test_all, test_any, test_some, wait_all, wait_any, wait_some};
+pub use request::{Request, Waiter};
+pub use several::{await_any, await_any_of, test_all, test_any, test_some, wait_all, wait_any, wait_some};
 pub use survivors::Agreement;
 
 use crate::job::Member;

@@ -48,6 +48,38 @@ impl<T> Drop for Held<T> {
     }
 }
 
+/// A request as who waits for it sees it.
+pub(super) struct View<'a, T> {
+    pub inner: &'a dyn Awaited<T>,
+    operation: &'static str,
+    pub engine: &'a Engine,
+}
+
+impl<T> View<'_, T> {
+    /// Whether who waits for it gets a result, or an error.
+    pub fn is_over(&self) -> bool {
+        self.inner.is_done() || self.in_vain().is_some()
+    }
+
+    /// Why it is awaited in vain, if so.
+    fn in_vain(&self) -> Option<Error> {
+        self.engine.in_vain(self.operation, &|| self.inner.what()).filter(|_| !self.inner.is_done())
+    }
+}
+
+/// What somebody waits for whose request others may complete, or take back, meanwhile.
+pub struct Waiter<T> {
+    inner: Arc<dyn Awaited<T>>,
+    operation: &'static str,
+    member: Arc<Member>,
+}
+
+impl<T> Waiter<T> {
+    pub(super) fn view(&self) -> View<'_, T> {
+        View { inner: &*self.inner, operation: self.operation, engine: &self.member.engine }
+    }
+}
+
 impl<T: Send> Awaited<T> for (Arc<Promise<T>>, &'static str) {
     fn is_done(&self) -> bool {
         self.0.is_complete()
@@ -120,10 +152,17 @@ pub struct Request<T> {
     operation: &'static str,
     /// Keeps the job going.
     member: Arc<Member>,
-    /// Since when it is awaited.
-    since: Option<Instant>,
+    /// Of a future that has been polled.
+    polled: Option<Box<Polled>>,
+}
+
+/// What a future has while a task awaits it.
+struct Polled {
+    /// Since when.
+    since: Instant,
     /// Its slot among the awaiting tasks.
-    slot: Option<WakerSlot>,
+    #[expect(dead_code, reason = "given back when it is dropped")]
+    slot: WakerSlot,
 }
 
 /// Has its waker woken now and then, until it is dropped.
@@ -158,7 +197,7 @@ impl<T: 'static> Request<T> {
 
     /// The same of what others have, too.
     pub(crate) fn shared(member: &Arc<Member>, operation: &'static str, inner: Arc<dyn Awaited<T>>) -> Self {
-        Self { inner: Held(inner), operation, member: member.clone(), since: None, slot: None }
+        Self { inner: Held(inner), operation, member: member.clone(), polled: None }
     }
 
     /// The request of a promise.
@@ -193,17 +232,21 @@ impl<T: 'static> Request<T> {
         {
             return Some(Err(error));
         }
-        self.result().or_else(|| self.in_vain().map(Err))
+        self.result().or_else(|| self.view().in_vain().map(Err))
     }
 
-    /// Whether who waits for it gets a result, or an error.
-    fn is_over(&self) -> bool {
-        self.is_done() || self.in_vain().is_some()
+    pub(super) fn view(&self) -> View<'_, T> {
+        View { inner: &*self.inner, operation: self.operation, engine: self.engine() }
     }
 
-    /// Why it is awaited in vain, if so.
-    fn in_vain(&self) -> Option<Error> {
-        self.engine().in_vain(self.operation, &|| self.inner.what()).filter(|_| !self.inner.is_done())
+    /// [`View::is_over`].
+    pub(super) fn is_over(&self) -> bool {
+        self.view().is_over()
+    }
+
+    /// What others may wait for while this is somebody else's.
+    pub fn waiter(&self) -> Waiter<T> {
+        Waiter { inner: self.inner.0.clone(), operation: self.operation, member: self.member.clone() }
     }
 
     /// Whether the result is there: then [`Request::test`] gives it.
@@ -229,7 +272,7 @@ impl<T: 'static> Request<T> {
         self.inner.cancel()
     }
 
-    fn engine(&self) -> &Engine {
+    pub(super) fn engine(&self) -> &Engine {
         &self.member.engine
     }
 
@@ -253,115 +296,15 @@ impl<T: 'static> Future for Request<T> {
         if !this.inner.register(context.waker()) {
             return this.result().map_or(Poll::Pending, Poll::Ready);
         }
-        let since = *this.since.get_or_insert_with(Instant::now);
+        // Anew: the waker may be another one.
+        let since = this.polled.take().map_or_else(Instant::now, |polled| polled.since);
         if let Err(error) = this.engine().check_wait(this.operation, &|| this.inner.what(), since.elapsed()) {
             return Poll::Ready(Err(error));
         }
-        // Anew: the waker may be another one.
-        this.slot = None;
         let slot = this.engine().awaiting(context.waker());
-        this.slot = Some(WakerSlot { member: this.member.clone(), slot });
+        this.polled = Some(Box::new(Polled { since, slot: WakerSlot { member: this.member.clone(), slot } }));
         Poll::Pending
     }
 }
 
 impl<T> Unpin for Request<T> {}
-
-/// Waits for all (`MPI_Waitall`, MPI-4.1 §3.7.5); the results are in the order of the requests.
-///
-/// # Errors
-/// The first that a request has; the others are dropped.
-pub fn wait_all<T: 'static>(requests: impl IntoIterator<Item = Request<T>>) -> Result<Vec<T>> {
-    requests.into_iter().map(Request::wait).collect()
-}
-
-/// Waits for one of some requests (`MPI_Waitany`), takes it out, and gives its place and result; `None` of no requests.
-///
-/// # Errors
-/// The request's own, in the result; a peer is gone; the deadline passes.
-pub fn wait_any<T: 'static>(requests: &mut Vec<Request<T>>) -> Result<Option<(usize, T)>> {
-    await_one("wait_any", requests)?;
-    test_any(requests)
-}
-
-/// Waits for at least one of some requests (`MPI_Waitsome`), takes out all that are done, and gives their places (before
-/// any was taken out) and results.
-///
-/// # Errors
-/// As [`wait_any`].
-pub fn wait_some<T: 'static>(requests: &mut Vec<Request<T>>) -> Result<Vec<(usize, T)>> {
-    await_one("wait_some", requests)?;
-    test_some(requests)
-}
-
-/// The first request that is done, taken out, with its place (`MPI_Testany`).
-///
-/// # Errors
-/// As [`wait_any`].
-pub fn test_any<T: 'static>(requests: &mut Vec<Request<T>>) -> Result<Option<(usize, T)>> {
-    progress(requests)?;
-    let Some(slot) = requests.iter().position(Request::is_over) else { return Ok(None) };
-    Ok(Some((slot, requests.remove(slot).wait()?)))
-}
-
-/// All requests that are done, taken out (`MPI_Testsome`).
-///
-/// # Errors
-/// As [`wait_any`].
-pub fn test_some<T: 'static>(requests: &mut Vec<Request<T>>) -> Result<Vec<(usize, T)>> {
-    progress(requests)?;
-    let mut done = Vec::new();
-    let mut left = Vec::with_capacity(requests.len());
-    for (slot, request) in std::mem::take(requests).into_iter().enumerate() {
-        if request.is_over() {
-            done.push((slot, request));
-        } else {
-            left.push(request);
-        }
-    }
-    *requests = left;
-    done.into_iter().map(|(slot, request)| Ok((slot, request.wait()?))).collect()
-}
-
-/// All results if all are there (`MPI_Testall`): the requests are then taken.
-///
-/// # Errors
-/// As [`wait_any`].
-pub fn test_all<T: 'static>(requests: &mut Vec<Request<T>>) -> Result<Option<Vec<T>>> {
-    progress(requests)?;
-    if !requests.iter().all(Request::is_over) {
-        return Ok(None);
-    }
-    wait_all(std::mem::take(requests)).map(Some)
-}
-
-fn progress<T: 'static>(requests: &[Request<T>]) -> Result<()> {
-    let Some(first) = requests.first() else { return Ok(()) };
-    first.engine().try_progress()?;
-    first.engine().failure().cloned().map_or(Ok(()), Err)
-}
-
-/// Waits until one of some requests is done, and leaves them as they are. Of no requests, returns at once.
-///
-/// # Errors
-/// A peer is gone; the deadline passes.
-pub fn await_any<T: 'static>(requests: &[&Request<T>]) -> Result<()> {
-    await_first("wait_any", requests)
-}
-
-fn await_one<T: 'static>(operation: &'static str, requests: &[Request<T>]) -> Result<()> {
-    await_first(operation, &requests.iter().collect::<Vec<_>>())
-}
-
-fn await_first<T: 'static>(operation: &'static str, requests: &[&Request<T>]) -> Result<()> {
-    let Some(first) = requests.first() else { return Ok(()) };
-    let what = || {
-        let awaits = first.inner.what();
-        match requests.len() {
-            1 => awaits,
-            several => format!("one of {several} requests, the first of which awaits {awaits}").into(),
-        }
-    };
-    let done = || requests.iter().any(|request| request.is_over()).then_some(Ok(()));
-    first.engine().wait_until(operation, &what, None, done)
-}

@@ -95,7 +95,7 @@ pub fn irecv_into<R: Send + 'static>(
     source: Source,
     tag: Tag,
     buffer: RawBuffer,
-    finish: impl FnOnce(Matched<RawBuffer>) -> Result<R> + Send + 'static,
+    finish: impl Fn(Matched<RawBuffer>) -> Result<R> + Send + Sync + 'static,
 ) -> Request<R> {
     receive::start_receive(comm, "irecv", (source, tag), buffer, finish)
 }

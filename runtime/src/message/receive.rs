@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Waker;
 
-use parking_lot::Mutex;
 use zerocopy::IntoBytes;
 
 use super::matched::store;
@@ -32,7 +31,7 @@ struct Receiving<B: Buffer, F> {
     number: AtomicU64,
     promise: Promise<Matched<B>>,
     /// What is made of it.
-    finish: Mutex<Option<F>>,
+    finish: F,
 }
 
 impl<B: Buffer, F> Receiving<B, F> {
@@ -42,7 +41,7 @@ impl<B: Buffer, F> Receiving<B, F> {
     }
 }
 
-impl<B: Buffer, F: Send + 'static> Receiver for Receiving<B, F> {
+impl<B: Buffer, F: Send + Sync + 'static> Receiver for Receiving<B, F> {
     fn receive(self: Arc<Self>, engine: &Engine, arrived: Incoming<'_>) {
         let status = Status::of(&self.channel, arrived.envelope, arrived.bytes());
         let (operation, room) = (self.operation, self.room);
@@ -51,19 +50,13 @@ impl<B: Buffer, F: Send + 'static> Receiver for Receiving<B, F> {
     }
 }
 
-impl<B: Buffer, R, F: FnOnce(Matched<B>) -> Result<R> + Send> Awaited<R> for Receiving<B, F> {
+impl<B: Buffer, R, F: Fn(Matched<B>) -> Result<R> + Send + Sync> Awaited<R> for Receiving<B, F> {
     fn is_done(&self) -> bool {
         self.promise.is_complete()
     }
 
     fn take(&self) -> Option<Result<R>> {
-        let matched = self.promise.take()?;
-        let finish = self.finish.lock().take();
-        match finish {
-            Some(finish) => Some(matched.and_then(finish)),
-            // Not the first time, which the promise says.
-            None => matched.err().map(Err),
-        }
+        Some(self.promise.take()?.and_then(&self.finish))
     }
 
     fn register(&self, waker: &Waker) -> bool {
@@ -109,7 +102,7 @@ pub(super) fn start_receive<B: Buffer, R: Send + 'static>(
     operation: &'static str,
     from: (Source, Tag),
     room: B::Room,
-    finish: impl FnOnce(Matched<B>) -> Result<R> + Send + 'static,
+    finish: impl Fn(Matched<B>) -> Result<R> + Send + Sync + 'static,
 ) -> Request<R> {
     let channel = comm.channel();
     let pattern = match pattern(channel, operation, from.0, from.1) {
@@ -128,7 +121,7 @@ pub(super) fn start_receive<B: Buffer, R: Send + 'static>(
         room,
         number: AtomicU64::new(0),
         promise: Promise::default(),
-        finish: Mutex::new(Some(finish)),
+        finish,
     });
     if let Some(number) = channel.engine.post_receive(pattern, receiving.clone()) {
         receiving.number.store(number, Ordering::Release);

@@ -130,7 +130,11 @@ impl<R, M> Messages<R, M> {
     }
 
     /// Takes that message.
+    #[inline]
     pub fn take(&mut self, pattern: Pattern) -> Option<(Envelope, M)> {
+        if self.few_messages.is_empty() && self.messages.is_empty() {
+            return None;
+        }
         let place = self.find(pattern)?;
         self.remove(place)
     }

@@ -133,9 +133,9 @@ fn copy_of(
 ) -> Result<impl FnOnce(Members) -> CommObject + Send + use<>> {
     let attributes = old.attributes.copied(comm.0)?;
     let (handler, origin, topology) = (old.handler.read().clone(), old.origin.clone(), old.topology.clone());
-    Ok(move |(members, inter)| {
+    Ok(move |(members, inter): Members| {
         let mut copy = CommObject::new(members, handler, origin);
-        (copy.inter, copy.topology, copy.attributes) = (inter, topology, attributes);
+        (copy.inter, copy.topology, copy.attributes) = (inter.map(Arc::new), topology, attributes);
         *copy.hints.lock() = hints;
         copy
     })

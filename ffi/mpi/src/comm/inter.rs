@@ -49,6 +49,12 @@ impl Inter {
         self.remote.job_ranks().filter_map(|rank| all.rank_of(rank)).collect()
     }
 
+    /// The rank on the other side of one in [`Inter::all`].
+    pub fn named(&self, rank: usize) -> usize {
+        let named = self.all.group().job_rank(rank).and_then(|rank| self.remote.rank_of(rank));
+        named.unwrap_or(rank)
+    }
+
     /// The same over another communicator of both sides.
     pub fn with(&self, all: Communicator) -> Self {
         Self { remote: self.remote.clone(), all, first: self.first }
@@ -98,13 +104,6 @@ impl CommObject {
         }
     }
 
-    /// The rank as the program knows it of a source there.
-    pub fn named(&self, rank: usize) -> usize {
-        let Some(inter) = &self.inter else { return rank };
-        let named = inter.all.group().job_rank(rank).and_then(|rank| inter.remote.rank_of(rank));
-        named.unwrap_or(rank)
-    }
-
     /// Ranks that one exchanges data with in a collective.
     pub fn partners(&self) -> usize {
         self.inter.as_ref().map_or(self.comm.size(), |inter| inter.remote.size())
@@ -126,7 +125,7 @@ pub fn comm_test_inter(comm: Comm, inter: Pointer<c_int>) -> Result<()> {
 
 /// The other side; an error where there is none.
 pub fn other_side(comm: &CommObject) -> Result<&Inter> {
-    comm.inter.as_ref().ok_or_else(|| Failure::new(ERR_COMM, "this is no intercommunicator"))
+    comm.inter.as_deref().ok_or_else(|| Failure::new(ERR_COMM, "this is no intercommunicator"))
 }
 
 /// `MPI_Comm_remote_size`.

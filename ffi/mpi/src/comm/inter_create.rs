@@ -1,6 +1,7 @@
 //! Making intercommunicators, and communicators of them (MPI-4.1 §7.4.2, §7.6.2).
 
 use std::ffi::c_int;
+use std::sync::Arc;
 
 use transom::{Communicator, Group as Ranks};
 
@@ -45,7 +46,7 @@ fn join(mut side: CommObject, remote: Ranks, tag: &str) -> Result<Comm> {
     let first = own.job_rank(0) < remote.job_rank(0);
     let both = if first { own.union(&remote) } else { remote.union(&own) };
     let all = get(COMM_WORLD)?.comm.create_from_group(&both, tag)?;
-    side.inter = Some(Inter::new(remote, all, first));
+    side.inter = Some(Arc::new(Inter::new(remote, all, first)));
     add(side)
 }
 
@@ -125,7 +126,7 @@ pub fn split(comm: &CommObject, color: Option<u32>, key: c_int) -> Result<Comm> 
         return Ok(COMM_NULL);
     }
     let mut object = CommObject::of(local, comm);
-    object.inter = Some(Inter::new(remote, all, inter.is_first()));
+    object.inter = Some(Arc::new(Inter::new(remote, all, inter.is_first())));
     add(object)
 }
 

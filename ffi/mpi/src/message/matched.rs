@@ -53,7 +53,7 @@ fn of_nobody() -> Status {
 pub fn mprobe(from: Envelope, message: Pointer<Message>, status: Pointer<Status>) -> Result<()> {
     let comm = world::comm(from.comm)?;
     let taken = comm.messages().mprobe(source(&comm, from.rank)?, tag(from.tag))?;
-    give(Ok(of(&comm, taken.status())), status)?;
+    give(Ok(of(comm.inter.as_deref(), taken.status())), status)?;
     message.set(handle(taken, comm)?)
 }
 
@@ -68,7 +68,7 @@ pub fn improbe(
     let taken = comm.messages().improbe(source(&comm, from.rank)?, tag(from.tag))?;
     found.set(flag(taken.is_some()))?;
     let Some(taken) = taken else { return Ok(()) };
-    give(Ok(of(&comm, taken.status())), status)?;
+    give(Ok(of(comm.inter.as_deref(), taken.status())), status)?;
     message.set(handle(taken, comm)?)
 }
 
@@ -82,7 +82,7 @@ pub fn mrecv(recv_buffer: Triple, message: Pointer<Message>, status: Pointer<Sta
         Some(bytes) => in_place(taken.recv_into(bytes)),
         None => store(taken.recv().map(|(data, _)| data), &recv_buffer),
     };
-    give(received(&comm, of_message, stored), status)
+    give(received(comm.inter.as_deref(), of_message, stored), status)
 }
 
 /// `MPI_Imrecv`.
@@ -93,10 +93,10 @@ pub fn imrecv(recv_buffer: Triple, message: Pointer<Message>, request: Pointer<R
     };
     let pending = match recv_buffer.raw()? {
         Some(place) => filled(raw::imrecv_into(taken, place), move |(came, status)| {
-            received(&comm, status, in_place(came))
+            received(comm.inter.as_deref(), status, in_place(came))
         }),
         None => filled(raw::imrecv(taken, recv_buffer.capacity()?), move |(data, status)| {
-            received(&comm, status, store(data, &recv_buffer))
+            received(comm.inter.as_deref(), status, store(data, &recv_buffer))
         }),
     };
     request.set(request::running(pending, ErrorObject::None)?)

@@ -171,11 +171,11 @@ fn begin(
     let (comm, ended) = (comm.clone(), end.clone());
     Ok(filled(receive.start(), move |()| match &*ended {
         Partitioned::Receive(..) if source == NULL_RANK => {
-            Ok(of(&comm, transom::Status { source, tag, bytes: 0 }))
+            Ok(of(comm.inter.as_deref(), transom::Status { source, tag, bytes: 0 }))
         }
         Partitioned::Receive(parts, receive, stored) => {
             let bytes = fill(parts, receive, stored)?;
-            Ok(of(&comm, transom::Status { source, tag, bytes }))
+            Ok(of(comm.inter.as_deref(), transom::Status { source, tag, bytes }))
         }
         Partitioned::Send(..) => Ok(Status::EMPTY),
     }))

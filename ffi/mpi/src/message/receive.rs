@@ -3,12 +3,13 @@
 use std::ffi::c_int;
 use std::sync::Arc;
 
-use transom::{Source, Tag, raw};
+use transom::{RawBuffer, Source, Tag, raw};
 
 use super::{Envelope, buffer, dest, send, source, status as of, tag};
 use crate::abi::{Comm, PROC_NULL, Request, Status};
-use crate::buffer::{Buffer, Triple};
+use crate::buffer::{Buffer, Triple, raw_buffer};
 use crate::comm::CommObject;
+use crate::comm::inter::Inter;
 use crate::failure::{Failure, Result};
 use crate::handlers::ErrorObject;
 use crate::pointer::{Pointer, flag};
@@ -17,8 +18,8 @@ use crate::request::{self, Outcome, Pending, filled};
 use crate::world;
 
 /// What came of a message whose data went where the program wanted it, or did not.
-pub(super) fn received(comm: &CommObject, of_message: transom::Status, stored: Result<()>) -> Outcome {
-    let status = of(comm, of_message);
+pub(super) fn received(inter: Option<&Inter>, of_message: transom::Status, stored: Result<()>) -> Outcome {
+    let status = of(inter, of_message);
     match stored {
         Ok(()) => Ok(status),
         Err(failure) => Err(failure.of_message(status)),
@@ -37,16 +38,26 @@ pub(super) fn in_place<B>(came: transom::Result<B>) -> Result<()> {
 
 /// Starts a receive.
 pub fn begin(comm: &Arc<CommObject>, recv_buffer: Buffer, from: c_int, with: c_int) -> Result<Pending> {
-    let (from, with, object) = (source(comm, from)?, tag(with), comm.clone());
-    Ok(match recv_buffer.raw()? {
-        Some(place) => raw::irecv_into(comm.messages(), from, with, place, move |(came, status)| {
-            Ok(received(&object, status, in_place(came)))
-        }),
+    match recv_buffer.raw()? {
+        Some(place) => begin_in_place(comm, place, from, with),
         None => {
-            let started = raw::irecv(comm.messages(), from, with, recv_buffer.capacity()?);
-            filled(started, move |(data, status)| received(&object, status, store(data, &recv_buffer)))
+            let started =
+                raw::irecv(comm.messages(), source(comm, from)?, tag(with), recv_buffer.capacity()?);
+            let object = comm.clone();
+            Ok(filled(started, move |(data, status)| {
+                received(object.inter.as_deref(), status, store(data, &recv_buffer))
+            }))
         }
-    })
+    }
+}
+
+/// Starts a receive of bytes.
+fn begin_in_place(comm: &CommObject, place: RawBuffer, from: c_int, with: c_int) -> Result<Pending> {
+    let (messages, from, with) = (comm.messages(), source(comm, from)?, tag(with));
+    let inter = comm.inter.clone();
+    Ok(raw::irecv_into(messages, from, with, place, move |(came, status)| {
+        Ok(received(inter.as_deref(), status, in_place(came)))
+    }))
 }
 
 /// `MPI_Recv`.
@@ -68,20 +79,28 @@ fn await_one(comm: &CommObject, mut recv_buffer: Buffer, from: Source, with: Tag
             (store(data, &recv_buffer), of_message)
         }
     };
-    Ok(received(comm, of_message, stored))
+    Ok(received(comm.inter.as_deref(), of_message, stored))
 }
 
 /// `MPI_Irecv`.
 pub fn irecv(recv_buffer: Triple, from: Envelope, request: Pointer<Request>) -> Result<()> {
-    let object = world::comm(from.comm)?;
-    let pending = begin(&object, buffer(from.rank, recv_buffer)?, from.rank, from.tag)?;
+    let pending = match recv_buffer.plain_len().filter(|_| from.rank != PROC_NULL) {
+        Some(len) => {
+            let comm = world::peek(from.comm)?;
+            begin_in_place(comm, raw_buffer(recv_buffer.address, len)?, from.rank, from.tag)?
+        }
+        None => begin(&world::comm(from.comm)?, buffer(from.rank, recv_buffer)?, from.rank, from.tag)?,
+    };
     request.set(request::running(pending, ErrorObject::Comm(from.comm))?)
 }
 
 /// `MPI_Probe`.
 pub fn probe(from: Envelope, status: Pointer<Status>) -> Result<()> {
     let comm = world::comm(from.comm)?;
-    give(Ok(of(&comm, comm.messages().probe(source(&comm, from.rank)?, tag(from.tag))?)), status)
+    give(
+        Ok(of(comm.inter.as_deref(), comm.messages().probe(source(&comm, from.rank)?, tag(from.tag))?)),
+        status,
+    )
 }
 
 /// `MPI_Iprobe`.
@@ -89,7 +108,7 @@ pub fn iprobe(from: Envelope, found: Pointer<c_int>, status: Pointer<Status>) ->
     let comm = world::comm(from.comm)?;
     let there = comm.messages().iprobe(source(&comm, from.rank)?, tag(from.tag))?;
     found.set(flag(there.is_some()))?;
-    there.map_or(Ok(()), |there| give(Ok(of(&comm, there)), status))
+    there.map_or(Ok(()), |there| give(Ok(of(comm.inter.as_deref(), there)), status))
 }
 
 /// A send and a receive at once: data, and a place for data, each with rank and tag.

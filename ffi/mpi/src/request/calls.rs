@@ -37,7 +37,7 @@ pub(super) fn object(request: Request) -> Result<Option<std::sync::Arc<RequestOb
 /// Waits for a request, and takes its outcome; its handle is gone unless it is persistent, or goes on.
 pub(super) fn end(request: Pointer<Request>, index: usize, object: &RequestObject) -> Result<Outcome> {
     let (outcome, goes_on) = object.take();
-    if object.start.is_none() && !goes_on {
+    if object.starts().is_none() && !goes_on {
         remove(request.at(index)?)?;
         request.set_at(index, REQUEST_NULL)?;
     }
@@ -119,7 +119,7 @@ pub fn request_free(request: Pointer<Request>) -> Result<()> {
     let handle = request.get()?;
     let object = get(handle)?;
     request.set(REQUEST_NULL)?;
-    if let Some(general) = &object.general {
+    if let Some(general) = object.general() {
         return general.abandon(handle);
     }
     object.abandon();

@@ -6,7 +6,7 @@ use std::ffi::{c_int, c_void};
 use parking_lot::Mutex;
 use transom::raw::{Completion, generalised_request};
 
-use super::{Outcome, REQUESTS, RequestObject, State, get};
+use super::{Kind, Outcome, REQUESTS, State, add, get};
 use crate::abi::{COMM_WORLD, ERR_ARG, ERR_REQUEST, Request, SUCCESS, Status};
 use crate::failure::{Failure, Result, fail};
 use crate::handlers::ErrorObject;
@@ -175,14 +175,12 @@ pub fn begin(functions: Functions, request: Pointer<Request>) -> Result<()> {
     }
     let (completion, pending) = generalised_request(&world::comm(COMM_WORLD)?.comm, "a generalised request");
     let general = General { functions, completion, progress: Mutex::default() };
-    let mut object = RequestObject::new(State::Running(pending.into()), None, ErrorObject::None);
-    object.general = Some(general);
-    request.set(object.handle()?)
+    request.set(add(State::Running(pending), Kind::Generalised(Box::new(general)), ErrorObject::None)?)
 }
 
 /// `MPI_Grequest_complete`.
 pub fn grequest_complete(request: Request) -> Result<()> {
-    match &get(request)?.general {
+    match get(request)?.general() {
         Some(general) => general.complete(request),
         None => fail(ERR_REQUEST, "this is no generalised request"),
     }

@@ -3,6 +3,8 @@
 use std::ffi::c_int;
 use std::sync::Arc;
 
+use transom::raw::await_any_of;
+
 use super::calls::{end, object, store};
 use super::{Outcome, RequestObject};
 use crate::abi::{ERR_IN_STATUS, Request, SUCCESS, Status};
@@ -21,7 +23,10 @@ impl Many {
     pub fn new(n: c_int, handles: Pointer<Request>) -> Result<Self> {
         let n = count(n)?;
         let listed = if n == 0 { Vec::new() } else { handles.list(n)? };
-        let objects = listed.into_iter().map(object).collect::<Result<_>>()?;
+        let mut objects = Vec::with_capacity(n);
+        for handle in listed {
+            objects.push(object(handle)?);
+        }
         Ok(Self { handles, objects })
     }
 
@@ -63,7 +68,7 @@ impl Many {
             }
             let running: Vec<_> = active.iter().filter_map(|(_, object)| object.running()).collect();
             if running.len() == active.len() {
-                transom::await_any(&running.iter().map(|pending| &**pending).collect::<Vec<_>>())?;
+                await_any_of(&running)?;
             }
         }
     }
@@ -72,41 +77,40 @@ impl Many {
 /// Collects the statuses of several requests, and what they come to (§3.7.5). The error field of each says how it is: the standard
 /// asks for that if one has failed, and programs look at it always, as other implementations set it.
 pub struct Statuses {
-    place: Pointer<Status>,
+    /// For the statuses, unless the program does not want them.
+    place: Option<Pointer<Status>>,
     failed: Option<Failure>,
     codes: Vec<c_int>,
 }
 
 impl Statuses {
-    /// For a list of the program's, or for none.
-    pub fn new(place: Pointer<Status>) -> Self {
-        Self { place, failed: None, codes: Vec::new() }
+    /// For a list of the program's with so many places, or for none.
+    pub fn new(place: Pointer<Status>, most: usize) -> Self {
+        let place = (!place.is_ignored()).then_some(place);
+        Self { place, failed: None, codes: place.map_or_else(Vec::new, |_| Vec::with_capacity(most)) }
     }
 
     /// One more outcome.
     pub fn push(&mut self, outcome: Outcome) -> Result<()> {
-        let index = self.codes.len();
-        let status = match outcome {
-            Ok(status) => {
-                self.codes.push(SUCCESS);
-                status
-            }
+        let (status, code) = match outcome {
+            Ok(status) => (status, SUCCESS),
             Err(failure) => {
-                let status = failure.status();
-                self.codes.push(failure.code());
+                let ended = (failure.status(), failure.code());
                 self.failed.get_or_insert(failure);
-                status
+                ended
             }
         };
-        if self.place.is_ignored() { Ok(()) } else { store(status, self.place, index) }
+        let Some(place) = self.place else { return Ok(()) };
+        self.codes.push(code);
+        store(status, place, self.codes.len() - 1)
     }
 
     /// What all come to.
     pub fn finish(self) -> Result<()> {
-        if !self.place.is_ignored() {
+        if let Some(place) = self.place {
             for (index, code) in self.codes.into_iter().enumerate() {
-                let status = self.place.at(index)?;
-                self.place.set_at(index, Status { error: code, ..status })?;
+                let status = place.at(index)?;
+                place.set_at(index, Status { error: code, ..status })?;
             }
         }
         let Some(failed) = self.failed else { return Ok(()) };

@@ -16,7 +16,7 @@ fn int(place: usize) -> c_int {
 /// `MPI_Waitall`.
 pub fn waitall(n: c_int, requests: Pointer<Request>, statuses: Pointer<Status>) -> Result<()> {
     let many = Many::new(n, requests)?;
-    let mut all = Statuses::new(statuses);
+    let mut all = Statuses::new(statuses, many.len());
     for place in 0..many.len() {
         all.push(many.end(place)?)?;
     }
@@ -49,7 +49,7 @@ impl Look {
             return ended.set(flag(false));
         }
         ended.set(flag(true))?;
-        let mut all = Statuses::new(statuses);
+        let mut all = Statuses::new(statuses, many.len());
         for place in 0..many.len() {
             all.push(self.outcome(many, place)?)?;
         }
@@ -90,7 +90,7 @@ impl Look {
         let ended: Vec<usize> =
             active.into_iter().filter(|(_, object)| object.poll()).map(|(place, _)| place).collect();
         count.set(int(ended.len()))?;
-        let mut all = Statuses::new(statuses);
+        let mut all = Statuses::new(statuses, many.len());
         for (index, place) in ended.into_iter().enumerate() {
             indices.set_at(index, int(place))?;
             all.push(self.outcome(many, place)?)?;
