@@ -10,7 +10,7 @@ use std::sync::{Arc, LazyLock};
 
 use parking_lot::{Mutex, MutexGuard};
 use transom::Class;
-use transom::raw::{Waiter, await_any_of};
+use transom::raw::{Waiter, await_any_of, waiter};
 
 use crate::abi::{ERR_REQUEST, Request, Status, TABLE, Word};
 use crate::failure::{Failure, Result, fail};
@@ -230,7 +230,7 @@ impl RequestObject {
     /// What is under way, to be awaited without the lock.
     fn running(&self) -> Option<Waiter<Outcome>> {
         match &*self.state.lock() {
-            State::Running(pending) => Some(pending.waiter()),
+            State::Running(pending) => Some(waiter(pending)),
             _ => None,
         }
     }
@@ -243,9 +243,9 @@ impl RequestObject {
                 state.poll();
             }
             let State::Running(pending) = &*state else { return state };
-            let waiter = pending.waiter();
+            let waited = waiter(pending);
             drop(state);
-            match await_any_of(&[waiter]) {
+            match await_any_of(&[waited]) {
                 Ok(()) => {}
                 Err(error) if error.goes_on() => self.state.lock().interrupt(error.into()),
                 Err(error) => *self.state.lock() = State::Ended(Err(error.into())),

@@ -67,7 +67,7 @@ impl<T> View<'_, T> {
     }
 }
 
-/// What somebody waits for whose request others may complete, or take back, meanwhile.
+/// What a thread waits for while others may complete the request, or take it back.
 pub struct Waiter<T> {
     inner: Arc<dyn Awaited<T>>,
     operation: &'static str,
@@ -244,8 +244,8 @@ impl<T: 'static> Request<T> {
         self.view().is_over()
     }
 
-    /// What others may wait for while this is somebody else's.
-    pub fn waiter(&self) -> Waiter<T> {
+    /// What others wait for.
+    pub(super) fn waiter(&self) -> Waiter<T> {
         Waiter { inner: self.inner.0.clone(), operation: self.operation, member: self.member.clone() }
     }
 

@@ -85,7 +85,12 @@ pub fn await_any<T: 'static>(requests: &[&Request<T>]) -> Result<()> {
     await_first("wait_any", &requests.iter().map(|request| request.view()).collect::<Vec<_>>())
 }
 
-/// The same of requests that others have.
+/// What a thread waits for by [`await_any_of`] while others may complete the request, or take it back.
+pub fn waiter<T: 'static>(request: &Request<T>) -> Waiter<T> {
+    request.waiter()
+}
+
+/// [`await_any`] of requests that others have.
 ///
 /// # Errors
 /// As [`await_any`].
