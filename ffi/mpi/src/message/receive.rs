@@ -1,7 +1,6 @@
 //! Receives and probes (MPI-4.1 §3.2.4, §3.7.2, §3.8.1, §3.11).
 
 use std::ffi::c_int;
-use std::sync::Arc;
 
 use transom::{RawBuffer, Source, Tag, raw};
 
@@ -37,27 +36,26 @@ pub(super) fn in_place<B>(came: transom::Result<B>) -> Result<()> {
 }
 
 /// Starts a receive.
-pub fn begin(comm: &Arc<CommObject>, recv_buffer: Buffer, from: c_int, with: c_int) -> Result<Pending> {
-    match recv_buffer.raw()? {
-        Some(place) => begin_in_place(comm, place, from, with),
+pub fn begin(comm: &CommObject, recv_buffer: Buffer, from: c_int, with: c_int) -> Result<Pending> {
+    let (from, with) = (source(comm, from)?, tag(with));
+    Ok(match recv_buffer.raw()? {
+        Some(place) => begin_in_place(comm, (from, with), place),
         None => {
-            let started =
-                raw::irecv(comm.messages(), source(comm, from)?, tag(with), recv_buffer.capacity()?);
-            let object = comm.clone();
-            Ok(filled(started, move |(data, status)| {
-                received(object.inter.as_deref(), status, store(data, &recv_buffer))
-            }))
+            let inter = comm.inter.clone();
+            let started = raw::irecv(comm.messages(), from, with, recv_buffer.capacity()?);
+            filled(started, move |(data, status)| {
+                received(inter.as_deref(), status, store(data, &recv_buffer))
+            })
         }
-    }
+    })
 }
 
 /// Starts a receive of bytes.
-fn begin_in_place(comm: &CommObject, place: RawBuffer, from: c_int, with: c_int) -> Result<Pending> {
-    let (messages, from, with) = (comm.messages(), source(comm, from)?, tag(with));
+fn begin_in_place(comm: &CommObject, (from, with): (Source, Tag), place: RawBuffer) -> Pending {
     let inter = comm.inter.clone();
-    Ok(raw::irecv_into(messages, from, with, place, move |(came, status)| {
+    raw::irecv_into(comm.messages(), from, with, place, move |(came, status)| {
         Ok(received(inter.as_deref(), status, in_place(came)))
-    }))
+    })
 }
 
 /// `MPI_Recv`.
@@ -84,12 +82,13 @@ fn await_one(comm: &CommObject, mut recv_buffer: Buffer, from: Source, with: Tag
 
 /// `MPI_Irecv`.
 pub fn irecv(recv_buffer: Triple, from: Envelope, request: Pointer<Request>) -> Result<()> {
+    let comm = world::peek(from.comm)?;
     let pending = match recv_buffer.plain_len().filter(|_| from.rank != PROC_NULL) {
         Some(len) => {
-            let comm = world::peek(from.comm)?;
-            begin_in_place(comm, raw_buffer(recv_buffer.address, len)?, from.rank, from.tag)?
+            let of = (source(comm, from.rank)?, tag(from.tag));
+            begin_in_place(comm, of, raw_buffer(recv_buffer.address, len)?)
         }
-        None => begin(&world::comm(from.comm)?, buffer(from.rank, recv_buffer)?, from.rank, from.tag)?,
+        None => begin(comm, buffer(from.rank, recv_buffer)?, from.rank, from.tag)?,
     };
     request.set(request::running(pending, ErrorObject::Comm(from.comm))?)
 }
@@ -97,10 +96,8 @@ pub fn irecv(recv_buffer: Triple, from: Envelope, request: Pointer<Request>) -> 
 /// `MPI_Probe`.
 pub fn probe(from: Envelope, status: Pointer<Status>) -> Result<()> {
     let comm = world::comm(from.comm)?;
-    give(
-        Ok(of(comm.inter.as_deref(), comm.messages().probe(source(&comm, from.rank)?, tag(from.tag))?)),
-        status,
-    )
+    let there = comm.messages().probe(source(&comm, from.rank)?, tag(from.tag))?;
+    give(Ok(of(comm.inter.as_deref(), there)), status)
 }
 
 /// `MPI_Iprobe`.
@@ -123,7 +120,7 @@ struct Exchange {
 
 impl Exchange {
     /// Begins both. With `copies` the data to send may change at once.
-    fn begin(self, comm: &Arc<CommObject>, copies: bool) -> Result<(Pending, Pending)> {
+    fn begin(self, comm: &CommObject, copies: bool) -> Result<(Pending, Pending)> {
         let to = dest(comm, self.to.0)?;
         let in_place = if copies || self.replaces { None } else { self.data.raw()? };
         let packed = if in_place.is_none() { self.data.pack()? } else { Vec::new() };
@@ -135,7 +132,7 @@ impl Exchange {
         Ok((received, sent))
     }
 
-    fn now(self, comm: &Arc<CommObject>, status: Pointer<Status>) -> Result<()> {
+    fn now(self, comm: &CommObject, status: Pointer<Status>) -> Result<()> {
         let (from, with) = (source(comm, self.from.0)?, tag(self.from.1));
         let to = dest(comm, self.to.0)?;
         raw::check_receive(comm.messages(), from, with)?;
@@ -154,7 +151,7 @@ impl Exchange {
     }
 
     /// With one request: that of the receive, as the data to send has been copied.
-    fn later(self, comm: &Arc<CommObject>, handle: Comm, request: Pointer<Request>) -> Result<()> {
+    fn later(self, comm: &CommObject, handle: Comm, request: Pointer<Request>) -> Result<()> {
         let (received, sent) = self.begin(comm, true)?;
         request::detach(sent);
         request.set(request::running(received, ErrorObject::Comm(handle))?)

@@ -22,10 +22,9 @@ impl Many {
     /// The first `n` requests of a list.
     pub fn new(n: c_int, handles: Pointer<Request>) -> Result<Self> {
         let n = count(n)?;
-        let listed = if n == 0 { Vec::new() } else { handles.list(n)? };
         let mut objects = Vec::with_capacity(n);
-        for handle in listed {
-            objects.push(object(handle)?);
+        for place in 0..n {
+            objects.push(object(handles.at(place)?)?);
         }
         Ok(Self { handles, objects })
     }
