@@ -15,6 +15,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use super::sections::{Section, Sections};
+use super::stream::turns_pay;
 use super::stripes::Held;
 use super::{Span, Stripes, Words};
 use crate::{DataType, ReduceOp, TransportError, TransportResult, barrier, reduce_valid};
@@ -33,7 +34,7 @@ const LARGEST: usize = 1 << 20;
 const WHOLE: usize = 64;
 /// Accumulates of more bytes are of several elements: a lock for all costs less than an atomic instruction for each.
 const LONG: usize = ELEMENT + 1;
-/// Accumulates of more bytes than an innermost cache holds, with their operands, go in turns of direction.
+/// Accumulates of more bytes than an innermost cache holds, with their operands, go in turns of direction, where that pays.
 const TURNS: usize = 24 << 10;
 /// So many bytes of long accumulates are worth the switch to locks.
 const SWITCH_AFTER: usize = 16 << 10;
@@ -157,7 +158,7 @@ impl Updates {
             self.some(sections, memory, (place, offset), (op, ty), &operands[piece], fetched)
         };
         let mut left = 0..operands.len();
-        if left.len() > TURNS && self.turn() {
+        if left.len() > TURNS && turns_pay() && self.turn() {
             while !left.is_empty() {
                 let start = self.last_piece(place, size, left.end);
                 some(start..left.end)?;
