@@ -422,6 +422,26 @@ impl Engine {
         self.wait_until(operation, &what, Some(waiting::SHORT_SLEEP), attempt)
     }
 
+    /// As [`Engine::send`]; `others` to the same peer follow at once, if so.
+    pub fn send_before(
+        &self,
+        operation: &'static str,
+        peer: usize,
+        header: &Header,
+        payload: &[u8],
+        others: bool,
+    ) -> Result<()> {
+        if others
+            && !self.outbox.is_waiting(peer)
+            && let Ok(Posted::Complete) =
+                self.routes.to(peer).message_before(peer, header.as_bytes(), payload)
+        {
+            self.count_post();
+            return Ok(());
+        }
+        self.send(operation, peer, header, payload)
+    }
+
     /// As [`Engine::send`], for what a flush will confirm: it may wait for messages behind it, until somebody makes progress.
     pub fn send_gathered(
         &self,

@@ -107,7 +107,7 @@ fn answered_send<B: Buffer>(sending: &Sending<'_>, data: B, promise: Arc<Promise
         return ended(sending, number, sent);
     }
     let (exposed, span) = data.expose();
-    let region = sending.register(&span);
+    let region = sending.register(&span, false);
     let key = region.as_ref().map(|region| region.key().0).unwrap_or_default();
     let number =
         engine.two_sided.await_answer(sending.to, answered(sending, SendBuffer { region, exposed }, promise));

@@ -7,7 +7,7 @@ use zerocopy::IntoBytes;
 use super::{Matched, Status};
 use crate::comm::Channel;
 use crate::engine::two_sided::{
-    Body, Buffer, Unexpected, awaits_bytes, check_capacity, deliver, fetch_blocking,
+    Body, Buffer, Unexpected, ask, awaits_bytes, check_capacity, deliver, fetch_blocking,
 };
 use crate::engine::{Engine, Promise};
 use crate::job::Member;
@@ -125,7 +125,7 @@ pub(super) fn store<T: Element>(
     } else if arrived.can_be_fetched(engine) {
         fetch_blocking(engine, operation, arrived, bytes)?;
     } else {
-        bytes.copy_from_slice(&deliver_blocking::<u8>(engine, operation, arrived, usize::MAX)?);
+        ask(engine, operation, &arrived, bytes)?;
     }
     Ok(())
 }

@@ -250,6 +250,9 @@ impl Communicator {
                 (store(engine, operation, arrived, buffer), status)
             }
             Err((envelope, bytes)) => {
+                if let Some(parts) = direct.parts() {
+                    parts.receive(engine, operation, &mut buffer.as_mut_bytes()[..bytes])?;
+                }
                 let whole = check_capacity::<T>(engine, operation, bytes, buffer.len());
                 (whole.map(drop), Status::of(channel, envelope, bytes))
             }

@@ -23,9 +23,11 @@ pub(super) enum Mode {
     Synchronous,
 }
 
-/// A part of a collective is sent at once, but a message in segments waits until a receive asks for it: the length up to which that is
-/// the shorter way is so many times less.
-const SEGMENTS: usize = 16;
+/// A part of a collective is sent at once, but a message in segments waits until a receive asks for it, and then until its sender makes
+/// progress, which may compute: the length up to which that is the shorter way is so many times less.
+const SEGMENTS: usize = 64;
+/// Whose sender blocks, and sends while they are received, may be so many times longer.
+const BLOCKING: usize = 4;
 
 /// One send: the call, to whom (rank in the communicator and in the job), the tag.
 #[derive(Debug, Clone, Copy)]
@@ -112,12 +114,13 @@ impl<'a> Sending<'a> {
         header
     }
 
-    /// The region of a message to be fetched; none where the transport has no get, or registers no more: segments need
-    /// none.
-    pub fn register(&self, memory: &Span) -> Option<Box<dyn Region>> {
+    /// The region of a message to be fetched; none where the transport has no get, or registers no more, or where segments, which need
+    /// none, take less time: who `blocks` until the message is received sends them at once.
+    pub fn register(&self, memory: &Span, blocks: bool) -> Option<Box<dyn Region>> {
         let Route { transport, capabilities } = self.engine().routes.route(self.to);
-        let in_segments =
-            capabilities.registration_is_free && memory.len() < transport.shown_from(1) / SEGMENTS;
+        let shown = transport.shown_from(1);
+        let most = if blocks && shown > MOST_IN_PARTS { shown * BLOCKING } else { shown / SEGMENTS };
+        let in_segments = capabilities.registration_is_free && memory.len() < most;
         if in_segments { None } else { register(self.engine(), self.to, memory) }
     }
 
@@ -202,11 +205,13 @@ pub(super) fn send(
         };
     }
     if mode == Mode::Standard && sending.is_in_parts(bytes.len()) {
-        return sending
-            .parts(bytes)
-            .try_for_each(|(header, part)| engine.send(operation, sending.to, &header, part));
+        let mut parts = sending.parts(bytes).peekable();
+        while let Some((header, part)) = parts.next() {
+            engine.send_before(operation, sending.to, &header, part, parts.peek().is_some())?;
+        }
+        return Ok(());
     }
-    let region = if short { None } else { sending.register(&memory::expose_read_only(bytes)) };
+    let region = if short { None } else { sending.register(&memory::expose_read_only(bytes), true) };
     let promise = Promise::new();
     let completed = promise.clone();
     let number = engine

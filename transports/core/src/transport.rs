@@ -324,6 +324,11 @@ pub trait Transport: Send + Sync + fmt::Debug {
     /// arrive in order. [`Posted::Complete`] or [`Posted::Again`]; no completion follows.
     fn message(&self, peer: usize, header: &[u8], payload: &[u8]) -> TransportResult<Posted>;
 
+    /// As [`Transport::message`], for one that another one to the same peer follows at once, which wakes it if it sleeps.
+    fn message_before(&self, peer: usize, header: &[u8], payload: &[u8]) -> TransportResult<Posted> {
+        self.message(peer, header, payload)
+    }
+
     /// As [`Transport::message`], for a message that no peer waits for yet: it may wait for those behind it, until somebody makes
     /// progress or sleeps.
     fn message_gathered(&self, peer: usize, header: &[u8], payload: &[u8]) -> TransportResult<Posted> {

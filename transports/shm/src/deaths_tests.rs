@@ -4,7 +4,7 @@ use transom_transport::{Armed, Event, Posted, Span, Transport};
 
 use super::*;
 use crate::doorbell::Doorbell;
-use crate::queue::{MAX_MESSAGE, QUEUE_BYTES};
+use crate::queue::{Inbox, QUEUE_BYTES};
 use crate::shm::Shm;
 
 fn peer() -> Peer {
@@ -28,7 +28,7 @@ fn a_claim_is_of_the_dead_when_all_others_have_done_nothing() {
     drop(appending);
     assert!(is_stuck());
     own.queue.skip(0).unwrap();
-    let mut buffer = [0; MAX_MESSAGE];
+    let mut buffer = Inbox::default();
     assert_eq!(own.queue.pop(None, 1, &mut buffer).unwrap(), Some(0));
 }
 
@@ -58,11 +58,11 @@ fn what_the_living_send_comes() {
                 }
             });
         }
-        let (mut head, mut next, mut buffer) = (0, [0u64; 2], [0; MAX_MESSAGE]);
+        let (mut head, mut next, mut buffer) = (0, [0u64; 2], Inbox::default());
         while next != [EACH; 2] {
             if let Some(bytes) = own.queue.pop(None, head, &mut buffer).unwrap() {
                 assert_eq!(bytes, 16);
-                let word = |at| u64::from_le_bytes(buffer[at..at + 8].try_into().unwrap());
+                let word = |at| u64::from_le_bytes(buffer.0[at..at + 8].try_into().unwrap());
                 assert_eq!(word(8), next[word(0) as usize]);
                 next[word(0) as usize] += 1;
                 head += 1;

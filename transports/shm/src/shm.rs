@@ -19,7 +19,7 @@ use crate::doorbell::Doorbell;
 use crate::file;
 use crate::meeting::{Call, Meeting, Passed, hand_over};
 use crate::peer::Peer;
-use crate::queue::{LAYOUT, MAX_MESSAGE, NONCE, Prefix, QUEUE_BYTES, Queue};
+use crate::queue::{Inbox, LAYOUT, MAX_MESSAGE, NONCE, Prefix, QUEUE_BYTES, Queue};
 
 const NAME: &str = "shm";
 /// Messages handed out by one call to progress, so that a flood does not keep the caller.
@@ -34,7 +34,7 @@ pub struct Shm {
     memory: Span,
     queue: Queue,
     /// Room for a message, which who takes messages holds.
-    inbox: TryLock<Box<[u8; MAX_MESSAGE]>>,
+    inbox: TryLock<Box<Inbox>>,
     /// Where peers may die while others go on.
     deaths: OnceLock<Deaths>,
     /// Number of the next message: written by who holds the inbox.
@@ -89,7 +89,7 @@ impl Shm {
             address,
             queue: Queue::new(memory.clone()),
             memory,
-            inbox: TryLock::new(Box::new([0; MAX_MESSAGE])),
+            inbox: TryLock::new(Box::default()),
             deaths: OnceLock::new(),
             head: AtomicU64::new(0),
             prefix: OnceLock::new(),
@@ -112,6 +112,18 @@ impl Shm {
     pub fn attaches(&self, peer: usize, address: &[u8]) -> Result<(), String> {
         let address = parse(peer, address).map_err(|e| e.to_string())?;
         attach::reaches(address.pid, address.nonce_at, address.nonce)
+    }
+
+    /// Appends a message to a peer's queue, if there is room.
+    fn append(&self, peer: &Peer, header: &[u8], payload: &[u8]) -> TransportResult<Posted> {
+        let waits = peer.full.load(Ordering::Relaxed) && !peer.queue.has_room()?;
+        let appending = self.deaths.get().map(|_| self.queue.append()).transpose()?;
+        let pushed = !waits && peer.queue.push(self.prefix.get(), header, payload)?;
+        drop(appending);
+        if peer.full.load(Ordering::Relaxed) == pushed {
+            peer.full.store(!pushed, Ordering::Relaxed);
+        }
+        Ok(if pushed { Posted::Complete } else { Posted::Again })
     }
 
     /// Tells peers that are connected to this rank, by a flag, that it has something to tell.
@@ -185,7 +197,7 @@ impl Shm {
                 return Ok(taken);
             };
             self.head.store(head + 1, Ordering::Relaxed);
-            sink(Event::Message(&inbox[..len]));
+            sink(Event::Message(&inbox.0[..len]));
         }
         Ok(most)
     }
@@ -292,7 +304,8 @@ impl Transport for Shm {
     /// Where the queue is the shorter way, it is so for what nearly fits it.
     fn shown_from(&self, givers: usize) -> usize {
         const LEAST: usize = 16 << 10;
-        if attach::is_slow() { ((512 << 10) / givers.max(1)).max(LEAST) } else { LEAST }
+        const NEARLY: usize = QUEUE_BYTES / 8 * 7;
+        if attach::is_slow() { (NEARLY / givers.max(1)).max(LEAST) } else { LEAST }
     }
 
     fn register(&self, memory: &Span) -> TransportResult<Box<dyn Region>> {
@@ -328,22 +341,17 @@ impl Transport for Shm {
     }
 
     fn message(&self, peer: usize, header: &[u8], payload: &[u8]) -> TransportResult<Posted> {
-        let len = header.len() + payload.len();
-        if len > MAX_MESSAGE {
-            return Err(TransportError::Range { offset: 0, bytes: len, len: MAX_MESSAGE });
-        }
         let peer = self.peer(peer)?;
-        let waits = peer.full.load(Ordering::Relaxed) && !peer.queue.has_room()?;
-        let appending = self.deaths.get().map(|_| self.queue.append()).transpose()?;
-        let pushed = !waits && peer.queue.push(self.prefix.get(), header, payload)?;
-        drop(appending);
-        if peer.full.load(Ordering::Relaxed) == pushed {
-            peer.full.store(!pushed, Ordering::Relaxed);
-        }
+        let posted = self.append(peer, header, payload)?;
         if peer.queue.must_ring()? {
             peer.bell.ring();
         }
-        Ok(if pushed { Posted::Complete } else { Posted::Again })
+        Ok(posted)
+    }
+
+    /// Without the fence that asks whether the peer sleeps.
+    fn message_before(&self, peer: usize, header: &[u8], payload: &[u8]) -> TransportResult<Posted> {
+        self.append(self.peer(peer)?, header, payload)
     }
 
     fn progress(&self, sink: &mut dyn FnMut(Event<'_>)) -> TransportResult<usize> {

@@ -1,7 +1,10 @@
 //! The agent's part of two-sided messages. It validates every number in what it receives.
 
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 
+use super::parts::{self, Key, Parts};
+use super::segments::store_segment;
 use super::{Answer, Body, Bytes, Incoming};
 use crate::engine::Engine;
 use crate::protocol::messages::{Envelope, Pattern};
@@ -33,9 +36,15 @@ pub(in crate::engine) fn handle(engine: &Engine, header: &Header, kind: Kind, pa
             then(engine, Answer::ClearToSend(header.compare));
             Some(())
         }
-        Kind::Segment => super::segments::store_segment(engine, peer, header.value, header.offset, payload),
-        Kind::Parts => super::parts::begin(engine, envelope(header)?, header.value, header.count, payload),
-        Kind::Part => super::parts::go_on(engine, (peer, header.value), header.offset, payload),
+        Kind::Segment => store_segment(engine, peer, header.value, header.offset, payload).or_else(|| {
+            let key = Key { peer, number: header.value, asked: true };
+            parts::go_on(engine, key, header.offset, payload)
+        }),
+        Kind::Parts => parts::begin(engine, envelope(header)?, header.value, header.count, payload),
+        Kind::Part => {
+            let key = Key { peer, number: header.value, asked: false };
+            parts::go_on(engine, key, header.offset, payload)
+        }
         Kind::Done => {
             let then = engine.two_sided.end_send(peer, header.value)?;
             then(engine, Answer::Done(header.status == wire::OK));
@@ -78,12 +87,14 @@ pub(crate) struct Direct<'a> {
     buffer: RefCell<&'a mut [u8]>,
     /// What was taken, and how many bytes it has.
     taken: Cell<Option<(Envelope, usize)>>,
+    /// What it is the first part of.
+    parts: RefCell<Option<Arc<Parts>>>,
 }
 
 impl<'a> Direct<'a> {
     /// A receive to `buffer`.
     pub fn new(pattern: Pattern, buffer: &'a mut [u8]) -> Self {
-        Self { pattern, buffer: RefCell::new(buffer), taken: Cell::new(None) }
+        Self { pattern, buffer: RefCell::new(buffer), taken: Cell::new(None), parts: RefCell::new(None) }
     }
 
     /// What was taken, once.
@@ -92,17 +103,26 @@ impl<'a> Direct<'a> {
         self.taken.take()
     }
 
-    /// Takes a message, if it is an eager one for this receive, has room, and nobody is to be told of it. Messages and receives that
-    /// were there before come first.
+    /// What it is only the first part of: the others are to come.
+    #[inline]
+    pub fn parts(&self) -> Option<Arc<Parts>> {
+        self.parts.take()
+    }
+
+    /// Takes a message, or its first part, if it is one for this receive, has room, and nobody is to be told of it. Messages and
+    /// receives that were there before come first.
     #[inline]
     pub fn takes(&self, engine: &Engine, header: &Header, kind: Kind, payload: &[u8]) -> bool {
-        if kind != Kind::Eager || header.op != 0 || engine.two_sided.has_any() {
+        if !matches!(kind, Kind::Eager | Kind::Parts) || header.op != 0 || engine.two_sided.has_any() {
             return false;
         }
         let known = header.origin < engine.size as u32 && self.taken.get().is_none();
         let (Some(envelope), Some(inline), true) = (envelope(header), header.inline(), known) else {
             return false;
         };
+        if kind == Kind::Parts {
+            return self.begins(engine, header, envelope, payload);
+        }
         let bytes = eager_bytes(header, &inline, payload);
         let mut buffer = self.buffer.borrow_mut();
         let Some(place) = buffer.get_mut(..bytes.len()).filter(|_| self.pattern.matches(&envelope)) else {
@@ -111,6 +131,19 @@ impl<'a> Direct<'a> {
         place.copy_from_slice(bytes);
         self.taken.set(Some((envelope, bytes.len())));
         true
+    }
+
+    fn begins(&self, engine: &Engine, header: &Header, envelope: Envelope, payload: &[u8]) -> bool {
+        if !self.pattern.matches(&envelope) {
+            return false;
+        }
+        let begun = parts::begin_at(engine, header, payload, &mut self.buffer.borrow_mut());
+        if let Some(parts) = &begun {
+            self.taken.set(Some((envelope, parts.bytes())));
+        }
+        let begins = begun.is_some();
+        *self.parts.borrow_mut() = begun;
+        begins
     }
 }
 

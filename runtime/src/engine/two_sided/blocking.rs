@@ -128,7 +128,7 @@ pub(crate) fn send_segments(
     header.value = number;
     for (i, segment) in bytes.chunks(room).enumerate() {
         header.offset = (i * room) as u64;
-        engine.send(operation, peer, &header, segment)?;
+        engine.send_before(operation, peer, &header, segment, (i + 1) * room < bytes.len())?;
     }
     Ok(())
 }

@@ -31,7 +31,7 @@ pub(crate) use blocking::{fetch_blocking, fetch_region, register, send_segments}
 pub(crate) use buffer::Buffer;
 use delivery::OnDelivered;
 pub(crate) use delivery::{check_capacity, deliver, fetch_all};
-pub(crate) use parts::{MOST as MOST_IN_PARTS, Parts, awaits_bytes};
+pub(crate) use parts::{MOST as MOST_IN_PARTS, Parts, ask, awaits_bytes};
 use segments::SegmentedReceive;
 pub(crate) use segments::SegmentedSend;
 pub(crate) use transfers::{Advance, Transfer, Transfers};
@@ -131,8 +131,8 @@ pub(crate) struct TwoSided {
     sends: Mutex<HashMap<u64, (usize, OnAnswer)>>,
     /// Messages that arrive in segments, by number.
     segmented: Mutex<HashMap<u64, SegmentedReceive>>,
-    /// Messages of which parts are to come, by sender and its number.
-    parts: Mutex<HashMap<(usize, u64), Arc<Parts>>>,
+    /// Messages of which parts are to come.
+    parts: Mutex<HashMap<parts::Key, Arc<Parts>>>,
     numbers: AtomicU64,
     pub transfers: Transfers,
 }

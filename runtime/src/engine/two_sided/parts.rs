@@ -1,7 +1,9 @@
-//! Messages in a few parts that are sent without being asked for: too long for one message of the transport, and so short that to wait
-//! for the receiver's answer would take longer than they do.
+//! Messages whose parts go straight to the buffer of a thread that blocks for them. Those of a few parts are sent without being asked for:
+//! too long for one message of the transport, and so short that to wait for the receiver's answer would take longer than they do.
+//! Longer ones are asked for, where they cannot be fetched or that would take longer; their parts are segments.
 
 use std::cell::RefCell;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -14,13 +16,22 @@ use crate::protocol::messages::Envelope;
 use crate::protocol::wire::{Header, Kind};
 use crate::waits::Awaits;
 
-/// Most bytes of such a message: what one that nobody receives takes.
+/// Most bytes of a message that is not asked for: what one that nobody receives takes.
 pub(crate) const MOST: usize = 64 << 10;
+
+/// Whose parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    /// The sender in the job.
+    pub peer: usize,
+    /// Its number of the message, or the receiver's if it has asked for it.
+    pub number: u64,
+    pub asked: bool,
+}
 
 /// A message whose parts come one behind the other.
 pub(crate) struct Parts {
-    /// Its sender in the job, and that one's number of it.
-    key: (usize, u64),
+    key: Key,
     bytes: usize,
     state: Mutex<State>,
 }
@@ -47,11 +58,18 @@ impl std::fmt::Debug for Parts {
 }
 
 impl Parts {
-    fn new(key: (usize, u64), bytes: usize) -> Self {
-        Self {
-            key,
-            bytes,
-            state: Mutex::new(State { left: bytes, to: To::Memory { data: Vec::new(), taken: 0 } }),
+    /// A message of which the first bytes have been taken.
+    fn new(key: Key, bytes: usize, taken: usize) -> Self {
+        let state = State { left: bytes - taken, to: To::Memory { data: Vec::new(), taken } };
+        Self { key, bytes, state: Mutex::new(state) }
+    }
+
+    /// One that is not asked for, known from now on. `None` if there is one of this sender's number already.
+    fn of(engine: &Engine, (peer, number): (usize, u64), bytes: usize, taken: usize) -> Option<Arc<Self>> {
+        let key = Key { peer, number, asked: false };
+        match engine.two_sided.parts.lock().entry(key) {
+            Entry::Occupied(_) => None,
+            Entry::Vacant(place) => Some(place.insert(Arc::new(Self::new(key, bytes, taken))).clone()),
         }
     }
 
@@ -68,7 +86,7 @@ impl Parts {
         }
         match &mut state.to {
             To::Memory { data, .. } => {
-                data.reserve_exact(self.bytes - start);
+                data.reserve_exact((self.bytes - start).min(MOST.max(part.len())));
                 data.extend_from_slice(part);
             }
             To::Buffer(place) => place.part(start, part.len())?.copy_from_slice(part),
@@ -110,10 +128,13 @@ impl Parts {
     pub fn receive(&self, engine: &Engine, operation: &'static str, buffer: &mut [u8]) -> Result<()> {
         let buffer = RefCell::new(buffer);
         let takes = |header: &Header, kind, payload: &[u8]| {
-            let is_one = kind == Kind::Part && (header.origin as usize, header.value) == self.key;
-            is_one && self.take_part(engine, header.offset, payload, &mut buffer.borrow_mut())
+            let asked = kind == Kind::Segment;
+            let key = Key { peer: header.origin as usize, number: header.value, asked };
+            (asked || kind == Kind::Part)
+                && key == self.key
+                && self.take_part(engine, header.offset, payload, &mut buffer.borrow_mut())
         };
-        let what = || awaits_bytes(self.key.0);
+        let what = || awaits_bytes(self.key.peer);
         engine.wait_taking(operation, &what, takes, || {
             let mut state = self.state.lock();
             state.move_to(&mut buffer.borrow_mut());
@@ -163,21 +184,57 @@ pub(super) fn begin(engine: &Engine, envelope: Envelope, number: u64, bytes: u64
     if part.is_empty() || part.len() >= bytes {
         return None;
     }
-    let key = (envelope.source, number);
-    let parts = Arc::new(Parts::new(key, bytes));
-    let mut all = engine.two_sided.parts.lock();
-    if all.contains_key(&key) {
-        return None;
-    }
-    all.insert(key, parts.clone());
-    drop(all);
+    let parts = Parts::of(engine, (envelope.source, number), bytes, 0)?;
     // Matched first: then it goes where it belongs at once.
     engine.message_arrived(Incoming { envelope, body: Body::Parts(parts.clone()), number: None });
     parts.add(engine, 0, part).map(drop)
 }
 
+/// The first part of a message has come, and goes to the buffer of a thread that waits for it. `None`, and nothing is done, if it is
+/// malformed, or has no room there.
+pub(super) fn begin_at(
+    engine: &Engine,
+    header: &Header,
+    part: &[u8],
+    buffer: &mut [u8],
+) -> Option<Arc<Parts>> {
+    let bytes = usize::try_from(header.count).ok().filter(|bytes| *bytes <= MOST.min(buffer.len()))?;
+    if part.is_empty() || part.len() >= bytes {
+        return None;
+    }
+    let parts = Parts::of(engine, (header.origin as usize, header.value), bytes, part.len())?;
+    buffer[..part.len()].copy_from_slice(part);
+    Some(parts)
+}
+
+/// Asks for an announced message, and waits for it in `buffer`, which is of its length.
+pub(crate) fn ask(
+    engine: &Engine,
+    operation: &'static str,
+    arrived: &Incoming<'_>,
+    buffer: &mut [u8],
+) -> Result<()> {
+    let peer = arrived.envelope.source;
+    if buffer.is_empty() {
+        engine.acknowledge(peer, arrived.number, true);
+        return Ok(());
+    }
+    let key = Key { peer, number: engine.two_sided.number(), asked: true };
+    let parts = Arc::new(Parts::new(key, buffer.len(), 0));
+    engine.two_sided.parts.lock().insert(key, parts.clone());
+    let mut header = engine.header(Kind::ClearToSend);
+    header.value = arrived.number.unwrap_or_default();
+    header.compare = key.number;
+    let received =
+        engine.send(operation, peer, &header, &[]).and_then(|()| parts.receive(engine, operation, buffer));
+    if received.is_err() {
+        engine.two_sided.parts.lock().remove(&key);
+    }
+    received
+}
+
 /// Another part has come. `None` if it is malformed.
-pub(super) fn go_on(engine: &Engine, key: (usize, u64), start: u64, part: &[u8]) -> Option<()> {
+pub(super) fn go_on(engine: &Engine, key: Key, start: u64, part: &[u8]) -> Option<()> {
     let parts = engine.two_sided.parts.lock().get(&key)?.clone();
     if parts.add(engine, usize::try_from(start).ok()?, part)? {
         engine.two_sided.parts.lock().remove(&key);

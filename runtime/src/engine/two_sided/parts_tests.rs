@@ -71,6 +71,39 @@ fn what_blocks_waits_for_the_last() {
 }
 
 #[test]
+fn what_blocks_asks_for_what_cannot_be_fetched() {
+    alone(|job| {
+        let engine = &job.member().engine;
+        let header = engine.header(Kind::RequestToSend).in_context(job.channel().context);
+        let announced = Header { origin: 1, count: 4, value: 5, offset: 7, ..header };
+        handle(engine, &announced, Kind::RequestToSend, b"").unwrap();
+        std::thread::scope(|scope| {
+            let receive = scope.spawn(|| {
+                let mut buffer = [0u8; 4];
+                job.recv_into(1, 7, &mut buffer).map(|status| (buffer, status.bytes, status.tag))
+            });
+            let asked = || engine.two_sided.parts.lock().keys().find(|key| key.asked).copied();
+            let waits = std::time::Instant::now();
+            while asked().is_none() && waits.elapsed().as_secs() < 30 {
+                std::thread::yield_now();
+            }
+            let (key, segment) = (asked().unwrap(), Kind::Segment);
+            let send = |place, bytes: &[u8]| part(job, (1, key.number), segment, place, bytes);
+            assert!(
+                send(2, b"cd").is_none() && send(0, b"abcde").is_none() && send(u64::MAX, b"a").is_none()
+            );
+            assert!(part(job, (0, key.number), segment, 0, b"ab").is_none(), "another rank's");
+            assert!(part(job, (1, key.number), Kind::Part, 0, b"ab").is_none(), "nobody has asked for it");
+            assert!(send(0, b"ab").is_some() && send(2, b"cd").is_some() && send(4, b"").is_none());
+            engine.wake_sleepers();
+            assert_eq!(receive.join().unwrap()?, (*b"abcd", 4, 7));
+            assert!(engine.two_sided.parts.lock().is_empty());
+            Ok(())
+        })
+    });
+}
+
+#[test]
 fn nonsense_is_refused() {
     alone(|job| {
         let refused =
