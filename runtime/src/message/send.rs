@@ -25,9 +25,9 @@ pub(super) enum Mode {
 
 /// A part of a collective is sent at once, but a message in segments waits until a receive asks for it, and then until its sender makes
 /// progress, which may compute: the length up to which that is the shorter way is so many times less.
-const SEGMENTS: usize = 64;
+const SEGMENTS: usize = 16;
 /// Whose sender blocks, and sends while they are received, may be so many times longer.
-const BLOCKING: usize = 4;
+const BLOCKING: usize = 16;
 
 /// One send: the call, to whom (rank in the communicator and in the job), the tag.
 #[derive(Debug, Clone, Copy)]

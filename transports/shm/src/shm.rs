@@ -301,11 +301,11 @@ impl Transport for Shm {
         }
     }
 
-    /// Where the queue is the shorter way, it is so for what nearly fits it.
+    /// Where the queue is the shorter way, it is so for what is a part of it.
     fn shown_from(&self, givers: usize) -> usize {
         const LEAST: usize = 16 << 10;
-        const NEARLY: usize = QUEUE_BYTES / 8 * 7;
-        if attach::is_slow() { (NEARLY / givers.max(1)).max(LEAST) } else { LEAST }
+        const PART: usize = QUEUE_BYTES / 4;
+        if attach::is_slow() { (PART / givers.max(1)).max(LEAST) } else { LEAST }
     }
 
     fn register(&self, memory: &Span) -> TransportResult<Box<dyn Region>> {
