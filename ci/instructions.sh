@@ -24,9 +24,10 @@ accumulate_double - -
 get_accumulate 140 145
 rput_wait 120 125
 lock_put_unlock 240 255
+lock_shared 190 200
 flush_all 84 85
 flush_local_all 84 85
-lock_all_unlock_all 370 360"
+lock_all_unlock_all 110 120"
 
 # name in shmem.c, limit
 shmem_limits="long_p 40

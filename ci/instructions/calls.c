@@ -8,11 +8,11 @@
 
 enum row {
     PUT, GET, PUT_FLUSH, FETCH_AND_OP, COMPARE_AND_SWAP, ACCUMULATE, ACCUMULATE_DOUBLE, GET_ACCUMULATE, RPUT_WAIT,
-    LOCK_PUT_UNLOCK, FLUSH_ALL, FLUSH_LOCAL_ALL, LOCK_ALL_UNLOCK_ALL
+    LOCK_PUT_UNLOCK, LOCK_SHARED, FLUSH_ALL, FLUSH_LOCAL_ALL, LOCK_ALL_UNLOCK_ALL
 };
 static const char *const names[] = {
     "put", "get", "put_flush", "fetch_and_op", "compare_and_swap", "accumulate", "accumulate_double", "get_accumulate",
-    "rput_wait", "lock_put_unlock", "flush_all", "flush_local_all", "lock_all_unlock_all"
+    "rput_wait", "lock_put_unlock", "lock_shared", "flush_all", "flush_local_all", "lock_all_unlock_all"
 };
 
 static MPI_Win win, locked;
@@ -64,6 +64,12 @@ __attribute__((noinline)) void turns(enum row row, long times) {
         for (long i = 0; i < times; i++) {
             MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, locked);
             MPI_Put(&origin, 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, locked);
+            MPI_Win_unlock(target, locked);
+        }
+        break;
+    case LOCK_SHARED:
+        for (long i = 0; i < times; i++) {
+            MPI_Win_lock(MPI_LOCK_SHARED, target, 0, locked);
             MPI_Win_unlock(target, locked);
         }
         break;

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::functions::{Argument, Function, Line, State};
 
 /// Functions that have a short way, to be tried before all else (`mod short`).
-const SHORT: [&str; 20] = [
+const SHORT: [&str; 23] = [
     "Barrier",
     "Bcast",
     "Allreduce",
@@ -22,8 +22,11 @@ const SHORT: [&str; 20] = [
     "Compare_and_swap",
     "Win_flush",
     "Win_flush_local",
+    "Win_sync",
     "Win_lock",
     "Win_unlock",
+    "Win_lock_all",
+    "Win_unlock_all",
     "Wait",
     "Test",
 ];

@@ -189,6 +189,12 @@ impl ShortCut {
         line.covered(target).is_some() && line.flush(&self.sections)
     }
 
+    /// Whether locks are nothing but their words, where these are mapped.
+    #[inline(always)]
+    pub(crate) fn has_plain_locks(&self) -> bool {
+        self.plain_locks
+    }
+
     /// The line of a target whose lock is taken by its words alone.
     #[inline(always)]
     pub(crate) fn lock_line(&self, target: usize) -> Option<&Line> {

@@ -9,7 +9,7 @@ use transom::{DataType, LockKind, NotYet, ShortCut, Ticket};
 
 use super::scope::{One, There};
 use super::{WINS, WinObject};
-use crate::abi::{Aint, Datatype, LOCK_EXCLUSIVE, Op, Request, SUCCESS, SUM, Win, wide};
+use crate::abi::{Aint, Datatype, LOCK_EXCLUSIVE, LOCK_SHARED, Op, Request, SUCCESS, SUM, Win, wide};
 use crate::buffer::{Triple, load_word, plain, word_place};
 use crate::call::{When, call};
 use crate::handlers::ErrorObject;
@@ -173,7 +173,8 @@ pub fn compare_and_swap(value: *const c_void, one: One, win: Win) -> Option<c_in
 /// `MPI_Win_flush`.
 #[inline(always)]
 pub fn win_flush(rank: c_int, win: Win) -> Option<c_int> {
-    done(Lines(&WINS.find(win.0)?).flush(rank as usize))
+    let window = WINS.find(win.0)?;
+    done(Lines(&window).flush(rank as usize) || window.epochs().is_flushed(rank as usize))
 }
 
 /// `MPI_Win_flush_local`.
@@ -182,21 +183,29 @@ pub fn win_flush_local(rank: c_int, win: Win) -> Option<c_int> {
     win_flush(rank, win)
 }
 
-/// `MPI_Win_lock`, exclusive.
+/// `MPI_Win_lock`.
 #[inline(always)]
 pub fn win_lock(kind: c_int, rank: c_int, assert: c_int, win: Win) -> Option<c_int> {
-    if kind != LOCK_EXCLUSIVE || assert != 0 {
+    if assert != 0 {
         return None;
     }
-    match WINS.find(win.0)?.epochs().lock_now(LockKind::Exclusive, rank as usize) {
+    let window = WINS.find(win.0)?;
+    // Compiled for each.
+    let taken = match kind {
+        LOCK_EXCLUSIVE => window.epochs().lock_now(LockKind::Exclusive, rank as usize),
+        LOCK_SHARED => window.epochs().lock_now(LockKind::Shared, rank as usize),
+        _ => return None,
+    };
+    match taken {
         Ok(()) => Some(SUCCESS),
-        Err(NotYet::Begun(Some(ticket))) => Some(lock_later(win, ticket, rank)),
+        Err(NotYet::Begun(Some(ticket))) => Some(lock_later(win, Some(ticket), rank)),
+        Err(NotYet::Taken) => Some(lock_later(win, None, rank)),
         Err(_) => None,
     }
 }
 
 #[inline(never)]
-fn lock_later(win: Win, ticket: Ticket, rank: c_int) -> c_int {
+fn lock_later(win: Win, ticket: Option<Ticket>, rank: c_int) -> c_int {
     call("MPI_Win_lock", When::Always, ErrorObject::Win(win), || {
         Ok(super::peek(win)?.epochs().lock_later(ticket, rank as usize)?)
     })
@@ -207,16 +216,36 @@ fn lock_later(win: Win, ticket: Ticket, rank: c_int) -> c_int {
 pub fn win_unlock(rank: c_int, win: Win) -> Option<c_int> {
     match WINS.find(win.0)?.epochs().unlock_now(rank as usize) {
         Ok(()) => Some(SUCCESS),
-        Err(NotYet::Released) => Some(unlock_later(win, rank)),
+        Err(NotYet::Released(rank)) => Some(unlock_later("MPI_Win_unlock", win, rank)),
         Err(_) => None,
     }
 }
 
 #[inline(never)]
-fn unlock_later(win: Win, rank: c_int) -> c_int {
-    call("MPI_Win_unlock", When::Always, ErrorObject::Win(win), || {
-        Ok(super::peek(win)?.epochs().unlock_later(rank as usize)?)
-    })
+fn unlock_later(name: &'static str, win: Win, rank: usize) -> c_int {
+    call(name, When::Always, ErrorObject::Win(win), || Ok(super::peek(win)?.epochs().unlock_later(rank)?))
+}
+
+/// `MPI_Win_lock_all`.
+#[inline(always)]
+pub fn win_lock_all(assert: c_int, win: Win) -> Option<c_int> {
+    done(assert == 0 && WINS.find(win.0)?.epochs().lock_all_now())
+}
+
+/// `MPI_Win_unlock_all`.
+#[inline(always)]
+pub fn win_unlock_all(win: Win) -> Option<c_int> {
+    match WINS.find(win.0)?.epochs().unlock_all_now() {
+        Ok(()) => Some(SUCCESS),
+        Err(NotYet::Released(rank)) => Some(unlock_later("MPI_Win_unlock_all", win, rank)),
+        Err(_) => None,
+    }
+}
+
+/// `MPI_Win_sync`.
+#[inline(always)]
+pub fn win_sync(win: Win) -> Option<c_int> {
+    done(WINS.find(win.0)?.epochs().sync_now())
 }
 
 /// Updates of any predefined elements, and as many as there are: tried by the long way first of all.

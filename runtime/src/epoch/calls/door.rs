@@ -54,8 +54,10 @@ pub struct Update<'a> {
 pub enum NotYet {
     /// Not at all, or a ticket has been drawn, for which [`Explicit::lock_later`] waits.
     Begun(Option<Ticket>),
-    /// It is released; [`Explicit::unlock_later`] tells whoever waits for it.
-    Released,
+    /// It is taken; [`Explicit::lock_later`], without a ticket, tells whoever waits for it.
+    Taken,
+    /// It is released; [`Explicit::unlock_later`] tells whoever waits for it, at this target.
+    Released(usize),
 }
 
 impl<T: Element> Explicit<'_, T> {
@@ -65,22 +67,26 @@ impl<T: Element> Explicit<'_, T> {
         &self.core().shortcut
     }
 
-    /// [`Explicit::lock`] in an uncontended exclusive case; nothing if it is another, with what to do about that.
+    /// [`Explicit::lock`] of a lock that can be had at once; nothing if it is another, with what to do about that.
     #[inline(always)]
     pub fn lock_now(&self, kind: LockKind, target: usize) -> std::result::Result<(), NotYet> {
         match self.core().lock_ready(kind, target, Assert::NONE, By::Calls) {
             LockStep::Done => Ok(()),
             LockStep::Otherwise => Err(NotYet::Begun(None)),
             LockStep::Awaits(ticket) => Err(NotYet::Begun(Some(ticket))),
+            LockStep::Wakes => Err(NotYet::Taken),
         }
     }
 
-    /// Goes on where [`Explicit::lock_now`] has drawn a ticket.
+    /// Goes on where [`Explicit::lock_now`] has drawn a ticket, or taken the lock.
     ///
     /// # Errors
     /// As [`Explicit::lock`].
-    pub fn lock_later(&self, ticket: Ticket, target: usize) -> Result<()> {
-        self.core().lock_awaited(ticket, target, By::Calls)
+    pub fn lock_later(&self, ticket: Option<Ticket>, target: usize) -> Result<()> {
+        match ticket {
+            Some(ticket) => self.core().lock_awaited(ticket, target, By::Calls),
+            None => self.core().lock_wakes(target, By::Calls),
+        }
     }
 
     /// [`Explicit::unlock`] where nothing is under way; nothing otherwise, with what to do.
@@ -89,8 +95,40 @@ impl<T: Element> Explicit<'_, T> {
         match self.core().unlock_ready(target, By::Calls) {
             UnlockStep::Done => Ok(()),
             UnlockStep::Otherwise => Err(NotYet::Begun(None)),
-            UnlockStep::Wakes => Err(NotYet::Released),
+            UnlockStep::Wakes(target) => Err(NotYet::Released(target)),
         }
+    }
+
+    /// [`Explicit::lock_all`] where that only opens the epoch. False if not, and nothing is done.
+    #[inline(always)]
+    pub fn lock_all_now(&self) -> bool {
+        self.core().lock_all_ready(By::Calls)
+    }
+
+    /// [`Explicit::unlock_all`], as [`Explicit::unlock_now`].
+    #[inline(always)]
+    pub fn unlock_all_now(&self) -> std::result::Result<(), NotYet> {
+        match self.core().unlock_all_ready(By::Calls) {
+            UnlockStep::Done => Ok(()),
+            UnlockStep::Otherwise => Err(NotYet::Begun(None)),
+            UnlockStep::Wakes(target) => Err(NotYet::Released(target)),
+        }
+    }
+
+    /// [`crate::Window::sync`] where the window has no copies. False if it may have, and nothing is done.
+    #[inline(always)]
+    pub fn sync_now(&self) -> bool {
+        let plain = self.core().shortcut.has_plain_locks();
+        if plain {
+            self.core().order_stores();
+        }
+        plain
+    }
+
+    /// Whether a flush of any rank has nothing to do, as nothing was done in the epoch of lock_all that is open.
+    #[inline(always)]
+    pub fn is_flushed(&self, target: usize) -> bool {
+        self.core().has_done_nothing(target)
     }
 
     /// Goes on where [`Explicit::unlock_now`] has released the lock.

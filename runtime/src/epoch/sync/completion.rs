@@ -38,8 +38,17 @@ impl Core {
 
     /// Orders this thread's stores to mapped memory before whatever follows.
     #[inline]
-    pub(super) fn order_stores(&self) {
+    pub(crate) fn order_stores(&self) {
         store_load_fence();
+    }
+
+    /// Whether an epoch of lock_all is open in which nothing was done yet, and `target` is a rank of the window.
+    #[inline]
+    pub(crate) fn has_done_nothing(&self, target: usize) -> bool {
+        self.access.open.is_locked_all()
+            && self.access.only.load(Ordering::Relaxed) == NOBODY
+            && self.access.last_touched.load(Ordering::Relaxed) == NOBODY
+            && target < self.peers.len()
     }
 
     /// Completes all operations to `target`, there and here.

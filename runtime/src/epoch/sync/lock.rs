@@ -1,8 +1,5 @@
-//! Epochs of lock and lock_all (MPI-4.1 §12.5.3).
+//! Locks of single targets, and their epochs (MPI-4.1 §12.5.3).
 
-use std::sync::atomic::Ordering;
-
-use super::state::{Group, NOBODY, SEVERAL};
 use super::table::Accessing;
 use super::ticket;
 use super::{By, Coverage};
@@ -19,6 +16,8 @@ pub(crate) enum LockStep {
     Otherwise,
     /// To wait for the turn of a ticket that has been drawn.
     Awaits(Ticket),
+    /// To tell whoever waits for it that it has been taken.
+    Wakes,
 }
 
 /// What is left of releasing a lock after its first step.
@@ -28,8 +27,8 @@ pub(crate) enum UnlockStep {
     Done,
     /// Everything: nothing has been done.
     Otherwise,
-    /// To tell whoever waits for it.
-    Wakes,
+    /// To tell whoever waits for it, at this target.
+    Wakes(usize),
 }
 
 impl Core {
@@ -40,6 +39,7 @@ impl Core {
             LockStep::Done => Ok(()),
             LockStep::Otherwise => self.lock_otherwise(kind, target, assert, by),
             LockStep::Awaits(ticket) => self.lock_awaited(ticket, target, by),
+            LockStep::Wakes => self.lock_wakes(target, by),
         }
     }
 
@@ -52,16 +52,27 @@ impl Core {
         if assert != Assert::NONE || self.live.no_locks() || !self.access.open.open_only_lock(target) {
             return LockStep::Otherwise;
         }
-        let lock = words.lock();
-        let ticket = lock.draw(kind);
-        // A reader who enters lets in the next, whom somebody may have to wake.
-        if kind == LockKind::Shared || !lock.try_enter(ticket) {
+        let queue = words.queue();
+        let ticket = queue.lock.draw(kind);
+        if !queue.lock.try_enter(ticket) {
             return LockStep::Awaits(ticket);
         }
         peer.held.set(Some(ticket), by);
         peer.cover(Coverage::Passive);
         line.cover(target, Coverage::Passive, self.shortcut.pending());
-        LockStep::Done
+        // A reader who enters lets in the next, whom somebody may have to wake.
+        if kind == LockKind::Shared && queue.somebody_waits() { LockStep::Wakes } else { LockStep::Done }
+    }
+
+    /// The second step of a shared lock that is held: tells whoever waits that the lock has changed.
+    #[inline(never)]
+    pub(crate) fn lock_wakes(&self, target: usize, by: By) -> Result<()> {
+        let peer = &self.peers[target];
+        let told = match self.lock_words("lock", target, peer)? {
+            Some(words) => ticket::changed(self, "lock", target, peer, &words.queue()),
+            None => Ok(()),
+        };
+        told.inspect_err(|_| drop(self.unlock(target, by)))
     }
 
     /// The second step: waits for the turn of a ticket.
@@ -121,7 +132,7 @@ impl Core {
         Ok(())
     }
 
-    fn check_locks(&self, operation: &'static str, assert: Assert) -> Result<()> {
+    pub(super) fn check_locks(&self, operation: &'static str, assert: Assert) -> Result<()> {
         assert.check(operation).map_err(|e| self.name(e))?;
         if self.live.no_locks() {
             let message =
@@ -137,7 +148,7 @@ impl Core {
         match self.unlock_ready(target, by) {
             UnlockStep::Done => Ok(()),
             UnlockStep::Otherwise => self.unlock_otherwise(target, by),
-            UnlockStep::Wakes => self.unlock_wakes(target),
+            UnlockStep::Wakes(target) => self.unlock_wakes(target),
         }
     }
 
@@ -159,7 +170,7 @@ impl Core {
         // This orders stores to mapped memory before it.
         let queue = words.queue();
         queue.lock.release(ticket);
-        if queue.somebody_waits() { UnlockStep::Wakes } else { UnlockStep::Done }
+        if queue.somebody_waits() { UnlockStep::Wakes(target) } else { UnlockStep::Done }
     }
 
     /// The second step: tells whoever waits that the lock has changed.
@@ -214,70 +225,5 @@ impl Core {
         };
         self.access.open.close_lock(target);
         result
-    }
-
-    /// Opens an epoch to all ranks, with shared locks: each target's is taken when it is first accessed.
-    pub(crate) fn lock_all(&self, assert: Assert, by: By) -> Result<()> {
-        self.check_locks("lock_all", assert)?;
-        self.access.open.open_all().map_err(|e| self.name(e))?;
-        self.begin_whole(Group::new(), assert, by);
-        self.refresh("lock_all").inspect_err(|_| drop(self.unlock_all(by)))
-    }
-
-    /// Completes everything, and closes the epoch to all ranks.
-    pub(crate) fn unlock_all(&self, by: By) -> Result<()> {
-        if !self.is_open(Accessing::LockAll, by) {
-            let message = "no lock_all epoch is open: call lock_all first";
-            return Err(self.error(Class::RmaSync, "unlock_all", message));
-        }
-        let mut result = self.complete_touched("unlock_all", false);
-        result = result.and(self.publish("unlock_all"));
-        self.order_stores();
-        self.end_whole(|target, peer| {
-            if let Some(ticket) = peer.held.take() {
-                let released = ticket::release(self, target, peer, ticket);
-                if result.is_ok() {
-                    result = released;
-                }
-            }
-        });
-        self.access.open.close_access();
-        result
-    }
-
-    /// An epoch to all ranks or to a group begins.
-    pub(super) fn begin_whole(&self, group: Group, assert: Assert, by: By) {
-        self.access.opened.set(by, !assert.has(Assert::NOCHECK));
-        if !group.is_empty() {
-            self.access.whole.lock().group = group;
-        }
-        self.access.fence_used.store(false, Ordering::Relaxed);
-    }
-
-    /// It covers nothing any more; `then` is called with each target that it covered.
-    #[inline]
-    pub(super) fn end_whole(&self, mut then: impl FnMut(usize, &Peer)) {
-        let mut end = |target| {
-            let peer = &self.peers[target];
-            self.uncover(target, peer);
-            then(target, peer);
-        };
-        let only = self.access.only.load(Ordering::Acquire);
-        if only == NOBODY {
-            return;
-        }
-        self.access.only.store(NOBODY, Ordering::Release);
-        if only != SEVERAL {
-            return end(only);
-        }
-        let mut covered = std::mem::take(&mut self.access.whole.lock().covered);
-        covered.drain(..).for_each(end);
-        // The next epoch has its memory.
-        self.access.whole.lock().covered = covered;
-    }
-
-    /// Whether such an epoch is open, and was opened so.
-    pub(super) fn is_open(&self, epoch: Accessing, by: By) -> bool {
-        self.access.open.accessing() == epoch && self.access.opened.by() == by
     }
 }

@@ -13,6 +13,7 @@ mod pscw;
 mod state;
 mod table;
 mod ticket;
+mod whole;
 
 pub(crate) use fence::synchronise;
 pub(crate) use lock::{LockStep, UnlockStep};

@@ -54,6 +54,18 @@ impl OpenEpochs {
         self.replace(target + 1, NOTHING)
     }
 
+    /// Opens a lock_all epoch, if nothing else is open.
+    #[inline(always)]
+    pub fn open_only_all(&self) -> bool {
+        self.replace(NOTHING, LOCKED_ALL)
+    }
+
+    /// Closes a lock_all epoch, if nothing else is open.
+    #[inline(always)]
+    pub fn close_only_all(&self) -> bool {
+        self.replace(LOCKED_ALL, NOTHING)
+    }
+
     /// Whether and how the open epochs cover `target`; any lock will do for the null rank.
     pub fn coverage(&self, target: usize) -> Coverage {
         match self.alone.load(Ordering::Acquire) {
@@ -115,7 +127,7 @@ impl OpenEpochs {
     /// Opens a lock_all epoch, as [`Epochs::open_all`].
     #[inline]
     pub fn open_all(&self) -> Result<()> {
-        if self.replace(NOTHING, LOCKED_ALL) { Ok(()) } else { self.with(Epochs::open_all) }
+        if self.open_only_all() { Ok(()) } else { self.with(Epochs::open_all) }
     }
 
     /// Opens a fence epoch, as [`Epochs::open_fence`].
