@@ -5,13 +5,14 @@ use std::fmt::Write;
 use crate::functions::{Argument, Function, Line, State};
 
 /// Functions that have a short way, to be tried before all else (`mod short`).
-const SHORT: [&str; 23] = [
+const SHORT: [&str; 24] = [
     "Barrier",
     "Bcast",
     "Allreduce",
     "Alltoall",
     "Send",
     "Isend",
+    "Irecv",
     "Put",
     "Get",
     "Rput",

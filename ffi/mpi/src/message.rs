@@ -20,9 +20,9 @@ use crate::failure::{Result, fail};
 /// The envelope of a message (MPI-4.1 §3.2.3) as a call names it: the other rank, tag and communicator.
 #[derive(Debug, Clone, Copy)]
 pub struct Envelope {
-    rank: c_int,
-    tag: c_int,
-    comm: Comm,
+    pub rank: c_int,
+    pub tag: c_int,
+    pub comm: Comm,
 }
 
 impl Envelope {
@@ -57,7 +57,7 @@ fn buffer(peer: c_int, named: Triple) -> Result<Buffer> {
 }
 
 /// Which tags to receive.
-fn tag(tag: c_int) -> Tag {
+pub fn tag(tag: c_int) -> Tag {
     if tag == ANY_TAG { Tag::Any } else { Tag::Is(tag) }
 }
 

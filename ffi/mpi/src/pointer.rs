@@ -65,9 +65,15 @@ impl<T: Copy> Pointer<T> {
     /// Stores a value if there is a place.
     #[inline(always)]
     pub fn replace(self, value: T) {
+        self.replace_at(0, value);
+    }
+
+    /// Stores a value at `index` if there is a place.
+    #[inline(always)]
+    pub fn replace_at(self, index: usize, value: T) {
         if !self.0.is_null() {
-            // SAFETY: valid for writes, by the promise at `new`.
-            unsafe { self.0.write_unaligned(value) };
+            // SAFETY: valid for writes, and as long as the call's arguments say, by the promise at `new`.
+            unsafe { self.0.add(index).write_unaligned(value) };
         }
     }
 

@@ -3,6 +3,7 @@
 pub mod calls;
 pub mod general;
 mod many;
+pub mod slots;
 pub mod some;
 pub mod status;
 
@@ -12,7 +13,7 @@ use parking_lot::{Mutex, MutexGuard};
 use transom::Class;
 use transom::raw::{Waiter, await_any_of, waiter};
 
-use crate::abi::{ERR_REQUEST, Request, Status, TABLE, Word};
+use crate::abi::{ERR_REQUEST, REQUEST_NULL, Request, Status, TABLE, Word};
 use crate::failure::{Failure, Result, fail};
 use crate::handlers::ErrorObject;
 use crate::message::partitioned::Partitioned;
@@ -137,12 +138,29 @@ pub fn is_complete(request: Request) -> bool {
 
 /// The object of a handle.
 fn get(request: Request) -> Result<Arc<RequestObject>> {
-    if request == COMPLETE { Ok(COMPLETE_OBJECT.clone()) } else { REQUESTS.get(request.0) }
+    match request {
+        COMPLETE => Ok(COMPLETE_OBJECT.clone()),
+        request if slots::is_one(request) => slots::object(request),
+        request => REQUESTS.get(request.0),
+    }
+}
+
+/// That a handle leads to a request.
+fn check(request: Request) -> Result<()> {
+    match request {
+        COMPLETE | REQUEST_NULL => Ok(()),
+        request if slots::is_one(request) => slots::check(request),
+        request => REQUESTS.peek(request.0).map(drop),
+    }
 }
 
 /// Takes a request out of the table, unless it is in none.
 fn remove(request: Request) -> Result<()> {
-    if request == COMPLETE { Ok(()) } else { REQUESTS.remove(request.0).map(drop) }
+    match request {
+        COMPLETE => Ok(()),
+        request if slots::is_one(request) => slots::remove(request),
+        request => REQUESTS.remove(request.0).map(drop),
+    }
 }
 
 /// What a runtime's request came to: one that was taken back is no error (§3.8.4).

@@ -188,6 +188,12 @@ fn world() -> Result<&'static World> {
     WORLD.get().ok_or_else(|| Failure::new(ERR_OTHER, "MPI_Init has not been called"))
 }
 
+/// The communicator of all ranks, if this library has joined a job.
+#[inline]
+pub fn all() -> Option<&'static CommObject> {
+    WORLD.get().map(|world| &*world.world)
+}
+
 /// The level of thread support.
 pub fn thread_level() -> Result<c_int> {
     Ok(world()?.thread_level.load(Ordering::Relaxed))

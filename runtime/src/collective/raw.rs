@@ -20,7 +20,8 @@ pub use super::long_reductions::{
 pub use crate::comm::{Completion, Waiter, await_any_of, generalised_request, idup_sides, waiter};
 pub use crate::message::partitioned::{PartitionedReceive, PartitionedSend};
 pub use crate::message::raw::{
-    check_receive, imrecv, imrecv_into, irecv, irecv_into, isend, isend_from, recv, recv_into, send, send_now,
+    SLOTS, SlotHold, SlotReceive, check_receive, imrecv, imrecv_into, irecv, irecv_into, isend, isend_from,
+    recv, recv_into, send, send_now,
 };
 
 use super::algorithms;

@@ -15,6 +15,7 @@ mod pending;
 mod progress;
 mod pull;
 mod quiet;
+mod receive_slots;
 mod regions;
 #[cfg(test)]
 mod regions_tests;
@@ -50,6 +51,7 @@ pub(crate) use exposure::{
 pub(crate) use locks::{agent_abandon, agent_recheck};
 pub(crate) use pending::{Countdown, Pending, Pendings};
 pub(crate) use pull::Pull;
+pub(crate) use receive_slots::SLOTS as RECEIVE_SLOTS;
 pub(crate) use regions::{Attached, CachedRegion, RegionInfo, Regions, key_for};
 pub(crate) use requests::{OnReply, Request, Requests};
 pub(crate) use revoke::ranges;
@@ -431,15 +433,12 @@ impl Engine {
         payload: &[u8],
         others: bool,
     ) -> Result<()> {
-        if others
-            && !self.outbox.is_waiting(peer)
-            && let Ok(Posted::Complete) =
-                self.routes.to(peer).message_before(peer, header.as_bytes(), payload)
-        {
-            self.count_post();
-            return Ok(());
+        let attempt = |to: &dyn Transport| to.message_before(peer, header.as_bytes(), payload);
+        if others && self.has_sent(peer, attempt) {
+            Ok(())
+        } else {
+            self.send(operation, peer, header, payload)
         }
-        self.send(operation, peer, header, payload)
     }
 
     /// As [`Engine::send`], for what a flush will confirm: it may wait for messages behind it, until somebody makes progress.
@@ -450,14 +449,18 @@ impl Engine {
         header: &Header,
         payload: &[u8],
     ) -> Result<()> {
-        if !self.outbox.is_waiting(peer)
-            && let Ok(Posted::Complete) =
-                self.routes.to(peer).message_gathered(peer, header.as_bytes(), payload)
-        {
+        let attempt = |to: &dyn Transport| to.message_gathered(peer, header.as_bytes(), payload);
+        if self.has_sent(peer, attempt) { Ok(()) } else { self.send(operation, peer, header, payload) }
+    }
+
+    /// Whether an attempt to send a message behind all others has succeeded.
+    fn has_sent(&self, peer: usize, attempt: impl FnOnce(&dyn Transport) -> TransportResult<Posted>) -> bool {
+        let sent =
+            !self.outbox.is_waiting(peer) && matches!(attempt(self.routes.to(peer)), Ok(Posted::Complete));
+        if sent {
             self.count_post();
-            return Ok(());
         }
-        self.send(operation, peer, header, payload)
+        sent
     }
 
     /// Sends a message unless the queue is full.

@@ -124,6 +124,12 @@ impl Engine {
         }
     }
 
+    /// Has a task woken when no lock is held any more.
+    pub fn wake_later(&self, waker: Waker) {
+        self.tasks.wakeups.lock().push(waker);
+        self.tasks.woken.store(true, Ordering::Release);
+    }
+
     /// Something has arrived that no transport announces: drives and wakes what waits for it.
     pub fn drive_and_wake(&self) {
         self.drive(1);

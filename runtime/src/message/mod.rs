@@ -10,6 +10,7 @@ mod probe;
 pub mod raw;
 mod receive;
 mod send;
+mod slot;
 
 pub use matched::Message;
 

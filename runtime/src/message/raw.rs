@@ -6,6 +6,11 @@ use super::send::{self, Mode};
 use super::{Matched, Message, Source, Tag};
 use crate::{Communicator, RawBuffer, Request, Result};
 
+pub use super::slot::{SlotHold, SlotReceive};
+
+/// Receives that can be in slots at a time.
+pub const SLOTS: usize = crate::engine::RECEIVE_SLOTS;
+
 /// Sends bytes; complete when they may be reused, or when they are received if `synchronous` (`MPI_Send`,
 /// `MPI_Ssend`).
 ///

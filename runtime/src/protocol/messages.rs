@@ -158,6 +158,15 @@ impl<R, M> Messages<R, M> {
         }
     }
 
+    /// Takes back the receive that `is_it` says, unless a message has matched it.
+    pub fn take_back(&mut self, is_it: impl Fn(&R) -> bool) -> Option<R> {
+        if let Some(index) = self.few_receives.iter().position(|(_, _, receive)| is_it(receive)) {
+            return self.few_receives.remove(index).map(|(_, _, receive)| receive);
+        }
+        let key = self.receives.iter().find(|(_, receive)| is_it(receive)).map(|(key, _)| *key)?;
+        self.receives.remove(&key)
+    }
+
     /// Takes the first message of a rank that `is_it` says.
     pub fn withdraw(&mut self, source: usize, is_it: impl Fn(&M) -> bool) -> Option<M> {
         let it = |(envelope, message): &(Envelope, M)| envelope.source == source && is_it(message);
@@ -179,6 +188,19 @@ impl<R, M> Messages<R, M> {
             }
         }
         let place = self.few_receives.iter().position(|(pattern, _, _)| pattern.matches(envelope))?;
+        self.few_receives.remove(place).map(|(_, _, receive)| receive)
+    }
+
+    /// Takes the first posted receive that matches a message, if it is one of the newest few, which are all there are, and `will_do`.
+    #[inline]
+    pub fn receive_if(&mut self, envelope: &Envelope, will_do: impl FnOnce(&R) -> bool) -> Option<R> {
+        if !self.receives.is_empty() {
+            return None;
+        }
+        let place = self.few_receives.iter().position(|(pattern, _, _)| pattern.matches(envelope))?;
+        if !will_do(&self.few_receives.get(place)?.2) {
+            return None;
+        }
         self.few_receives.remove(place).map(|(_, _, receive)| receive)
     }
 

@@ -334,10 +334,10 @@ mod tests {
     fn headers_and_payloads_of_all_lengths_come_as_they_were() {
         let (queue, mut buffer) = (queue(), Inbox::default());
         let bytes: Vec<u8> = (0..MAX_MESSAGE).map(|i| (i * 7 + (i >> 8)) as u8).collect();
-        let lengths = [0, 1, 48, 64, NEAR - 1, NEAR, NEAR + 1, 300, BLOCK - 1, BLOCK, BLOCK + 1, MAX_MESSAGE];
+        let lengths = [0, 1, 48, 64, NEAR - 1, NEAR, NEAR + 1, BLOCK - 1, BLOCK, BLOCK + 1, MAX_MESSAGE];
         let mut head = 0;
         for header in lengths {
-            for len in lengths.into_iter().filter(|len| *len >= header).chain([header]) {
+            for len in lengths.into_iter().filter(|len| *len >= header) {
                 let (header, payload) = bytes[..len].split_at(header);
                 assert!(queue.push(None, header, payload).unwrap());
                 assert_eq!(queue.pop(None, head, &mut buffer).unwrap(), Some(len), "{}", header.len());

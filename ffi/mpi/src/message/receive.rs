@@ -2,10 +2,11 @@
 
 use std::ffi::c_int;
 
+use transom::raw::SlotReceive;
 use transom::{RawBuffer, Source, Tag, raw};
 
 use super::{Envelope, buffer, dest, send, source, status as of, tag};
-use crate::abi::{Comm, PROC_NULL, Request, Status};
+use crate::abi::{Comm, PROC_NULL, Request, SUCCESS, Status};
 use crate::buffer::{Buffer, Triple, raw_buffer};
 use crate::comm::CommObject;
 use crate::comm::inter::Inter;
@@ -13,11 +14,11 @@ use crate::failure::{Failure, Result};
 use crate::handlers::ErrorObject;
 use crate::pointer::{Pointer, flag};
 use crate::request::calls::give;
-use crate::request::{self, Outcome, Pending, filled};
+use crate::request::{self, Outcome, Pending, filled, slots};
 use crate::world;
 
 /// What came of a message whose data went where the program wanted it, or did not.
-pub(super) fn received(inter: Option<&Inter>, of_message: transom::Status, stored: Result<()>) -> Outcome {
+pub fn received(inter: Option<&Inter>, of_message: transom::Status, stored: Result<()>) -> Outcome {
     let status = of(inter, of_message);
     match stored {
         Ok(()) => Ok(status),
@@ -31,7 +32,7 @@ pub(super) fn store(data: transom::Result<Vec<u8>>, recv_buffer: &Buffer) -> Res
 }
 
 /// That a message came to its place, or did not.
-pub(super) fn in_place<B>(came: transom::Result<B>) -> Result<()> {
+pub fn in_place<B>(came: transom::Result<B>) -> Result<()> {
     Ok(came.map(drop)?)
 }
 
@@ -78,6 +79,21 @@ fn await_one(comm: &CommObject, mut recv_buffer: Buffer, from: Source, with: Tag
         }
     };
     Ok(received(comm.inter.as_deref(), of_message, stored))
+}
+
+/// `MPI_Irecv` of plain data from one rank, if a slot is free: none else, and nothing is done.
+#[inline]
+pub fn irecv_now(recv_buffer: Triple, from: Envelope, request: Pointer<Request>) -> Option<c_int> {
+    let len = recv_buffer.plain_len().filter(|_| !request.is_null())?;
+    let source = usize::try_from(from.rank).ok()?;
+    if !world::is_running() {
+        return None;
+    }
+    let comm = world::peek(from.comm).ok().filter(|comm| comm.inter.is_none())?;
+    let buffer = raw_buffer(recv_buffer.address, len).ok()?;
+    let receive = SlotReceive::post(&comm.comm, source, tag(from.tag), buffer)?;
+    request.replace(slots::handle(receive, from));
+    Some(SUCCESS)
 }
 
 /// `MPI_Irecv`.

@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use super::{COMPLETE, Outcome, RequestObject, get, remove};
+use super::{COMPLETE, Outcome, RequestObject, get, remove, slots};
 use crate::abi::{REQUEST_NULL, Request, Status};
 use crate::failure::Result;
 use crate::pointer::{Pointer, flag};
@@ -80,17 +80,45 @@ pub mod short {
     }
 }
 
+/// Waits for the request at a place of a list, and takes its outcome; nothing of a null one.
+pub(super) fn end_at(requests: Pointer<Request>, index: usize) -> Result<Outcome> {
+    let request = requests.at(index)?;
+    if request == COMPLETE {
+        requests.replace_at(index, REQUEST_NULL);
+        return Ok(Ok(Status::EMPTY));
+    }
+    if let Some(in_slot) = slots::find(request)
+        && let Some(outcome) = in_slot.end(requests, index)?
+    {
+        return Ok(outcome);
+    }
+    match object(request)? {
+        None => Ok(Ok(Status::EMPTY)),
+        Some(object) => end(requests, index, &object),
+    }
+}
+
 /// `MPI_Wait`.
 pub fn wait(request: Pointer<Request>, status: Pointer<Status>) -> Result<()> {
-    match object(request.get()?)? {
-        None => give(Ok(Status::EMPTY), status),
-        Some(object) => give(end(request, 0, &object)?, status),
-    }
+    give(end_at(request, 0)?, status)
 }
 
 /// `MPI_Test`.
 pub fn test(request: Pointer<Request>, ended: Pointer<c_int>, status: Pointer<Status>) -> Result<()> {
-    match object(request.get()?)? {
+    let handle = request.get()?;
+    ended.check()?;
+    if let Some(in_slot) = slots::find(handle)
+        && let Ok(there) = in_slot.poll()
+    {
+        ended.set(flag(there))?;
+        if !there {
+            return Ok(());
+        }
+        if let Some(outcome) = in_slot.take(request, 0) {
+            return give(outcome, status);
+        }
+    }
+    match object(handle)? {
         None => {
             ended.set(flag(true))?;
             give(Ok(Status::EMPTY), status)

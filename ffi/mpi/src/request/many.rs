@@ -90,7 +90,12 @@ impl Statuses {
     }
 
     /// One more outcome.
+    #[inline]
     pub fn push(&mut self, outcome: Outcome) -> Result<()> {
+        if self.place.is_none() && outcome.is_ok() { Ok(()) } else { self.push_told(outcome) }
+    }
+
+    fn push_told(&mut self, outcome: Outcome) -> Result<()> {
         let (status, code) = match outcome {
             Ok(status) => (status, SUCCESS),
             Err(failure) => {

@@ -2,11 +2,12 @@
 
 use std::ffi::c_int;
 
-use super::Outcome;
-use super::calls::give;
+use super::calls::{end_at, give};
 use super::many::{Many, Statuses};
+use super::{Outcome, check};
 use crate::abi::{Request, Status, UNDEFINED};
 use crate::failure::Result;
+use crate::group::count;
 use crate::pointer::{Pointer, flag};
 
 fn int(place: usize) -> c_int {
@@ -15,10 +16,14 @@ fn int(place: usize) -> c_int {
 
 /// `MPI_Waitall`.
 pub fn waitall(n: c_int, requests: Pointer<Request>, statuses: Pointer<Status>) -> Result<()> {
-    let many = Many::new(n, requests)?;
-    let mut all = Statuses::new(statuses, many.len());
-    for place in 0..many.len() {
-        all.push(many.end(place)?)?;
+    let n = count(n)?;
+    // Nothing is done if one of them is wrong.
+    for place in 0..n {
+        check(requests.at(place)?)?;
+    }
+    let mut all = Statuses::new(statuses, n);
+    for place in 0..n {
+        all.push(end_at(requests, place)?)?;
     }
     all.finish()
 }

@@ -9,10 +9,13 @@ mod awaiting;
 mod detach;
 mod flush;
 mod grant;
+mod receiving;
 mod sync;
 
 #[path = "../pending.rs"]
 mod pending;
+#[path = "../receive_slots.rs"]
+mod receive_slots;
 #[path = "../regions.rs"]
 mod regions;
 #[path = "../requests.rs"]

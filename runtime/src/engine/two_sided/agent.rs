@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::parts::{self, Key, Parts};
 use super::segments::store_segment;
+use super::slots;
 use super::{Answer, Body, Bytes, Incoming};
 use crate::engine::Engine;
 use crate::protocol::messages::{Envelope, Pattern};
@@ -20,8 +21,11 @@ pub(in crate::engine) fn handle(engine: &Engine, header: &Header, kind: Kind, pa
         Kind::Eager => {
             let number = (header.op == 1).then_some(header.value);
             let inline = header.inline()?;
-            let bytes = Bytes::Arriving(eager_bytes(header, &inline, payload));
-            arrived(engine, header, Body::Eager(bytes), number)
+            let bytes = eager_bytes(header, &inline, payload);
+            if number.is_none() && slots::takes(engine, &envelope(header)?, bytes) {
+                return Some(());
+            }
+            arrived(engine, header, Body::Eager(Bytes::Arriving(bytes)), number)
         }
         Kind::RequestToSend => {
             let bytes = usize::try_from(header.count).ok()?;

@@ -11,6 +11,7 @@ mod buffer;
 mod delivery;
 mod parts;
 mod segments;
+mod slots;
 mod transfers;
 
 use std::collections::HashMap;
@@ -22,7 +23,9 @@ use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use super::Engine;
+use super::receive_slots::ReceiveSlots;
 use crate::Result;
+use crate::memory::RawBuffer;
 use crate::protocol::messages::{Envelope, Messages, Pattern};
 use crate::protocol::wire::{self, Header, Kind};
 pub(crate) use agent::Direct;
@@ -108,6 +111,23 @@ pub(crate) trait Receiver: Send + Sync {
     fn receive(self: Arc<Self>, engine: &Engine, arrived: Incoming<'_>);
 }
 
+/// A receive that is posted: of an object, or in a slot, to a buffer.
+pub(crate) enum Posted {
+    Object(Arc<dyn Receiver>),
+    Slot(usize, RawBuffer),
+}
+
+impl Posted {
+    /// Receives the message that has matched it.
+    #[inline]
+    fn receive(self, engine: &Engine, arrived: Incoming<'_>) {
+        match self {
+            Self::Object(receiver) => receiver.receive(engine, arrived),
+            Self::Slot(slot, buffer) => slots::receive(engine, slot, buffer, arrived),
+        }
+    }
+}
+
 /// What a receiver answers to a sender that waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answer {
@@ -124,7 +144,7 @@ pub(crate) type OnAnswer = Box<dyn FnOnce(&Engine, Answer) + Send>;
 /// The two-sided messages of one rank that are not complete.
 #[derive(Default)]
 pub(crate) struct TwoSided {
-    state: Mutex<Messages<Arc<dyn Receiver>, Unexpected>>,
+    state: Mutex<Messages<Posted, Unexpected>>,
     /// Whether the state has anything in it: written by who holds its lock.
     any: AtomicBool,
     /// Sends that await an answer, by number: the receiver, and the callback.
@@ -135,6 +155,7 @@ pub(crate) struct TwoSided {
     parts: Mutex<HashMap<parts::Key, Arc<Parts>>>,
     numbers: AtomicU64,
     pub transfers: Transfers,
+    pub slots: ReceiveSlots,
 }
 
 impl std::fmt::Debug for TwoSided {
@@ -178,7 +199,7 @@ impl TwoSided {
 
     /// Changes the state.
     #[inline]
-    fn change<R>(&self, change: impl FnOnce(&mut Messages<Arc<dyn Receiver>, Unexpected>) -> R) -> R {
+    fn change<R>(&self, change: impl FnOnce(&mut Messages<Posted, Unexpected>) -> R) -> R {
         let mut state = self.state.lock();
         let result = change(&mut state);
         self.any.store(!state.is_empty(), Ordering::Release);
@@ -227,7 +248,7 @@ impl Engine {
     pub fn post_receive(&self, pattern: Pattern, receiver: Arc<dyn Receiver>) -> Option<u64> {
         let (number, met) = self.two_sided.change(|state| match state.take(pattern) {
             Some((_, arrived)) => (None, Some((receiver, arrived))),
-            None => (Some(state.post(pattern, receiver)), None),
+            None => (Some(state.post(pattern, Posted::Object(receiver))), None),
         });
         if let Some((receiver, arrived)) = met {
             receiver.receive(self, arrived);
@@ -238,8 +259,8 @@ impl Engine {
     /// A message has arrived or been announced.
     pub fn message_arrived(&self, arrived: Incoming<'_>) {
         let met = self.two_sided.change(|state| state.arrive(arrived.envelope, arrived, Incoming::kept));
-        if let Some((receiver, arrived)) = met {
-            receiver.receive(self, arrived);
+        if let Some((posted, arrived)) = met {
+            posted.receive(self, arrived);
         }
     }
 
