@@ -24,6 +24,8 @@ const FAILED: u8 = 5;
 #[repr(align(64))]
 struct Slot {
     state: AtomicU8,
+    /// Rank in the job that sends.
+    source: AtomicUsize,
     /// Of the message.
     tag: AtomicUsize,
     bytes: AtomicUsize,
@@ -68,11 +70,12 @@ impl ReceiveSlots {
         self.all().get(slot)
     }
 
-    /// Takes one that is free. By one thread at a time.
-    pub fn take(&self) -> Option<usize> {
+    /// Takes one that is free, for a message of a rank of the job. By one thread at a time.
+    pub fn take(&self, source: usize) -> Option<usize> {
         let (slots, next) = (self.all(), self.next.load(Ordering::Relaxed));
         let is_free = |slot: &usize| slots[*slot].state.load(Ordering::Acquire) == FREE;
         let found = (next..SLOTS).chain(0..next.min(SLOTS)).find(is_free)?;
+        slots[found].source.store(source, Ordering::Relaxed);
         slots[found].state.store(POSTED, Ordering::Relaxed);
         self.next.store(found + 1, Ordering::Relaxed);
         Some(found)
@@ -100,6 +103,11 @@ impl ReceiveSlots {
 
     pub fn has_ended(&self, slot: usize) -> bool {
         self.at(slot).is_some_and(Slot::has_ended)
+    }
+
+    /// The rank in the job of whom a receive awaits a message.
+    pub fn source(&self, slot: usize) -> Option<usize> {
+        Some(self.at(slot)?.source.load(Ordering::Relaxed))
     }
 
     /// What came of a receive that has ended; an error once.

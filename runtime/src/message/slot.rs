@@ -90,7 +90,7 @@ impl SlotReceive {
     }
 
     fn awaits(self, channel: &Channel) -> Awaits {
-        let world = channel.check_rank("irecv", self.source).ok().map(|()| channel.job_rank(self.source));
+        let world = channel.engine.two_sided.slots.source(self.slot);
         awaited(world, channel, Source::Rank(self.source), self.tag)
     }
 }

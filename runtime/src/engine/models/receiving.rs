@@ -33,13 +33,14 @@ fn shuttle_receives_in_slots_are_told_of_their_own_message() {
                 thread::spawn(move || {
                     let slot = {
                         let _lock = posted.lock();
-                        slots.take().unwrap()
+                        slots.take(number).unwrap()
                     };
                     let message = (number as i32, 10 * number, Ok(()));
                     let ending = thread::spawn({
                         let slots = slots.clone();
                         move || slots.end(slot, message).map_or((), Waker::wake)
                     });
+                    assert_eq!(slots.source(slot), Some(number));
                     if number == 0 {
                         slots.leave(slot);
                         return ending.join().unwrap();
@@ -58,7 +59,7 @@ fn shuttle_receives_in_slots_are_told_of_their_own_message() {
             })
             .collect();
         receives.into_iter().for_each(|receive| receive.join().unwrap());
-        let all: std::collections::BTreeSet<_> = std::iter::from_fn(|| slots.take()).collect();
+        let all: std::collections::BTreeSet<_> = std::iter::from_fn(|| slots.take(0)).collect();
         assert_eq!(all.len(), SLOTS);
     });
 }

@@ -55,12 +55,12 @@ impl Engine {
         cancelled
     }
 
-    /// Posts a receive in a slot, if one is free.
+    /// Posts a receive in a slot, if one is free and it names the rank that sends.
     #[inline]
     pub fn post_in_slot(&self, pattern: Pattern, buffer: RawBuffer) -> Option<usize> {
-        let slots = &self.two_sided.slots;
+        let (slots, source) = (&self.two_sided.slots, pattern.source?);
         let (slot, arrived) = self.two_sided.change(|state| {
-            let slot = slots.take()?;
+            let slot = slots.take(source)?;
             let arrived = state.take(pattern);
             if arrived.is_none() {
                 state.post(pattern, Posted::Slot(slot, buffer));
