@@ -29,8 +29,13 @@ struct Slot {
     /// Of the message.
     tag: AtomicUsize,
     bytes: AtomicUsize,
-    error: Mutex<Option<Error>>,
-    watcher: Mutex<Option<Waker>>,
+    seldom: Mutex<Seldom>,
+}
+
+#[derive(Debug, Default)]
+struct Seldom {
+    error: Option<Error>,
+    watcher: Option<Waker>,
 }
 
 impl Slot {
@@ -96,11 +101,12 @@ impl ReceiveSlots {
     pub fn leave(&self, slot: usize) {
         let Some(place) = self.at(slot) else { return };
         if !place.change(POSTED, LEFT) && !place.change(WATCHED, LEFT) {
-            *place.error.lock() = None;
+            place.seldom.lock().error = None;
             self.free(slot);
         }
     }
 
+    /// Whether a receive has ended.
     pub fn has_ended(&self, slot: usize) -> bool {
         self.at(slot).is_some_and(Slot::has_ended)
     }
@@ -116,7 +122,7 @@ impl ReceiveSlots {
         let place = self.at(slot)?;
         let result = match place.state.load(Ordering::Acquire) {
             ENDED => Ok(()),
-            FAILED => Err(place.error.lock().take()?),
+            FAILED => Err(place.seldom.lock().error.take()?),
             _ => return None,
         };
         let tag = place.tag.load(Ordering::Relaxed) as u32;
@@ -126,7 +132,7 @@ impl ReceiveSlots {
     /// Has `waker` woken when the receive has ended. False if it has.
     pub fn watch(&self, slot: usize, waker: &Waker) -> bool {
         let Some(place) = self.at(slot) else { return false };
-        *place.watcher.lock() = Some(waker.clone());
+        place.seldom.lock().watcher = Some(waker.clone());
         place.change(POSTED, WATCHED) || !place.has_ended()
     }
 
@@ -139,17 +145,17 @@ impl ReceiveSlots {
         let state = match result {
             Ok(()) => ENDED,
             Err(error) => {
-                *place.error.lock() = Some(error);
+                place.seldom.lock().error = Some(error);
                 FAILED
             }
         };
         match place.state.swap(state, Ordering::AcqRel) {
             LEFT => {
-                *place.error.lock() = None;
+                place.seldom.lock().error = None;
                 self.free(slot);
                 None
             }
-            WATCHED => place.watcher.lock().take(),
+            WATCHED => place.seldom.lock().watcher.take(),
             _ => None,
         }
     }
