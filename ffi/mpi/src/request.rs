@@ -195,6 +195,15 @@ impl State {
         true
     }
 
+    /// A wait for it has failed.
+    #[cold]
+    fn fail(&mut self, error: transom::Error) {
+        match error.goes_on() {
+            true => self.interrupt(error.into()),
+            false => *self = Self::Ended(Err(error.into())),
+        }
+    }
+
     /// What runs is interrupted.
     #[cold]
     fn interrupt(&mut self, failure: Failure) {
@@ -263,10 +272,8 @@ impl RequestObject {
             let State::Running(pending) = &*state else { return state };
             let waited = waiter(pending);
             drop(state);
-            match await_any_of(&[waited]) {
-                Ok(()) => {}
-                Err(error) if error.goes_on() => self.state.lock().interrupt(error.into()),
-                Err(error) => *self.state.lock() = State::Ended(Err(error.into())),
+            if let Err(error) = await_any_of(&[waited]) {
+                self.state.lock().fail(error);
             }
             self.poll();
         }

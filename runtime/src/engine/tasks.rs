@@ -124,9 +124,9 @@ impl Engine {
         }
     }
 
-    /// Has a task woken when no lock is held any more.
-    pub fn wake_later(&self, waker: Waker) {
-        self.tasks.wakeups.lock().push(waker);
+    /// Has tasks woken when no lock is held any more.
+    pub fn wake_later(&self, wakers: impl IntoIterator<Item = Waker>) {
+        self.tasks.wakeups.lock().extend(wakers);
         self.tasks.woken.store(true, Ordering::Release);
     }
 
@@ -222,8 +222,7 @@ impl<T> Promise<T> {
         state.result = Some(result);
         self.complete.store(true, Ordering::Release);
         if !state.wakers.is_empty() {
-            engine.tasks.wakeups.lock().append(&mut state.wakers);
-            engine.tasks.woken.store(true, Ordering::Release);
+            engine.wake_later(state.wakers.drain(..));
         }
     }
 

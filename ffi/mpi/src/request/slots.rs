@@ -185,13 +185,7 @@ impl InSlot {
         match self.receive.wait(&self.comm()?.comm) {
             Ok(()) => Ok(self.take(request, index)),
             Err(error) => {
-                let object = object(self.request)?;
-                let mut state = object.state.lock();
-                if error.goes_on() {
-                    state.interrupt(error.into());
-                } else {
-                    *state = State::Ended(Err(error.into()));
-                }
+                object(self.request)?.state.lock().fail(error);
                 Ok(None)
             }
         }

@@ -39,7 +39,7 @@ pub(super) fn receive(engine: &Engine, slot: usize, buffer: RawBuffer, arrived: 
 impl Engine {
     fn end_in_slot(&self, slot: usize, came: Came) {
         if let Some(waker) = self.two_sided.slots.end(slot, came) {
-            self.wake_later(waker);
+            self.wake_later([waker]);
         }
     }
 

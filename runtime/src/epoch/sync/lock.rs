@@ -3,7 +3,9 @@
 use super::table::Accessing;
 use super::ticket;
 use super::{By, Coverage};
+use crate::engine::LockWords;
 use crate::protocol::lock::{LockKind, Ticket};
+use crate::shortcut::Line;
 use crate::window::{Core, Peer};
 use crate::{Assert, Class, Result};
 
@@ -161,6 +163,17 @@ impl Core {
         if !peer.held.is_held(by) || !self.access.open.close_only_lock(target) {
             return UnlockStep::Otherwise;
         }
+        self.release_ready(line, (target, peer), words)
+    }
+
+    /// Ends the coverage of a target whose epoch is closed, and gives its lock back, if one is held.
+    #[inline(always)]
+    pub(super) fn release_ready(
+        &self,
+        line: &Line,
+        (target, peer): (usize, &Peer),
+        words: &LockWords,
+    ) -> UnlockStep {
         line.uncover(target);
         peer.cover(Coverage::None);
         let Some(ticket) = peer.held.take() else {

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use super::lock::UnlockStep;
 use super::state::{Group, NOBODY, SEVERAL};
 use super::table::Accessing;
-use super::{By, Coverage, ticket};
+use super::{By, ticket};
 use crate::window::{Core, Peer};
 use crate::{Assert, Class, Result};
 
@@ -43,16 +43,7 @@ impl Core {
             return UnlockStep::Otherwise;
         }
         access.only.store(NOBODY, Ordering::Release);
-        line.uncover(only);
-        peer.cover(Coverage::None);
-        let Some(ticket) = peer.held.take() else {
-            self.order_stores();
-            return UnlockStep::Done;
-        };
-        // This orders stores to mapped memory before it.
-        let queue = words.queue();
-        queue.lock.release(ticket);
-        if queue.somebody_waits() { UnlockStep::Wakes(only) } else { UnlockStep::Done }
+        self.release_ready(line, (only, peer), words)
     }
 
     /// Opens an epoch to all ranks, with shared locks: each target's is taken when it is first accessed.
