@@ -6,7 +6,7 @@
 )]
 
 use std::any::Any;
-use std::os::fd::{BorrowedFd, RawFd};
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use transom_shm::{Caution, Direction, InPlace, Quiet, copy_own};
@@ -15,8 +15,6 @@ use transom_transport::{
     ListTransfer, Memory, Part, Posted, Remote, Span, Transfer, Transport, TransportResult,
 };
 use zerocopy::{FromBytes, IntoBytes};
-
-use crate::engine::Routes;
 
 /// A raw buffer: memory that the caller has promised to keep valid. For language bindings, whose buffers and windows are
 /// not borrowed.
@@ -211,11 +209,10 @@ impl Left {
     }
 }
 
-/// A descriptor that a transport in `_owner` keeps open.
-pub(crate) fn borrow_fd(_owner: &Routes, fd: RawFd) -> BorrowedFd<'_> {
-    // SAFETY: the transport that gave the descriptor lives in `_owner`, which is borrowed for as long (Transport::wait_fd
-    // is the descriptor of a transport's lifetime).
-    unsafe { BorrowedFd::borrow_raw(fd) }
+/// The descriptor of a transport to sleep on.
+pub(crate) fn wait_fd(transport: &dyn Transport) -> BorrowedFd<'_> {
+    // SAFETY: the transport, which is borrowed for as long, keeps it open (Transport::wait_fd).
+    unsafe { BorrowedFd::borrow_raw(transport.wait_fd()) }
 }
 
 /// The user's memory as a span that peers may access.

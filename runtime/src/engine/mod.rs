@@ -6,8 +6,10 @@ mod awaited;
 mod backoff;
 mod dead;
 mod exposure;
+mod gates;
 mod gathered;
 mod locks;
+mod mask;
 #[cfg(test)]
 mod models;
 mod outbox;
@@ -151,7 +153,7 @@ impl Engine {
             rank,
             size: routes.len(),
             token,
-            progress: Progress::new(&settings, crowd, event)?,
+            progress: Progress::new(&settings, crowd, routes.transports(), event)?,
             signs: Signs::new(settings.ofi_silence),
             settings,
             routes,
@@ -364,6 +366,12 @@ impl Engine {
     #[inline(always)]
     pub fn count_post(&self) {
         self.progress.count_post();
+    }
+
+    /// For a caller that asks for something and waits for the answer: that wakes no other thread, until this is dropped.
+    #[inline]
+    pub fn quietly(&self) -> Option<impl Sized + '_> {
+        self.progress.mask()
     }
 
     /// Whether completions are awaited by others than callers.

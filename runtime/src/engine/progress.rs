@@ -4,9 +4,9 @@
 //! in the kernel on all transports at once and is woken by traffic. At most one thread sleeps on the transports (the
 //! *watcher*), the others wait for it to announce what it found. While callers come and go the progress thread leaves their
 //! completions to them and is woken by messages alone, or sleeps for short times where a transport cannot tell these apart:
-//! a call that returns need not wake it.
+//! a call that returns need not wake it. Nor does what a caller awaits that polls while it sleeps (`mask.rs`).
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
@@ -16,18 +16,22 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::time::TimeSpec;
 use parking_lot::{Condvar, Mutex};
-use transom_transport::{Armed, latency, limits};
+use transom_transport::{Armed, Transport, latency, limits};
 
 use super::Engine;
 use super::backoff::Backoff;
+use super::gates::Gates;
+use super::mask::{Mask, Masked};
 use super::quiet::Hold;
 use crate::settings::Settings;
-use crate::{Class, Error, Result, memory, waits};
+use crate::{Class, Error, Result, waits};
 
 /// How long the progress thread pauses while callers poll, at first and at most, and how long it waits for messages alone.
 const PAUSE: Duration = Duration::from_micros(250);
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 const MESSAGE_SLEEP: Duration = Duration::from_millis(2);
+/// How long it leaves what has woken it to a caller that came while it slept.
+const MOMENT: Duration = Duration::from_micros(50);
 /// Polls that find something, one behind the other, before the progress thread offers its core.
 const POLLS_PER_YIELD: u32 = 16;
 
@@ -61,14 +65,17 @@ pub(super) struct Progress {
     /// Threads that wait for an announcement.
     listeners: AtomicUsize,
     state: Mutex<State>,
+    /// What the watcher sleeps on.
+    mask: Mask<Gates>,
     changed: Condvar,
-    /// Interrupts the watcher: an event descriptor, the launcher's if it has given one.
-    wakeup: OwnedFd,
     backoff: Backoff,
     /// Keeps the progress thread from all it does, for one thread at a time.
     pub(super) hold: Hold,
     pub(super) holding: Mutex<()>,
 }
+
+/// Nothing wakes the progress thread until this is dropped.
+pub(super) type Quietly<'a> = Masked<'a, Gates>;
 
 /// A caller is inside the runtime until this is dropped.
 pub(super) struct CallGuard<'a>(&'a Progress);
@@ -81,7 +88,12 @@ impl Drop for CallGuard<'_> {
 }
 
 impl Progress {
-    pub fn new(settings: &Settings, (ranks, cores): (usize, usize), wakeup: Option<OwnedFd>) -> Result<Self> {
+    pub fn new(
+        settings: &Settings,
+        (ranks, cores): (usize, usize),
+        transports: &[Arc<dyn Transport>],
+        wakeup: Option<OwnedFd>,
+    ) -> Result<Self> {
         let own = || {
             EventFd::from_value_and_flags(0, EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK).map_err(|e| {
                 Error::new(Class::System, "init", format!("eventfd: {}", limits::named(&e.into())))
@@ -98,8 +110,8 @@ impl Progress {
             events: AtomicU64::new(0),
             listeners: AtomicUsize::new(0),
             state: Mutex::new(State { watcher: Watcher::None, sleeping: 0, parked: false, stop: false }),
+            mask: Mask::new(Gates::new(transports, wakeup)),
             changed: Condvar::new(),
-            wakeup,
             backoff: Backoff::new(ranks, cores, settings.spin),
             hold: Hold::default(),
             holding: Mutex::new(()),
@@ -176,14 +188,14 @@ impl Progress {
     }
 
     fn wake_watcher(&self) {
-        let _ = nix::unistd::write(&self.wakeup, &1u64.to_ne_bytes());
+        self.mask.sleep.wake();
     }
 
-    /// What was written to the event descriptor since the last time.
-    fn clear_wakeup(&self) -> u64 {
-        let mut sum = [0; size_of::<u64>()];
-        let _ = nix::unistd::read(&self.wakeup, &mut sum);
-        u64::from_ne_bytes(sum)
+    /// For a caller that sends what is answered, before that, and then polls; or that has polled in vain: the progress thread is
+    /// not woken until this is dropped, before the caller sleeps itself.
+    #[inline]
+    pub fn mask(&self) -> Option<Quietly<'_>> {
+        self.mask.put_on()
     }
 
     pub fn stop(&self) {
@@ -267,11 +279,8 @@ fn watch(engine: &Engine, awaited: Awaited, time: Option<Duration>) -> bool {
         }
     }
     let time = if briefly || engine.has_deferred() { Some(super::waiting::SHORT_SLEEP) } else { time };
-    let mut fds: Vec<RawFd> = transports.iter().map(|t| t.wait_fd()).collect();
-    fds.truncate(armed);
-    let mut polled: Vec<PollFd<'_>> =
-        fds.iter().map(|fd| PollFd::new(borrow(engine, *fd), PollFlags::POLLIN)).collect();
-    polled.push(PollFd::new(engine.progress.wakeup.as_fd(), PollFlags::POLLIN));
+    let fds = engine.progress.mask.sleep.fds(armed);
+    let mut polled: Vec<PollFd<'_>> = fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
     if !ready {
         // An interrupted sleep is as good as a wake-up.
         let _ = ppoll(&mut polled, time.map(TimeSpec::from), None);
@@ -281,7 +290,7 @@ fn watch(engine: &Engine, awaited: Awaited, time: Option<Duration>) -> bool {
         transport.disarm(*readable);
     }
     if readable.last() == Some(&true)
-        && engine.progress.clear_wakeup() >= waits::ASK
+        && engine.progress.mask.sleep.clear_wakeup() >= waits::ASK
         && let Some(board) = &engine.board
     {
         board.write_notes();
@@ -289,10 +298,6 @@ fn watch(engine: &Engine, awaited: Awaited, time: Option<Duration>) -> bool {
     }
     // Callers that interrupt it again and again should not wake it each time.
     ready || readable[..armed].contains(&true) || (awaited == Awaited::Messages && readable[armed])
-}
-
-fn borrow(engine: &Engine, fd: RawFd) -> BorrowedFd<'_> {
-    memory::borrow_fd(&engine.routes, fd)
 }
 
 pub(super) fn spawn(engine: Arc<Engine>) -> Result<JoinHandle<()>> {
@@ -355,9 +360,13 @@ fn run(engine: &Engine) {
         }
         state.watcher = Watcher::ProgressThread;
         drop(state);
-        let traffic = match active {
-            true => watch(engine, Awaited::Messages, Some(MESSAGE_SLEEP)),
-            false => watch(engine, Awaited::Anything, time),
+        let traffic = if active {
+            watch(engine, Awaited::Messages, Some(MESSAGE_SLEEP))
+        } else {
+            progress.mask.begin();
+            let traffic = watch(engine, Awaited::Anything, time);
+            progress.mask.end();
+            traffic
         };
         // Callers that find traffic are left to handle it for a while.
         pause = active && traffic;
@@ -366,6 +375,14 @@ fn run(engine: &Engine) {
         }
         let mut state = progress.state.lock();
         state.watcher = Watcher::None;
+        let calls = progress.calls();
+        if !active && calls != before && state.sleeping == 0 {
+            // What has woken it may be an answer, and the caller still at the transport: on one core each would wait for the
+            // other. Or callers have it woken because they come and go.
+            (before, pause) = (calls, true);
+            progress.listen(&mut state, Some(if traffic { MOMENT } else { PAUSE }));
+            continue;
+        }
         drop(state);
         progress.changed.notify_all();
         if progress.has_no_callers() {

@@ -8,6 +8,7 @@ use transom_transport::Transport;
 
 use super::Engine;
 use super::backoff::{Idle, Step};
+use super::progress::Quietly;
 use crate::protocol::wire::{Header, Kind};
 use crate::waits::{Awaits, WaitSlot};
 use crate::{Class, Error, Result};
@@ -115,11 +116,13 @@ impl Engine {
         mut ready: impl FnMut() -> Option<R>,
     ) -> Result<R> {
         let inside = self.progress.enter();
+        // That poll may send what is answered.
+        let masked = self.progress.mask();
         self.poll_one(transport)?;
         drop(inside);
         match ready() {
             Some(result) => Ok(result),
-            None => self.wait_on(operation, what, ready),
+            None => self.wait_on(operation, what, ready, masked),
         }
     }
 
@@ -131,6 +134,7 @@ impl Engine {
         operation: &'static str,
         what: &dyn Fn() -> Awaits,
         mut ready: impl FnMut() -> Option<R>,
+        _masked: Option<Quietly<'_>>,
     ) -> Result<R> {
         self.wait_until(operation, what, None, || ready().map(Ok))
     }
@@ -183,6 +187,7 @@ impl Engine {
         let mut idle = Idle::default();
         let (mut polls, mut waited, mut waits) = (0u32, Duration::ZERO, false);
         let mut noted = Noted::default();
+        let mut masked = None;
         loop {
             let seen = self.progress.events();
             let news = match known.replace(seen) {
@@ -204,6 +209,8 @@ impl Engine {
             let found = poll(!waits)? > 0;
             if found {
                 idle = Idle::default();
+            } else if masked.is_none() {
+                masked = self.progress.mask();
             }
             polls += 1;
             if !polls.is_multiple_of(POLLS_PER_CLOCK_READ) {
@@ -240,6 +247,7 @@ impl Engine {
                 _ if report.is_some() => REPORT_AFTER,
                 _ => longest_sleep,
             };
+            masked = None;
             // Traffic that a provider serves by itself is no event of ours: poll on after a wake-up, too.
             if inside.sleep(self, seen, longest_sleep) {
                 idle = Idle::default();

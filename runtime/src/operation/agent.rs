@@ -92,6 +92,7 @@ pub(super) fn compare_swap(
 /// Asks for an update of one element, and waits for what was there.
 fn fetch_one(core: &Core, place: &Place<'_>, header: Header, old: &mut [u8]) -> Result<()> {
     let engine = &core.member.engine;
+    let _quietly = engine.quietly();
     let request = engine.request(place.operation, place.peer.world, header, &[])?;
     engine
         .await_reply(place.operation, (place.target, place.peer.world), &request)

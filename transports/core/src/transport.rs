@@ -392,7 +392,7 @@ pub trait Transport: Send + Sync + fmt::Debug {
     /// later calls fail. For a caller that cannot keep its buffers any longer.
     fn abandon(&self);
 
-    /// The descriptor to sleep on.
+    /// The descriptor to sleep on: the same, and open, as long as there is the transport.
     fn wait_fd(&self) -> WaitFd;
 
     /// Asks for a wake-up: after [`Armed::Sleep`] any arrival makes [`Transport::wait_fd`] readable.
@@ -406,6 +406,11 @@ pub trait Transport: Send + Sync + fmt::Debug {
 
     /// Takes the wake-up request back, after a sleep or instead of one; `readable` tells whether the descriptor was.
     fn disarm(&self, readable: bool);
+
+    /// Whether nothing makes the descriptor readable but what comes between [`Transport::arm`] and [`Transport::disarm`].
+    fn wakes_if_armed(&self) -> bool {
+        false
+    }
 }
 
 fn no_lists(transport: &'static str) -> TransportError {

@@ -414,6 +414,10 @@ impl Transport for Shm {
             self.doorbell.drain();
         }
     }
+
+    fn wakes_if_armed(&self) -> bool {
+        true
+    }
 }
 
 /// The address that a peer has sent.

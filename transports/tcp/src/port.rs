@@ -359,6 +359,13 @@ impl Port {
         }
     }
 
+    /// Nobody sleeps any more.
+    pub fn disarm(&mut self, readable: bool) {
+        self.is_armed = false;
+        self.looks_around |= readable;
+        self.wait.stop_timer();
+    }
+
     /// Makes sure that who sleeps wakes in time for dials and strangers.
     pub fn watch_time(&mut self) {
         if self.is_armed

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -39,6 +40,27 @@ pub struct Tcp {
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub port: Mutex<Port>,
+    /// Who slept is awake, and could not say so to the port: who looks next does.
+    pub woken: AtomicU8,
+}
+
+/// Values of `woken`.
+const WOKEN: u8 = 1;
+const WOKEN_READABLE: u8 = 2;
+
+impl Shared {
+    /// The sleeper is awake. Who is at the port meanwhile is not waited for: on one core that one may be waiting for this thread.
+    pub fn disarm(&self, readable: bool) {
+        match self.port.try_lock() {
+            Some(mut port) => port.disarm(readable),
+            None => self.woken.store(if readable { WOKEN_READABLE } else { WOKEN }, Ordering::Relaxed),
+        }
+    }
+
+    #[cold]
+    fn disarm_late(&self, port: &mut Port) {
+        port.disarm(self.woken.swap(0, Ordering::Relaxed) == WOKEN_READABLE);
+    }
 }
 
 impl fmt::Debug for Tcp {
@@ -84,7 +106,7 @@ impl Tcp {
                 provider,
             },
             wait_fd: port.wait.fd(),
-            shared: Arc::new(Shared { port: Mutex::new(port) }),
+            shared: Arc::new(Shared { port: Mutex::new(port), woken: AtomicU8::new(0) }),
         })
     }
 
@@ -99,6 +121,9 @@ impl Tcp {
         // Else another thread is at it, possibly for as long as the kernel takes for megabytes.
         let Some(mut port) = self.shared.port.try_lock() else { return Ok(0) };
         port.check_open()?;
+        if self.shared.woken.load(Ordering::Relaxed) != 0 {
+            self.shared.disarm_late(&mut port);
+        }
         if port.tells_unreachable()
             && let Some((_, error)) = port.unreachable.take()
         {

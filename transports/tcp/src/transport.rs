@@ -1,6 +1,7 @@
 //! The seam's methods.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use transom_transport::{
     Armed, Capabilities, Event, ListTransfer, Part, Posted, Region, RegionKey, Remote, Span, Transfer,
@@ -145,6 +146,7 @@ impl Transport for Tcp {
     fn arm(&self) -> TransportResult<Armed> {
         let mut port = self.shared.port.lock();
         port.check_open()?;
+        self.shared.woken.store(0, Ordering::Relaxed);
         // From here on, who posts makes sure that it leaves, or wakes the sleeper.
         port.is_armed = true;
         port.looks += 1;
@@ -157,10 +159,7 @@ impl Transport for Tcp {
     }
 
     fn disarm(&self, readable: bool) {
-        let mut port = self.shared.port.lock();
-        port.is_armed = false;
-        port.looks_around |= readable;
-        port.wait.stop_timer();
+        self.shared.disarm(readable);
     }
 }
 

@@ -9,9 +9,12 @@ mod awaiting;
 mod detach;
 mod flush;
 mod grant;
+mod masking;
 mod receiving;
 mod sync;
 
+#[path = "../mask.rs"]
+mod mask;
 #[path = "../pending.rs"]
 mod pending;
 #[path = "../receive_slots.rs"]

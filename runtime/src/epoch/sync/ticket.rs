@@ -165,6 +165,7 @@ pub(super) fn claim(
     header.value = u64::from(!keeps);
     header.count = operations.map_or(0, Gathered::count);
     let payload = operations.map_or(&[][..], Gathered::payload);
+    let _quietly = engine.quietly();
     let request = engine.request(operation, peer.world, header, payload).map_err(|e| core.name(e))?;
     let what = || awaits(core, (target, peer), kind, None);
     if let Err(error) = engine.await_reply_of(operation, target, &request, &what) {
