@@ -9,7 +9,7 @@ use crate::protocol::dissemination::rounds;
 pub(super) type CombineRef<'a> = &'a (dyn Fn(&[u8], &mut [u8]) + Send + Sync);
 
 /// Rounds of a broadcast come after those of a reduction in one collective.
-const DOWN: usize = 1 << 32;
+pub(super) const DOWN: usize = 1 << 32;
 
 /// Every rank waits for every other.
 pub(super) async fn barrier(exchange: &Exchange<'_>) -> Result<()> {

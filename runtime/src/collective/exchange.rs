@@ -76,6 +76,9 @@ impl Kind {
     }
 }
 
+/// What a peer has sent, and whether that was in the other of two rounds.
+pub(super) type Taken = (Vec<u8>, bool);
+
 /// One collective of one rank. Its sends and receives wait as futures: a blocking call polls them itself, a nonblocking
 /// one has the engine do it.
 #[derive(Debug)]
@@ -84,7 +87,7 @@ pub(crate) struct Exchange<'a> {
     kind: Kind,
     sequence: u64,
     /// The rank that is waited for, and in which round.
-    awaited: AtomicUsize,
+    pub(super) awaited: AtomicUsize,
     round: AtomicUsize,
     /// What a thread that blocks has taken of its messages.
     direct: Mutex<Vec<u8>>,
@@ -144,33 +147,72 @@ impl<'a> Exchange<'a> {
         })
     }
 
-    /// Takes a message whole, if it is the one that is waited for.
+    /// Whether a message is one that a peer sends in this round.
     #[inline]
-    fn takes(&self, header: &Header, kind: Message, payload: &[u8]) -> bool {
-        let peer = self.awaited.load(Ordering::Relaxed);
-        let round = self.round.load(Ordering::Relaxed);
-        let is_it = kind == Message::Collective
+    pub fn is_of(&self, peer: usize, round: usize, header: &Header, kind: Message) -> bool {
+        kind == Message::Collective
             && header.status != CARRIES
             && header.op == self.kind as u8
             && (header.offset, header.count) == (self.sequence, round as u64)
             && header.context() == self.channel.context
             && header.origin as usize == self.channel.job_rank(peer)
-            && peer != self.channel.rank
-            && !self.taken.load(Ordering::Relaxed);
-        if !is_it {
+    }
+
+    /// What `with` makes of the data of such a message; none if the message has only a part of it.
+    #[inline]
+    pub fn with_data<R>(header: &Header, payload: &[u8], with: impl FnOnce(&[u8]) -> R) -> Option<R> {
+        if header.status == INLINE
+            && let Some((bytes, len)) = header.inline()
+        {
+            return Some(with(&bytes[..len]));
+        }
+        ((header.value, header.compare) == (payload.len() as u64, 0)).then(|| with(payload))
+    }
+
+    /// Takes a message whole, if it is the one that is waited for.
+    #[inline]
+    fn takes(&self, header: &Header, kind: Message, payload: &[u8]) -> bool {
+        let peer = self.awaited.load(Ordering::Relaxed);
+        let round = self.round.load(Ordering::Relaxed);
+        if peer == self.channel.rank
+            || !self.is_of(peer, round, header, kind)
+            || self.taken.load(Ordering::Relaxed)
+        {
             return false;
         }
-        let inline = if header.status == INLINE { header.inline() } else { None };
-        let data = match &inline {
-            Some((bytes, len)) => &bytes[..*len],
-            None if (header.value, header.compare) == (payload.len() as u64, 0) => payload,
-            None => return false,
+        let keep = |data: &[u8]| {
+            if !data.is_empty() {
+                *self.direct.lock() = data.to_vec();
+            }
         };
-        if !data.is_empty() {
-            *self.direct.lock() = data.to_vec();
+        let taken = Self::with_data(header, payload, keep).is_some();
+        if taken {
+            self.taken.store(true, Ordering::Release);
         }
-        self.taken.store(true, Ordering::Release);
-        true
+        taken
+    }
+
+    /// Bytes of data that one message to a rank of the job holds.
+    pub fn room(&self, to: usize) -> usize {
+        self.channel.engine.routes.route(to).capabilities.max_message - HEADER_BYTES
+    }
+
+    /// The message of a part of so many bytes of this round, from `start` on.
+    #[inline]
+    pub fn part<'b>(
+        &self,
+        (round, bytes): (usize, usize),
+        start: usize,
+        part: &'b [u8],
+    ) -> (Header, &'b [u8]) {
+        let mut header = self.channel.engine.header(Message::Collective).in_context(self.channel.context);
+        header.op = self.kind as u8;
+        header.offset = self.sequence;
+        header.count = round as u64;
+        header.value = bytes as u64;
+        header.compare = start as u64;
+        // What fits in the header, all of it, is one cache line on shared memory.
+        if part.len() == bytes { header.carrying(part) } else { (header, part) }
     }
 
     /// Sends `bytes` to a peer, which receives them in the same round.
@@ -178,19 +220,11 @@ impl<'a> Exchange<'a> {
         let engine = &*self.channel.engine;
         self.in_vain().map_or(Ok(()), Err)?;
         let to = self.channel.job_rank(peer);
-        let room = engine.routes.route(to).capabilities.max_message - HEADER_BYTES;
+        let room = self.room(to);
         let mut start = 0;
         loop {
             let part = &bytes[start..bytes.len().min(start + room)];
-            let mut header = engine.header(Message::Collective).in_context(self.channel.context);
-            header.op = self.kind as u8;
-            header.offset = self.sequence;
-            header.count = round as u64;
-            header.value = bytes.len() as u64;
-            header.compare = start as u64;
-            // What fits in the header, all of it, is one cache line on shared memory.
-            let whole = part.len() == bytes.len();
-            let (header, payload) = if whole { header.carrying(part) } else { (header, part) };
+            let (header, payload) = self.part((round, bytes.len()), start, part);
             let attempt = || engine.try_send(self.operation(), to, &header, payload);
             match attempt() {
                 Some(result) => result?,
@@ -215,7 +249,7 @@ impl<'a> Exchange<'a> {
     }
 
     /// Notes what is waited for, unless that has been taken and is to be fetched.
-    fn awaits(&self, peer: usize, round: usize) {
+    pub fn awaits(&self, peer: usize, round: usize) {
         if !self.taken.load(Ordering::Acquire) {
             self.awaited.store(peer, Ordering::Relaxed);
             self.round.store(round, Ordering::Relaxed);
@@ -228,12 +262,7 @@ impl<'a> Exchange<'a> {
     }
 
     /// The same, or what it has sent in the other round, and whether it is that.
-    pub fn take_either(
-        &self,
-        peer: usize,
-        round: usize,
-        other: Option<usize>,
-    ) -> Option<Result<(Vec<u8>, bool)>> {
+    pub fn take_either(&self, peer: usize, round: usize, other: Option<usize>) -> Option<Result<Taken>> {
         if let Some(revoked) = self.revoked() {
             return Some(Err(revoked));
         }
@@ -244,9 +273,7 @@ impl<'a> Exchange<'a> {
             self.awaited.store(self.channel.rank, Ordering::Relaxed);
             return Some(Ok((std::mem::take(&mut *self.direct.lock()), false)));
         }
-        let engine = &self.channel.engine;
-        let any = engine.has_collectives.load(Ordering::Acquire) || engine.waiting.load(Ordering::Acquire);
-        if !any {
+        if !self.may_be_matched() {
             self.awaits(peer, round);
             return self.in_vain().map(Err);
         }
@@ -260,12 +287,19 @@ impl<'a> Exchange<'a> {
         }
     }
 
+    /// Whether the table of what has come may know of something that concerns this collective.
+    #[inline]
+    pub fn may_be_matched(&self) -> bool {
+        let engine = &self.channel.engine;
+        engine.has_collectives.load(Ordering::Acquire) || engine.waiting.load(Ordering::Acquire)
+    }
+
     fn take_matched(
         &self,
         peer: usize,
         round: usize,
         other: Option<usize>,
-    ) -> std::result::Result<Option<(Vec<u8>, bool)>, Refusal> {
+    ) -> std::result::Result<Option<Taken>, Refusal> {
         let Channel { engine, context, .. } = self.channel;
         let source = self.channel.job_rank(peer);
         let key = |round| Key { source, context: *context, sequence: self.sequence, round: round as u64 };
@@ -279,7 +313,7 @@ impl<'a> Exchange<'a> {
 
     /// That the communicator is revoked.
     #[inline]
-    fn revoked(&self) -> Option<Error> {
+    pub fn revoked(&self) -> Option<Error> {
         // The job ends on it all the same.
         if self.kind == Kind::Finalize {
             return None;

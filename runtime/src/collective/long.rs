@@ -16,7 +16,10 @@ pub(super) fn take(
     round: usize,
     to: &mut [u8],
 ) -> Result<usize> {
-    let given = exchange.block(Given::wait(exchange, channel, (peer, round)))?;
+    let given = match Given::wait_at(exchange, channel, (peer, round), to)? {
+        Ok(len) => return Ok(len),
+        Err(given) => given,
+    };
     let (len, room) = (given.len(), to.len());
     let read = match to.get_mut(..len) {
         Some(place) => given.read(0, place),
@@ -63,7 +66,10 @@ pub fn broadcast_into(comm: &Communicator, root: usize, data: &mut [u8]) -> Resu
     let place = (channel.rank + channel.size - root) % channel.size;
     let above = if place == 0 { 0 } else { 1 << place.ilog2() };
     let parent = (place - above + root) % channel.size;
-    let given = exchange.block(Given::wait(&exchange, channel, (parent, 0)))?;
+    let given = match Given::wait_at(&exchange, channel, (parent, 0), data)? {
+        Ok(len) => return pass_down(&exchange, channel, (root, place), &data[..len]),
+        Err(given) => given,
+    };
     let (len, room) = (given.len(), data.len());
     if let Some(data) = data.get_mut(..len) {
         let read = given.read(0, data);
@@ -91,10 +97,18 @@ fn pass_down(
     (root, place): (usize, usize),
     data: &[u8],
 ) -> Result<()> {
-    let mut shown = Shown::new(channel, data);
+    let below = |distance: usize| (place + distance + root) % channel.size;
     let mut distance = if place == 0 { 1 } else { 2 << place.ilog2() };
+    if data.len() < LONG_IN_PAGES {
+        while place + distance < channel.size {
+            exchange.send_now(below(distance), 0, data)?;
+            distance *= 2;
+        }
+        return Ok(());
+    }
+    let mut shown = Shown::new(channel, data);
     while place + distance < channel.size {
-        exchange.block(shown.offer(exchange, (place + distance + root) % channel.size, 0))?;
+        exchange.block(shown.offer(exchange, below(distance), 0))?;
         distance *= 2;
     }
     exchange.block(shown.settle(exchange))
@@ -183,7 +197,7 @@ pub fn alltoall_equal(comm: &Communicator, from: &[u8], to: &mut [u8]) -> Result
     }
     let part = |of: usize| of * block..(of + 1) * block;
     to[part(rank)].copy_from_slice(&from[part(rank)]);
-    others(channel).try_for_each(|peer| exchange.block(exchange.send(peer, 0, &from[part(peer)])))?;
+    others(channel).try_for_each(|peer| exchange.send_now(peer, 0, &from[part(peer)]))?;
     let before = (1..size).map(|distance| (rank + size - distance) % size);
     each(before, |peer| take(&exchange, channel, peer, 0, &mut to[part(peer)]).map(drop))
 }

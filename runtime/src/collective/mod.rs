@@ -1,6 +1,7 @@
 //! Collectives (MPI-4.1 chapter 6): algorithms on bytes, and the methods of communicators that know types.
 
 mod algorithms;
+mod direct;
 mod exchange;
 mod long;
 mod long_reductions;
@@ -16,8 +17,7 @@ pub(crate) use exchange::{Exchange, Kind};
 
 /// Every rank waits for every other.
 pub(crate) fn barrier_as(channel: &Channel, kind: Kind) -> Result<()> {
-    let exchange = Exchange::new(channel, kind);
-    exchange.block(algorithms::barrier(&exchange))
+    direct::barrier(&Exchange::new(channel, kind))
 }
 
 /// Every rank's bytes at every rank.

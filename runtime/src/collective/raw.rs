@@ -15,7 +15,7 @@ pub use super::long::{
     gather_into, scatter_from, scatter_into,
 };
 pub use super::long_reductions::{
-    allreduce_into, allreduce_is_long, reduce_from, reduce_into, reduce_scatter_into,
+    allreduce_into, allreduce_is_long, allreduce_is_short, reduce_from, reduce_into, reduce_scatter_into,
 };
 pub use crate::comm::{Completion, Waiter, await_any_of, generalised_request, idup_sides, waiter};
 pub use crate::message::partitioned::{PartitionedReceive, PartitionedSend};
@@ -24,9 +24,9 @@ pub use crate::message::raw::{
     recv, recv_into, send, send_now,
 };
 
-use super::algorithms;
 use super::exchange::{Exchange, Kind};
 use super::neighbours::exchange_along;
+use super::{algorithms, direct};
 use crate::comm::Channel;
 use crate::engine::Promise;
 use crate::{Class, Communicator, Error, Request, Result};
@@ -44,17 +44,34 @@ pub struct Edge {
     pub number: usize,
 }
 
-/// [`allreduce`] by an operation that need not be kept.
+/// Every rank waits for every other (`MPI_Barrier`).
 ///
 /// # Errors
 /// Those of all collectives.
-pub fn allreduce_by(
+pub fn barrier(comm: &Communicator) -> Result<()> {
+    super::barrier_as(comm.channel(), Kind::Barrier)
+}
+
+/// [`barrier`], nonblocking.
+pub fn ibarrier(comm: &Communicator) -> Request<()> {
+    let channel = comm.channel().clone();
+    let sequence = channel.next_nonblocking();
+    start(comm, Kind::Barrier, async move {
+        algorithms::barrier(&Exchange::numbered(&channel, Kind::Barrier, sequence)).await
+    })
+}
+
+/// Every rank's bytes combined in the order of ranks at every rank, in their place (`MPI_Allreduce`, for data that is short:
+/// [`allreduce_is_short`]).
+///
+/// # Errors
+/// Those of all collectives.
+pub fn allreduce_in_place(
     comm: &Communicator,
-    data: Vec<u8>,
+    data: &mut [u8],
     combine: &(dyn Fn(&[u8], &mut [u8]) + Send + Sync),
-) -> Result<Vec<u8>> {
-    let exchange = Exchange::new(comm.channel(), Kind::Allreduce);
-    exchange.block(algorithms::allreduce(&exchange, data, combine))
+) -> Result<()> {
+    direct::allreduce(&Exchange::new(comm.channel(), Kind::Allreduce), data, combine)
 }
 
 /// Has the engine drive a collective.
@@ -138,10 +155,6 @@ macro_rules! collectives {
 }
 
 collectives! {
-    /// Every rank waits for every other (`MPI_Barrier`).
-    barrier, ibarrier: Barrier() -> (),
-    check |_| Ok(()), run |exchange| algorithms::barrier(exchange).await;
-
     /// The root's bytes at every rank (`MPI_Bcast`); what others give is ignored.
     broadcast, ibroadcast: Broadcast(root: usize, data: Vec<u8>) -> Vec<u8>,
     check |channel, root, _| channel.check_rank("broadcast", *root),

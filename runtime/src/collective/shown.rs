@@ -6,7 +6,8 @@ use std::task::Poll;
 
 use transom_transport::Region;
 
-use super::exchange::Exchange;
+use super::direct::Arrived;
+use super::exchange::{Exchange, Taken};
 use crate::comm::Channel;
 use crate::engine::two_sided::{fetch_all, fetch_region, register};
 use crate::engine::{Promise, Route};
@@ -17,7 +18,7 @@ use crate::{Class, Result, memory};
 pub const LONG: usize = 64 << 10;
 
 /// The same where showing them costs nothing and a message has only room for a page. No transport shows fewer.
-pub(super) const LONG_IN_PAGES: usize = 16 << 10;
+pub const LONG_IN_PAGES: usize = 16 << 10;
 
 /// The rounds of what is shown, and of what is said when it has been fetched, behind those of what is sent.
 const SHOWN: usize = 1 << 60;
@@ -187,11 +188,34 @@ impl<'a> Given<'a> {
         channel: &'a Channel,
         from: (usize, usize),
     ) -> Result<Self> {
-        let bytes = match arrived(exchange, from.0, from.1).await? {
+        let taken = arrived(exchange, from.0, from.1).await?;
+        Self::of(exchange, channel, from, taken)
+    }
+
+    fn of(
+        exchange: &'a Exchange<'a>,
+        channel: &'a Channel,
+        from: (usize, usize),
+        taken: Taken,
+    ) -> Result<Self> {
+        let bytes = match taken {
             (sent, false) => Bytes::Sent(sent),
             (shown, true) => Bytes::parse(exchange, from.0, &shown)?,
         };
         Ok(Self::new(exchange, channel, from, bytes))
+    }
+
+    /// Waits for it, in a blocking call: how long it is if it comes in one message meanwhile and fits into `place`, where it is then.
+    pub fn wait_at(
+        exchange: &'a Exchange<'a>,
+        channel: &'a Channel,
+        from: (usize, usize),
+        place: &mut [u8],
+    ) -> Result<std::result::Result<usize, Self>> {
+        match exchange.receive_now(from, Some(from.1 + SHOWN), place)? {
+            Arrived::InPlace(len) => Ok(Ok(len)),
+            Arrived::Elsewhere(taken) => Self::of(exchange, channel, from, taken).map(Err),
+        }
     }
 
     pub fn len(&self) -> usize {

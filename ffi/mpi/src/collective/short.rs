@@ -59,22 +59,20 @@ pub fn bcast(data: Triple, root: c_int, comm: Comm) -> Option<c_int> {
 pub fn allreduce(operands: *const c_void, to: Triple, op: Op, comm: Comm) -> Option<c_int> {
     let (object, len) = (of_one_group(comm)?, few(to)?);
     let (op, ty) = (op::predefined(op)?, types::basic(to.ty)?);
-    if raw::allreduce_is_long(&object.comm, len) {
+    if !raw::allreduce_is_short(len) {
         return None;
     }
-    if operands == to.address.cast_const() || ty.size() * (to.n as usize) != len || !reduce_valid(op, ty) {
+    let (in_place, apart) =
+        (collective::in_place(operands), operands.addr().abs_diff(to.address.addr()) >= len);
+    if !(in_place || apart) || ty.size() * (to.n as usize) != len || !reduce_valid(op, ty) {
         return None;
     }
     let result = bytes_mut(to.address, len).ok()?;
-    let given = match collective::in_place(operands) {
-        true => result.to_vec(),
-        false => bytes(operands, len).ok()?.to_vec(),
-    };
+    if !in_place {
+        result.copy_from_slice(bytes(operands, len).ok()?);
+    }
     let combine = move |left: &[u8], right: &mut [u8]| reduce_into(op, ty, right, left);
-    now("MPI_Allreduce", comm, || {
-        result.copy_from_slice(&raw::allreduce_by(&object.comm, given, &combine)?);
-        Ok(())
-    })
+    now("MPI_Allreduce", comm, || raw::allreduce_in_place(&object.comm, result, &combine))
 }
 
 /// `MPI_Alltoall`.

@@ -1,0 +1,132 @@
+//! Blocking transfers of what one message holds, straight to and from the caller's memory, without a future between; and the
+//! blocking collectives of short data that are not in [`super::long`].
+
+use std::cell::Cell;
+use std::sync::atomic::Ordering;
+
+use super::algorithms::{CombineRef, DOWN};
+use super::exchange::{Exchange, Taken};
+use super::long::take;
+use crate::Result;
+use crate::protocol::dissemination::rounds;
+use crate::protocol::wire::Header;
+
+/// What a peer has sent, if it was not there when it was asked for first.
+pub(super) enum Arrived {
+    /// So many bytes, which are in their place.
+    InPlace(usize),
+    Elsewhere(Taken),
+}
+
+impl Exchange<'_> {
+    /// Sends `bytes` to a peer, which receives them in the same round; waits until they are under way.
+    pub fn send_now(&self, peer: usize, round: usize, bytes: &[u8]) -> Result<()> {
+        self.in_vain().map_or(Ok(()), Err)?;
+        let to = self.channel().job_rank(peer);
+        let engine = &*self.channel().engine;
+        if bytes.len() <= self.room(to) {
+            let (header, payload) = self.part((round, bytes.len()), 0, bytes);
+            if let Some(sent) = engine.try_send(self.operation(), to, &header, payload) {
+                return sent;
+            }
+        }
+        self.block(self.send(peer, round, bytes))
+    }
+
+    /// Waits for what a peer sends in this round, or in the `other`. What comes meanwhile in one message, and fits, is copied to
+    /// `place`.
+    pub(super) fn receive_now(
+        &self,
+        (peer, round): (usize, usize),
+        other: Option<usize>,
+        place: &mut [u8],
+    ) -> Result<Arrived> {
+        if let Some(revoked) = self.revoked() {
+            return Err(revoked);
+        }
+        self.awaits(peer, round);
+        let (place, len) = (Cell::new(place), Cell::new(None));
+        let takes = |header: &Header, kind, payload: &[u8]| {
+            if len.get().is_some() || !self.is_of(peer, round, header, kind) {
+                return false;
+            }
+            let bytes = place.take();
+            let copied = Self::with_data(header, payload, |data| {
+                bytes.get_mut(..data.len()).map(|bytes| bytes.copy_from_slice(data)).map(|()| data.len())
+            });
+            place.set(bytes);
+            len.set(copied.flatten());
+            len.get().is_some()
+        };
+        let engine = &*self.channel().engine;
+        let result = engine.wait_taking(self.operation(), &|| self.awaits_for(), takes, || {
+            if let Some(len) = len.get() {
+                return Some(Ok(Arrived::InPlace(len)));
+            }
+            let taken = if self.may_be_matched() { self.take_either(peer, round, other) } else { None };
+            match taken {
+                Some(taken) => Some(taken.map(Arrived::Elsewhere)),
+                None => self.in_vain().map(Err),
+            }
+        });
+        self.awaited.store(self.channel().rank, Ordering::Relaxed);
+        result
+    }
+}
+
+/// Every rank waits for every other.
+pub(super) fn barrier(exchange: &Exchange<'_>) -> Result<()> {
+    for (to, from, round) in rounds(exchange.place()) {
+        exchange.send_now(to, round, &[])?;
+        take(exchange, exchange.channel(), from, round, &mut [])?;
+    }
+    Ok(())
+}
+
+/// [`super::algorithms::allreduce`] of data of which nothing is shown, in its place.
+pub(super) fn allreduce(exchange: &Exchange<'_>, data: &mut [u8], combine: CombineRef<'_>) -> Result<()> {
+    let (rank, size) = exchange.place();
+    let power = 1 << size.ilog2();
+    let folded = size - power;
+    if rank < 2 * folded && rank % 2 == 1 {
+        exchange.send_now(rank - 1, 0, data)?;
+        return take_whole(exchange, rank - 1, DOWN, data);
+    }
+    let mut spare = vec![0; data.len()];
+    let start = data.as_ptr();
+    let (mut own, mut theirs) = (&mut *data, &mut spare[..]);
+    if rank < 2 * folded {
+        take_whole(exchange, rank + 1, 0, theirs)?;
+        combine(own, theirs);
+        (own, theirs) = (theirs, own);
+    }
+    let place = if rank < 2 * folded { rank / 2 } else { rank - folded };
+    let distances = std::iter::successors(Some(1), |distance| Some(2 * distance));
+    for distance in distances.take_while(|distance| *distance < power) {
+        let other = place ^ distance;
+        let peer = if other < folded { 2 * other } else { other + folded };
+        exchange.send_now(peer, distance, own)?;
+        take_whole(exchange, peer, distance, theirs)?;
+        if other < place {
+            combine(theirs, own);
+        } else {
+            combine(own, theirs);
+            (own, theirs) = (theirs, own);
+        }
+    }
+    if rank < 2 * folded {
+        exchange.send_now(rank + 1, DOWN, own)?;
+    }
+    if own.as_ptr() != start {
+        data.copy_from_slice(&spare);
+    }
+    Ok(())
+}
+
+/// What a peer sends in this round, which is as long as `to`.
+fn take_whole(exchange: &Exchange<'_>, peer: usize, round: usize, to: &mut [u8]) -> Result<()> {
+    match take(exchange, exchange.channel(), peer, round, to)? {
+        len if len == to.len() => Ok(()),
+        len => Err(exchange.other_length(peer, len, to.len())),
+    }
+}
