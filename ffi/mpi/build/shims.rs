@@ -5,11 +5,15 @@ use std::fmt::Write;
 use crate::functions::{Argument, Function, Line, State};
 
 /// Functions that have a short way, to be tried before all else (`mod short`).
-const SHORT: [&str; 24] = [
+const SHORT: [&str; 28] = [
     "Barrier",
     "Bcast",
+    "Reduce",
     "Allreduce",
+    "Allgather",
     "Alltoall",
+    "Gather",
+    "Scatter",
     "Send",
     "Isend",
     "Irecv",

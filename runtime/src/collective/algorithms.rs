@@ -6,7 +6,7 @@ use crate::Result;
 use crate::protocol::dissemination::rounds;
 
 /// `combine(left, right)` leaves `left op right` in `right`, as a function of `MPI_Op_create` does (MPI-4.1 §6.9.5).
-pub(super) type CombineRef<'a> = &'a (dyn Fn(&[u8], &mut [u8]) + Send + Sync);
+pub type CombineRef<'a> = &'a (dyn Fn(&[u8], &mut [u8]) + Send + Sync);
 
 /// Rounds of a broadcast come after those of a reduction in one collective.
 pub(super) const DOWN: usize = 1 << 32;
@@ -42,7 +42,7 @@ pub(super) async fn broadcast(exchange: &Exchange<'_>, root: usize, mut bytes: V
 }
 
 /// Blocks of more bytes together are messages of their own: they are not copied once more.
-const TOGETHER: usize = 32 << 10;
+pub(super) const TOGETHER: usize = 32 << 10;
 /// The rounds of blocks that are messages of their own, behind those of all else.
 const APART: usize = 1 << 33;
 

@@ -1,14 +1,10 @@
-//! Blocking transfers of what one message holds, straight to and from the caller's memory, without a future between; and the
-//! blocking collectives of short data that are not in [`super::long`].
+//! Blocking transfers of what one message holds: straight to and from the caller's memory, without a future between.
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
 
-use super::algorithms::{CombineRef, DOWN};
 use super::exchange::{Exchange, Taken};
-use super::long::take;
 use crate::Result;
-use crate::protocol::dissemination::rounds;
 use crate::protocol::wire::Header;
 
 /// What a peer has sent, if it was not there when it was asked for first.
@@ -71,62 +67,5 @@ impl Exchange<'_> {
         });
         self.awaited.store(self.channel().rank, Ordering::Relaxed);
         result
-    }
-}
-
-/// Every rank waits for every other.
-pub(super) fn barrier(exchange: &Exchange<'_>) -> Result<()> {
-    for (to, from, round) in rounds(exchange.place()) {
-        exchange.send_now(to, round, &[])?;
-        take(exchange, exchange.channel(), from, round, &mut [])?;
-    }
-    Ok(())
-}
-
-/// [`super::algorithms::allreduce`] of data of which nothing is shown, in its place.
-pub(super) fn allreduce(exchange: &Exchange<'_>, data: &mut [u8], combine: CombineRef<'_>) -> Result<()> {
-    let (rank, size) = exchange.place();
-    let power = 1 << size.ilog2();
-    let folded = size - power;
-    if rank < 2 * folded && rank % 2 == 1 {
-        exchange.send_now(rank - 1, 0, data)?;
-        return take_whole(exchange, rank - 1, DOWN, data);
-    }
-    let mut spare = vec![0; data.len()];
-    let start = data.as_ptr();
-    let (mut own, mut theirs) = (&mut *data, &mut spare[..]);
-    if rank < 2 * folded {
-        take_whole(exchange, rank + 1, 0, theirs)?;
-        combine(own, theirs);
-        (own, theirs) = (theirs, own);
-    }
-    let place = if rank < 2 * folded { rank / 2 } else { rank - folded };
-    let distances = std::iter::successors(Some(1), |distance| Some(2 * distance));
-    for distance in distances.take_while(|distance| *distance < power) {
-        let other = place ^ distance;
-        let peer = if other < folded { 2 * other } else { other + folded };
-        exchange.send_now(peer, distance, own)?;
-        take_whole(exchange, peer, distance, theirs)?;
-        if other < place {
-            combine(theirs, own);
-        } else {
-            combine(own, theirs);
-            (own, theirs) = (theirs, own);
-        }
-    }
-    if rank < 2 * folded {
-        exchange.send_now(rank + 1, DOWN, own)?;
-    }
-    if own.as_ptr() != start {
-        data.copy_from_slice(&spare);
-    }
-    Ok(())
-}
-
-/// What a peer sends in this round, which is as long as `to`.
-fn take_whole(exchange: &Exchange<'_>, peer: usize, round: usize, to: &mut [u8]) -> Result<()> {
-    match take(exchange, exchange.channel(), peer, round, to)? {
-        len if len == to.len() => Ok(()),
-        len => Err(exchange.other_length(peer, len, to.len())),
     }
 }

@@ -25,11 +25,6 @@ pub fn allreduce_is_long(comm: &Communicator, bytes: usize) -> bool {
     bytes >= if comm.size() == 2 { LONG_IN_PAGES } else { LONG }
 }
 
-/// Whether so many bytes are sent and never shown. All ranks find the same.
-pub fn allreduce_is_short(bytes: usize) -> bool {
-    bytes < LONG_IN_PAGES
-}
-
 /// Every rank's elements, of `unit` bytes, combined at every rank (`MPI_Allreduce`). Without `operands`, the results
 /// replace this rank's.
 ///

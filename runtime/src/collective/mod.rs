@@ -8,6 +8,7 @@ mod long_reductions;
 mod neighbours;
 pub mod raw;
 mod reductions;
+pub mod short;
 mod shown;
 mod typed;
 
@@ -17,7 +18,7 @@ pub(crate) use exchange::{Exchange, Kind};
 
 /// Every rank waits for every other.
 pub(crate) fn barrier_as(channel: &Channel, kind: Kind) -> Result<()> {
-    direct::barrier(&Exchange::new(channel, kind))
+    short::barrier(&Exchange::new(channel, kind))
 }
 
 /// Every rank's bytes at every rank.

@@ -15,8 +15,9 @@ pub use super::long::{
     gather_into, scatter_from, scatter_into,
 };
 pub use super::long_reductions::{
-    allreduce_into, allreduce_is_long, allreduce_is_short, reduce_from, reduce_into, reduce_scatter_into,
+    allreduce_into, allreduce_is_long, reduce_from, reduce_into, reduce_scatter_into,
 };
+pub use super::short;
 pub use crate::comm::{Completion, Waiter, await_any_of, generalised_request, idup_sides, waiter};
 pub use crate::message::partitioned::{PartitionedReceive, PartitionedSend};
 pub use crate::message::raw::{
@@ -24,9 +25,9 @@ pub use crate::message::raw::{
     recv, recv_into, send, send_now,
 };
 
+use super::algorithms;
 use super::exchange::{Exchange, Kind};
 use super::neighbours::exchange_along;
-use super::{algorithms, direct};
 use crate::comm::Channel;
 use crate::engine::Promise;
 use crate::{Class, Communicator, Error, Request, Result};
@@ -59,19 +60,6 @@ pub fn ibarrier(comm: &Communicator) -> Request<()> {
     start(comm, Kind::Barrier, async move {
         algorithms::barrier(&Exchange::numbered(&channel, Kind::Barrier, sequence)).await
     })
-}
-
-/// Every rank's bytes combined in the order of ranks at every rank, in their place (`MPI_Allreduce`, for data that is short:
-/// [`allreduce_is_short`]).
-///
-/// # Errors
-/// Those of all collectives.
-pub fn allreduce_in_place(
-    comm: &Communicator,
-    data: &mut [u8],
-    combine: &(dyn Fn(&[u8], &mut [u8]) + Send + Sync),
-) -> Result<()> {
-    direct::allreduce(&Exchange::new(comm.channel(), Kind::Allreduce), data, combine)
 }
 
 /// Has the engine drive a collective.

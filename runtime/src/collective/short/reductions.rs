@@ -1,0 +1,95 @@
+//! Data of all ranks, combined.
+
+use super::super::algorithms::{CombineRef, DOWN};
+use super::super::exchange::Exchange;
+use super::take_whole;
+use crate::Result;
+
+/// Two buffers of one length: this rank's data, and what it takes.
+struct Buffers<'a> {
+    own: &'a mut [u8],
+    theirs: &'a mut [u8],
+}
+
+impl Buffers<'_> {
+    /// Combines what was taken from ranks above, or below, with this rank's.
+    fn combine(&mut self, combine: CombineRef<'_>, above: bool) {
+        if above {
+            combine(self.own, self.theirs);
+            std::mem::swap(&mut self.own, &mut self.theirs);
+        } else {
+            combine(self.theirs, self.own);
+        }
+    }
+}
+
+/// Calls `work` with the data and a buffer like it; then the data is where it was.
+fn with_buffers(data: &mut [u8], work: impl FnOnce(&mut Buffers<'_>) -> Result<()>) -> Result<()> {
+    let mut spare = vec![0; data.len()];
+    let start = data.as_ptr();
+    let mut buffers = Buffers { own: data, theirs: &mut spare };
+    work(&mut buffers)?;
+    let Buffers { own, theirs } = buffers;
+    if own.as_ptr() != start {
+        theirs.copy_from_slice(own);
+    }
+    Ok(())
+}
+
+/// Every rank's data combined in the order of ranks at the root, in the place of its own; others' is not of use any more.
+pub(super) fn reduce(
+    exchange: &Exchange<'_>,
+    root: usize,
+    data: &mut [u8],
+    combine: CombineRef<'_>,
+) -> Result<()> {
+    let (rank, size) = exchange.place();
+    let combined = |buffers: &mut Buffers<'_>| {
+        let mut distance = 1;
+        while distance < size {
+            if !rank.is_multiple_of(2 * distance) {
+                return exchange.send_now(rank - distance, distance, buffers.own);
+            }
+            if rank + distance < size {
+                take_whole(exchange, rank + distance, distance, buffers.theirs)?;
+                buffers.combine(combine, true);
+            }
+            distance *= 2;
+        }
+        if root == 0 { Ok(()) } else { exchange.send_now(root, DOWN, buffers.own) }
+    };
+    if rank % 2 == 1 {
+        exchange.send_now(rank - 1, 1, data)?;
+    } else {
+        with_buffers(data, combined)?;
+    }
+    if rank == root && root > 0 { take_whole(exchange, 0, DOWN, data) } else { Ok(()) }
+}
+
+/// The same at every rank.
+pub(super) fn allreduce(exchange: &Exchange<'_>, data: &mut [u8], combine: CombineRef<'_>) -> Result<()> {
+    let (rank, size) = exchange.place();
+    let power = 1 << size.ilog2();
+    let folded = size - power;
+    if rank < 2 * folded && rank % 2 == 1 {
+        exchange.send_now(rank - 1, 0, data)?;
+        return take_whole(exchange, rank - 1, DOWN, data);
+    }
+    with_buffers(data, |buffers| {
+        if rank < 2 * folded {
+            take_whole(exchange, rank + 1, 0, buffers.theirs)?;
+            buffers.combine(combine, true);
+        }
+        let place = if rank < 2 * folded { rank / 2 } else { rank - folded };
+        let mut distance = 1;
+        while distance < power {
+            let other = place ^ distance;
+            let peer = if other < folded { 2 * other } else { other + folded };
+            exchange.send_now(peer, distance, buffers.own)?;
+            take_whole(exchange, peer, distance, buffers.theirs)?;
+            buffers.combine(combine, other > place);
+            distance *= 2;
+        }
+        if rank < 2 * folded { exchange.send_now(rank + 1, DOWN, buffers.own) } else { Ok(()) }
+    })
+}
