@@ -9,7 +9,6 @@ use super::send::{Mode, Sending, awaited, recalled, refused};
 use crate::comm::{Awaited, Channel};
 use crate::engine::two_sided::{Answer, Buffer, OnAnswer, SegmentedSend};
 use crate::engine::{Engine, Promise};
-use crate::protocol::wire::Header;
 use crate::waits::Awaits;
 use crate::{Communicator, Request, Result};
 
@@ -74,11 +73,7 @@ pub(super) fn isend<B: Buffer>(
         return done(sent.map(|()| data));
     }
     if mode == Mode::Standard && sending.is_in_parts(bytes.len()) {
-        let engine = sending.engine();
-        let send =
-            |(header, part): (Header, &[u8])| engine.send_in_order(operation, sending.to, &header, part);
-        let sent = sending.parts(bytes).try_for_each(send);
-        return done(sent.map(|()| data));
+        return done(send_parts(&sending, bytes).map(|()| data));
     }
     let promise = Promise::new();
     match answered_send(&sending, data, promise.clone()) {
@@ -88,6 +83,15 @@ pub(super) fn isend<B: Buffer>(
         }
         Err(error) => done(Err(error)),
     }
+}
+
+fn send_parts(sending: &Sending<'_>, bytes: &[u8]) -> Result<()> {
+    let mut parts = sending.parts(bytes).peekable();
+    while let Some((header, part)) = parts.next() {
+        let more = parts.peek().is_some();
+        sending.engine().send_in_order_before(sending.operation, sending.to, &header, part, more)?;
+    }
+    Ok(())
 }
 
 /// Starts a send that the receiver answers; returns its number.

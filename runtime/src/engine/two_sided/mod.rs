@@ -21,6 +21,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use smallvec::SmallVec;
+use transom_transport::Transport;
+use zerocopy::IntoBytes;
 
 use super::Engine;
 use super::receive_slots::ReceiveSlots;
@@ -268,6 +270,23 @@ impl Engine {
     pub fn send_to_self(&self, arrived: Unexpected) {
         self.message_arrived(arrived);
         self.progress.interrupt();
+    }
+
+    /// [`Engine::send_in_order`]; `others` to the same peer follow at once, if so.
+    pub fn send_in_order_before(
+        &self,
+        operation: &'static str,
+        peer: usize,
+        header: &Header,
+        payload: &[u8],
+        others: bool,
+    ) -> Result<()> {
+        let attempt = |to: &dyn Transport| to.message_before(peer, header.as_bytes(), payload);
+        if others && self.has_sent(peer, attempt) {
+            Ok(())
+        } else {
+            self.send_in_order(operation, peer, header, payload)
+        }
     }
 
     /// Sends a message in order, now or by a later poll.
