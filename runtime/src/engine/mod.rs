@@ -368,6 +368,12 @@ impl Engine {
         self.progress.count_post();
     }
 
+    /// The same, of a message.
+    #[inline(always)]
+    pub fn count_send(&self) {
+        self.progress.count_send();
+    }
+
     /// For a caller that asks for something and waits for the answer: that wakes no other thread, until this is dropped.
     #[inline]
     pub fn quietly(&self) -> Option<impl Sized + '_> {
@@ -419,7 +425,7 @@ impl Engine {
 
     /// Sends a message, and waits while the queue is full. Not for the agent.
     pub fn send(&self, operation: &'static str, peer: usize, header: &Header, payload: &[u8]) -> Result<()> {
-        self.count_post();
+        self.count_send();
         let attempt = || self.try_send(operation, peer, header, payload);
         if let Some(result) = attempt() {
             return result;
@@ -466,7 +472,7 @@ impl Engine {
         let sent =
             !self.outbox.is_waiting(peer) && matches!(attempt(self.routes.to(peer)), Ok(Posted::Complete));
         if sent {
-            self.count_post();
+            self.count_send();
         }
         sent
     }

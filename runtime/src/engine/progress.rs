@@ -56,8 +56,11 @@ struct State {
 pub(super) struct Progress {
     /// Callers inside the runtime in the lower half, calls that entered it in the upper.
     callers: AtomicU64,
-    /// Operations posted and messages sent, but for those that threads count at the same time: callers that do not enter.
+    /// Operations posted, and messages sent, but for those that threads count at the same time: callers that do not enter.
     posts: AtomicU64,
+    sends: AtomicU64,
+    /// Of the operations, those that a caller has waited for.
+    awaited: AtomicU64,
     /// A caller left that was inside for long: there may be none now for long.
     left: AtomicBool,
     /// Polls that found something.
@@ -76,6 +79,9 @@ pub(super) struct Progress {
 
 /// Nothing wakes the progress thread until this is dropped.
 pub(super) type Quietly<'a> = Masked<'a, Gates>;
+
+/// See [`Progress::calls`].
+type Calls = (u64, u64, u64);
 
 /// A caller is inside the runtime until this is dropped.
 pub(super) struct CallGuard<'a>(&'a Progress);
@@ -106,6 +112,8 @@ impl Progress {
         Ok(Self {
             callers: AtomicU64::new(0),
             posts: AtomicU64::new(0),
+            sends: AtomicU64::new(0),
+            awaited: AtomicU64::new(0),
             left: AtomicBool::new(false),
             events: AtomicU64::new(0),
             listeners: AtomicUsize::new(0),
@@ -124,15 +132,42 @@ impl Progress {
         CallGuard(self)
     }
 
-    /// A caller posts something.
+    /// A caller posts an operation.
     #[inline(always)]
     pub fn count_post(&self) {
-        self.posts.store(self.posts.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+        Self::count(&self.posts);
     }
 
-    /// Callers inside, and how often any came.
-    fn calls(&self) -> (u64, u64) {
-        (self.callers.load(Ordering::Acquire), self.posts.load(Ordering::Relaxed))
+    /// A caller sends a message.
+    #[inline(always)]
+    pub fn count_send(&self) {
+        Self::count(&self.sends);
+    }
+
+    #[inline(always)]
+    fn count(calls: &AtomicU64) {
+        calls.store(calls.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    }
+
+    /// A caller has waited for something: for what was posted before, most often.
+    #[inline]
+    pub fn count_awaited(&self) {
+        self.awaited.store(self.posts.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    /// Callers inside and how often any came, operations, messages.
+    fn calls(&self) -> Calls {
+        (
+            self.callers.load(Ordering::Acquire),
+            self.posts.load(Ordering::Relaxed),
+            self.sends.load(Ordering::Relaxed),
+        )
+    }
+
+    /// Whether an operation was posted since these calls that nobody has waited for.
+    fn has_posted(&self, (_, posts, _): Calls) -> bool {
+        let now = self.posts.load(Ordering::Relaxed);
+        now != posts && now != self.awaited.load(Ordering::Relaxed)
     }
 
     /// Whether no caller is inside.
@@ -325,7 +360,7 @@ fn serve(engine: &Engine, active: bool) {
 fn run(engine: &Engine) {
     let progress = &engine.progress;
     latency::prefer_latency();
-    let mut before = (0, 0);
+    let mut before = Calls::default();
     let (mut pause, mut pause_for) = (true, PAUSE);
     let mut looked = Instant::now();
     loop {
@@ -376,7 +411,7 @@ fn run(engine: &Engine) {
         let mut state = progress.state.lock();
         state.watcher = Watcher::None;
         let calls = progress.calls();
-        if !active && calls != before && state.sleeping == 0 {
+        if !active && state.sleeping == 0 && calls != before && (!traffic || progress.has_posted(before)) {
             // What has woken it may be an answer, and the caller still at the transport: on one core each would wait for the
             // other. Or callers have it woken because they come and go.
             (before, pause) = (calls, true);

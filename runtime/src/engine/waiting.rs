@@ -121,7 +121,10 @@ impl Engine {
         self.poll_one(transport)?;
         drop(inside);
         match ready() {
-            Some(result) => Ok(result),
+            Some(result) => {
+                self.progress.count_awaited();
+                Ok(result)
+            }
             None => self.wait_on(operation, what, ready, masked),
         }
     }
@@ -197,6 +200,7 @@ impl Engine {
             };
             if let Some(result) = ready(news) {
                 drop(inside);
+                self.progress.count_awaited();
                 self.progress.leave(waited);
                 return result;
             }

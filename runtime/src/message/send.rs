@@ -182,7 +182,7 @@ pub(super) fn send_now(comm: &Communicator, (dest, tag): (usize, i32), bytes: &[
     if engine.dead.any() {
         return false;
     }
-    engine.count_post();
+    engine.count_send();
     matches!(engine.try_send(NAME, sending.to, &header, bytes), Some(Ok(())))
 }
 

@@ -1,5 +1,5 @@
-//! Blocking collectives of short data, of which nothing is shown: the algorithms of [`super::algorithms`], message by message the
-//! same, on the caller's memory. A rank whose data is laid out otherwise may carry out the other form.
+//! Blocking collectives of short data, of which nothing is shown: the algorithms of the other form, message by message the
+//! same, on the caller's memory. A rank whose data is laid out otherwise may carry out that one.
 //!
 //! Errors of all: those of all collectives.
 
