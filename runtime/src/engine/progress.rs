@@ -411,7 +411,8 @@ fn run(engine: &Engine) {
         let mut state = progress.state.lock();
         state.watcher = Watcher::None;
         let calls = progress.calls();
-        if !active && state.sleeping == 0 && calls != before && (!traffic || progress.has_posted(before)) {
+        let undisturbed = !active && state.sleeping == 0 && !state.stop;
+        if undisturbed && calls != before && (!traffic || progress.has_posted(before)) {
             // What has woken it may be an answer, and the caller still at the transport: on one core each would wait for the
             // other. Or callers have it woken because they come and go.
             (before, pause) = (calls, true);
