@@ -447,12 +447,16 @@ impl Engine {
         payload: &[u8],
         others: bool,
     ) -> Result<()> {
-        let attempt = |to: &dyn Transport| to.message_before(peer, header.as_bytes(), payload);
-        if others && self.has_sent(peer, attempt) {
+        if others && self.has_sent_before(peer, header, payload) {
             Ok(())
         } else {
             self.send(operation, peer, header, payload)
         }
+    }
+
+    /// Whether a message was sent that others to the same peer follow at once.
+    fn has_sent_before(&self, peer: usize, header: &Header, payload: &[u8]) -> bool {
+        self.has_sent(peer, |to| to.message_before(peer, header.as_bytes(), payload))
     }
 
     /// As [`Engine::send`], for what a flush will confirm: it may wait for messages behind it, until somebody makes progress.

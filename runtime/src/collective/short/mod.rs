@@ -12,7 +12,7 @@ use super::long::take;
 use super::raw::check_blocks;
 use super::shown::LONG_IN_PAGES;
 use crate::protocol::dissemination::rounds;
-use crate::{Communicator, Result};
+use crate::{Class, Communicator, Result};
 
 /// Whether blocks of so many bytes, one for each of `size` ranks, are short, and not empty.
 #[must_use]
@@ -29,11 +29,15 @@ pub(in super::super) fn barrier(exchange: &Exchange<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Refuses what has no short block of so many bytes for each rank.
-fn check(comm: &Communicator, operation: &'static str, all: &[u8], block: usize) -> Result<()> {
-    let blocks =
-        if fits(block, comm.size()) && all.len().is_multiple_of(block) { all.len() / block } else { 0 };
-    check_blocks(comm.channel(), operation, blocks)
+/// Refuses blocks of so many bytes that do not fit, and `all` if it has not one for each rank.
+fn check(comm: &Communicator, operation: &'static str, block: usize, all: Option<&[u8]>) -> Result<()> {
+    let (channel, size) = (comm.channel(), comm.size());
+    if !fits(block, size) {
+        let message = format!("blocks of {block} bytes for {size} ranks: these are not short");
+        return Err(channel.error(Class::Count, operation, message));
+    }
+    let blocks = all.map(|all| if all.len().is_multiple_of(block) { all.len() / block } else { 0 });
+    blocks.map_or(Ok(()), |blocks| check_blocks(channel, operation, blocks))
 }
 
 /// Every rank's block at every rank, in the order of ranks (`MPI_Allgather`): this rank's is in its place.
@@ -41,7 +45,7 @@ fn check(comm: &Communicator, operation: &'static str, all: &[u8], block: usize)
 /// # Errors
 /// Blocks that do not [fit](fits).
 pub fn allgather(comm: &Communicator, all: &mut [u8]) -> Result<()> {
-    check(comm, "allgather", all, all.len() / comm.size())?;
+    check(comm, "allgather", all.len() / comm.size(), Some(all))?;
     blocks::allgather(&Exchange::new(comm.channel(), Kind::Allgather), all)
 }
 
@@ -51,9 +55,7 @@ pub fn allgather(comm: &Communicator, all: &mut [u8]) -> Result<()> {
 /// Blocks that do not [fit](fits), or the root has no room for.
 pub fn gather(comm: &Communicator, root: usize, own: &[u8], all: Option<&mut [u8]>) -> Result<()> {
     comm.channel().check_rank("gather", root)?;
-    if let Some(all) = &all {
-        check(comm, "gather", all, own.len())?;
-    }
+    check(comm, "gather", own.len(), all.as_deref())?;
     blocks::gather(&Exchange::new(comm.channel(), Kind::Gather), root, own, all)
 }
 
@@ -63,9 +65,7 @@ pub fn gather(comm: &Communicator, root: usize, own: &[u8], all: Option<&mut [u8
 /// Blocks that do not [fit](fits), or another number of them.
 pub fn scatter(comm: &Communicator, root: usize, all: Option<&[u8]>, own: &mut [u8]) -> Result<()> {
     comm.channel().check_rank("scatter", root)?;
-    if let Some(all) = all {
-        check(comm, "scatter", all, own.len())?;
-    }
+    check(comm, "scatter", own.len(), all)?;
     blocks::scatter(&Exchange::new(comm.channel(), Kind::Scatter), root, all, own)
 }
 
@@ -73,18 +73,29 @@ pub fn scatter(comm: &Communicator, root: usize, all: Option<&[u8]>, own: &mut [
 /// (`MPI_Reduce`).
 ///
 /// # Errors
-/// There is no such root.
+/// There is no such root; data that does not [fit](fits) alone.
 pub fn reduce(comm: &Communicator, root: usize, data: &mut [u8], combine: CombineRef<'_>) -> Result<()> {
     comm.channel().check_rank("reduce", root)?;
+    check_data(comm, "reduce", data)?;
     reductions::reduce(&Exchange::new(comm.channel(), Kind::Reduce), root, data, combine)
 }
 
 /// The same at every rank (`MPI_Allreduce`).
 ///
 /// # Errors
-/// None of its own.
+/// Data that does not [fit](fits) alone.
 pub fn allreduce(comm: &Communicator, data: &mut [u8], combine: CombineRef<'_>) -> Result<()> {
+    check_data(comm, "allreduce", data)?;
     reductions::allreduce(&Exchange::new(comm.channel(), Kind::Allreduce), data, combine)
+}
+
+/// Refuses data that ranks of the other form might show.
+fn check_data(comm: &Communicator, operation: &'static str, data: &[u8]) -> Result<()> {
+    if fits(data.len(), 1) {
+        return Ok(());
+    }
+    let message = format!("{} bytes of data: these are not short", data.len());
+    Err(comm.channel().error(Class::Count, operation, message))
 }
 
 /// What a peer sends in this round, which is as long as `to`.
@@ -102,11 +113,11 @@ mod tests {
     use super::super::raw;
     use super::*;
 
-    /// Concatenation tells in which order ranks were combined: of two-digit numbers, the lower digit.
+    /// Concatenates the letters of each element: they tell in which order ranks were combined.
     fn join(left: &[u8], right: &mut [u8]) {
         for (left, right) in left.chunks(8).zip(right.chunks_mut(8)) {
-            let sum = |bytes: &[u8]| bytes.iter().position(|byte| *byte == 0).unwrap_or(8);
-            let (a, b) = (sum(left), sum(right));
+            let letters = |bytes: &[u8]| bytes.iter().position(|byte| *byte == 0).unwrap_or(8);
+            let (a, b) = (letters(left), letters(right));
             let joined = [&left[..a], &right[..b], &[0; 8]].concat();
             right.copy_from_slice(&joined[..8]);
         }
@@ -194,7 +205,10 @@ mod tests {
             assert!(gather(&job, 0, &[1; 8], Some(&mut [0; 8])).is_err());
             assert!(gather(&job, 2, &[1; 8], None).is_err());
             assert!(scatter(&job, 0, Some(&[0; 24]), &mut [0; 8]).is_err());
+            assert!(gather(&job, 0, &[], None).is_err() && scatter(&job, 0, None, &mut []).is_err());
             assert!(reduce(&job, 7, &mut [0; 8], &join).is_err());
+            assert!(reduce(&job, 0, &mut vec![0; LONG_IN_PAGES], &join).is_err());
+            assert!(allreduce(&job, &mut [], &join).is_err());
             job.barrier()
         });
         ended.unwrap();

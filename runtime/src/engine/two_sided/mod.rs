@@ -21,8 +21,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use smallvec::SmallVec;
-use transom_transport::Transport;
-use zerocopy::IntoBytes;
 
 use super::Engine;
 use super::receive_slots::ReceiveSlots;
@@ -281,8 +279,7 @@ impl Engine {
         payload: &[u8],
         others: bool,
     ) -> Result<()> {
-        let attempt = |to: &dyn Transport| to.message_before(peer, header.as_bytes(), payload);
-        if others && self.has_sent(peer, attempt) {
+        if others && self.has_sent_before(peer, header, payload) {
             Ok(())
         } else {
             self.send_in_order(operation, peer, header, payload)
