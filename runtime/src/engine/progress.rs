@@ -29,6 +29,10 @@ use crate::{Class, Error, Result, waits};
 /// How long the progress thread pauses while callers poll, at first and at most, and how long it waits for messages alone.
 const PAUSE: Duration = Duration::from_micros(250);
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
+/// Where a call comes so often on average, calls find what comes, which would wake this thread on a caller's core: it only looks then,
+/// after pauses that are at most so long, whether as many still come.
+const OFTEN: Duration = Duration::from_micros(16);
+const LONGEST_PAUSE_OFTEN: Duration = Duration::from_millis(2);
 const MESSAGE_SLEEP: Duration = Duration::from_millis(2);
 /// How long it leaves what has woken it to a caller that came while it slept.
 const MOMENT: Duration = Duration::from_micros(50);
@@ -357,12 +361,18 @@ fn serve(engine: &Engine, active: bool) {
     }
 }
 
+/// Whether callers have come often since these calls, in this time.
+fn comes_often(now: Calls, before: Calls, time: Duration) -> bool {
+    let came = (now.0 >> 32).wrapping_sub(before.0 >> 32) as u32;
+    time >= PAUSE && OFTEN.saturating_mul(came) >= time
+}
+
 fn run(engine: &Engine) {
     let progress = &engine.progress;
     latency::prefer_latency();
     let mut before = Calls::default();
     let (mut pause, mut pause_for) = (true, PAUSE);
-    let mut looked = Instant::now();
+    let (mut looked, mut passed) = (Instant::now(), Instant::now());
     loop {
         progress.hold.pass();
         // Awaited requests are checked for failures and deadlines as often as blocked calls are.
@@ -377,7 +387,8 @@ fn run(engine: &Engine) {
         }
         let calls = progress.calls();
         let settled = calls == before || progress.left.swap(false, Ordering::Relaxed);
-        before = calls;
+        let often = !settled && comes_often(calls, before, passed.elapsed());
+        (before, passed) = (calls, Instant::now());
         if state.sleeping > 0 || state.watcher != Watcher::None {
             // Callers that sleep for a moment, call after call, need not wake it each time.
             state.parked = settled;
@@ -387,9 +398,9 @@ fn run(engine: &Engine) {
             continue;
         }
         let active = !progress.has_no_callers() || !settled;
-        if active && (pause || engine.wants_ends()) {
+        if active && (pause || often || engine.wants_ends()) {
             progress.listen(&mut state, Some(pause_for));
-            pause_for = (2 * pause_for).min(LONGEST_PAUSE);
+            pause_for = (2 * pause_for).min(if often { LONGEST_PAUSE_OFTEN } else { LONGEST_PAUSE });
             pause = false;
             continue;
         }

@@ -10,6 +10,7 @@ use crate::address::{Address, Key};
 use crate::doorbell::{Bell, Doorbell};
 use crate::file;
 use crate::queue::{NONCE, QUEUE_BYTES, Queue};
+use crate::stores::Choice;
 
 /// A peer's side of what is shared.
 #[derive(Debug)]
@@ -19,6 +20,8 @@ pub struct Peer {
     pub files: Files,
     /// Its queue was found full, and has not been seen to have room for several messages since.
     pub full: AtomicBool,
+    /// How long payloads are written to its queue.
+    pub stores: Choice,
     /// The rank is gone while others go on.
     pub gone: AtomicBool,
 }
@@ -65,6 +68,7 @@ impl Peer {
             bell,
             files: Files::Own,
             full: AtomicBool::new(false),
+            stores: Choice::default(),
             gone: AtomicBool::new(false),
         })
     }
@@ -80,6 +84,7 @@ impl Peer {
             bell,
             files: Files::Proc,
             full: AtomicBool::new(false),
+            stores: Choice::default(),
             gone: AtomicBool::new(false),
         })
     }
@@ -96,6 +101,7 @@ impl Peer {
             bell: Bell::of(read, write),
             files: Files::Passed(files.collect()),
             full: AtomicBool::new(false),
+            stores: Choice::default(),
             gone: AtomicBool::new(false),
         })
     }

@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use transom_transport::memory::store_load_fence;
 use transom_transport::{Span, TransportError, TransportResult};
 
+use crate::stores::Stores;
+
 /// Cells in a queue. Their blocks are more together than what a core's own cache holds, usually: what is still in the sender's when it
 /// is read comes from there at a third of the speed of the shared cache (measured on AMD's Zen 4).
 const CELLS: u64 = 128;
@@ -112,8 +114,14 @@ impl Queue {
         Ok(self.sequence(last)?.load(Ordering::Acquire) == last / CELLS * 2)
     }
 
-    /// Appends a message. `Ok(false)`: the queue is full.
-    pub fn push(&self, prefix: Option<&Prefix>, header: &[u8], payload: &[u8]) -> TransportResult<bool> {
+    /// Appends a message, with the long part of the payload written by such stores. `Ok(false)`: the queue is full.
+    pub fn push_by(
+        &self,
+        stores: Stores,
+        prefix: Option<&Prefix>,
+        header: &[u8],
+        payload: &[u8],
+    ) -> TransportResult<bool> {
         let bytes = header.len() + payload.len();
         if bytes > MAX_MESSAGE {
             return Err(TransportError::Range { offset: 0, bytes, len: MAX_MESSAGE });
@@ -139,27 +147,40 @@ impl Queue {
             Some(rest) => (rest, PREFIXED),
             None => (header, 0),
         };
-        self.write(index, prefixed, header, payload)?;
+        self.write(index, stores, prefixed, header, payload)?;
         self.sequence(index)?.store(index / CELLS * 2 + 1, Ordering::Release);
         // The owner wrote the next cell last: the next message need not wait for its line, nor a short one for the second.
         let next = Self::cell(index + 1);
         self.0.prefetch(next)?;
         match payload.len() {
             0..LONG => self.0.prefetch(next + LINE)?,
-            long => self.0.prefetch_for_writing(Self::block(index + 1), long.min(BLOCK))?,
+            long if stores == Stores::Cached => {
+                self.0.prefetch_for_writing(Self::block(index + 1), long.min(BLOCK))?;
+            }
+            _ => {}
         }
         Ok(true)
     }
 
     /// Writes a message of [`MAX_MESSAGE`] bytes at most to a cell that is claimed.
-    fn write(&self, index: u64, prefixed: u32, header: &[u8], payload: &[u8]) -> TransportResult<()> {
+    fn write(
+        &self,
+        index: u64,
+        stores: Stores,
+        prefixed: u32,
+        header: &[u8],
+        payload: &[u8],
+    ) -> TransportResult<()> {
         let (at, block) = (Self::cell(index), Self::block(index));
         let (headers, payloads) = near(header.len(), payload.len());
         let (header, over) = header.split_at(headers);
         let (near, payload) = payload.split_at(payloads);
         if !payload.is_empty() || !over.is_empty() {
             self.0.copy_in(block, over)?;
-            self.0.copy_in(block + over.len(), payload)?;
+            match stores {
+                Stores::Cached => self.0.copy_in(block + over.len(), payload)?,
+                Stores::PastCaches => self.0.copy_in_past_caches(block + over.len(), payload)?,
+            }
         }
         // The first line last and all at once: the owner polls it, and would take it away in between.
         self.0.copy_in(at + CELL_HEADER + header.len(), near)?;
@@ -287,6 +308,10 @@ mod tests {
     use super::*;
 
     impl Queue {
+        pub fn push(&self, prefix: Option<&Prefix>, header: &[u8], payload: &[u8]) -> TransportResult<bool> {
+            self.push_by(Stores::Cached, prefix, header, payload)
+        }
+
         /// What is left of a rank that is killed while it appends.
         pub fn claim(&self) {
             self.0.word64(TAIL).unwrap().fetch_add(1, Ordering::Release);
@@ -339,10 +364,12 @@ mod tests {
         for header in lengths {
             for len in lengths.into_iter().filter(|len| *len >= header) {
                 let (header, payload) = bytes[..len].split_at(header);
-                assert!(queue.push(None, header, payload).unwrap());
-                assert_eq!(queue.pop(None, head, &mut buffer).unwrap(), Some(len), "{}", header.len());
-                assert!(buffer.0[..len] == bytes[..len], "{len}, {} of them header", header.len());
-                head += 1;
+                for stores in [Stores::Cached, Stores::PastCaches] {
+                    assert!(queue.push_by(stores, None, header, payload).unwrap());
+                    assert_eq!(queue.pop(None, head, &mut buffer).unwrap(), Some(len), "{}", header.len());
+                    assert!(buffer.0[..len] == bytes[..len], "{len}, {} of them header", header.len());
+                    head += 1;
+                }
             }
         }
         assert!(queue.push(None, &bytes, b"x").is_err());

@@ -24,6 +24,9 @@ use crate::queue::{Inbox, LAYOUT, MAX_MESSAGE, NONCE, Prefix, QUEUE_BYTES, Queue
 const NAME: &str = "shm";
 /// Messages handed out by one call to progress, so that a flood does not keep the caller.
 const BATCH: usize = 64;
+/// Bytes of them after which the caller looks whether it has what it waits for. What it does not wait for yet takes as long to copy,
+/// while its peer waits, and is copied twice.
+const BATCH_BYTES: usize = 4096;
 
 /// Shared memory between ranks of one node.
 #[derive(Debug)]
@@ -118,7 +121,11 @@ impl Shm {
     fn append(&self, peer: &Peer, header: &[u8], payload: &[u8]) -> TransportResult<Posted> {
         let waits = peer.full.load(Ordering::Relaxed) && !peer.queue.has_room()?;
         let appending = self.deaths.get().map(|_| self.queue.append()).transpose()?;
-        let pushed = !waits && peer.queue.push(self.prefix.get(), header, payload)?;
+        let (stores, measured) = peer.stores.next(payload.len());
+        let pushed = !waits && peer.queue.push_by(stores, self.prefix.get(), header, payload)?;
+        if let Some(measured) = measured.filter(|_| pushed) {
+            peer.stores.written(payload.len(), &measured);
+        }
         drop(appending);
         if peer.full.load(Ordering::Relaxed) == pushed {
             peer.full.store(!pushed, Ordering::Relaxed);
@@ -188,7 +195,11 @@ impl Shm {
     #[inline]
     fn take_messages(&self, most: usize, sink: &mut dyn FnMut(Event<'_>)) -> TransportResult<usize> {
         let Some(mut inbox) = self.inbox.try_lock() else { return Ok(0) };
+        let mut bytes = 0;
         for taken in 0..most {
+            if bytes >= BATCH_BYTES {
+                return Ok(taken);
+            }
             let head = self.head.load(Ordering::Relaxed);
             let Some(len) = self.queue.pop(self.prefix.get(), head, &mut inbox)? else {
                 if self.skip_what_the_dead_claimed(head)? {
@@ -197,6 +208,7 @@ impl Shm {
                 return Ok(taken);
             };
             self.head.store(head + 1, Ordering::Relaxed);
+            bytes += len;
             sink(Event::Message(&inbox.0[..len]));
         }
         Ok(most)

@@ -4,7 +4,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use super::Span;
-use super::stream::{LONG, copy_long};
+use super::stream::{LONG, copy_long, copy_past_caches};
 use crate::TransportResult;
 
 impl Span {
@@ -15,6 +15,14 @@ impl Span {
         // SAFETY: `to` is valid for data.len() bytes (checked above, kept alive by `owner`); `data` is a
         // valid slice.
         unsafe { copy_small(data.as_ptr(), to, data.len()) };
+        Ok(())
+    }
+
+    /// The same by stores past all caches, where the CPU has such. `data` is no part of this memory.
+    pub fn copy_in_past_caches(&self, offset: usize, data: &[u8]) -> TransportResult<()> {
+        let to = self.at(offset, data.len())?;
+        // SAFETY: as in copy_in; whoever has this memory as a slice has it for itself, so `data` is elsewhere.
+        unsafe { copy_past_caches(data.as_ptr(), to, data.len()) };
         Ok(())
     }
 

@@ -77,6 +77,23 @@ pub(super) unsafe fn copy_long(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
+/// Copies `len` bytes by stores that go past all caches, where the CPU has such: lines that another core has are not fetched first.
+///
+/// # Safety
+/// As [`copy_long`], and they do not overlap.
+pub(super) unsafe fn copy_past_caches(from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: the same contract; AVX is looked for.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        match is_x86_feature_detected!("avx") {
+            true => streams_avx(from, to, len),
+            false => streams_by_turns(from, to, len),
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        ptr::copy_nonoverlapping(from, to, len);
+    }
+}
+
 /// What this copy of `len` bytes to `to` makes of what this thread has copied before.
 fn run(to: usize, len: usize) -> Run {
     let next = |run: &Cell<Run>| {
@@ -343,7 +360,7 @@ mod tests {
         let source = bytes(MOST + 64);
         for len in [0, 1, 63, 64, 65, 8191, 8192, 8193, 16_384, 16_385, 24_700, 262_145, MOST] {
             for (from, to) in [(0, 0), (1, 0), (0, 1), (17, 63), (63, 16)] {
-                for way in 0..7 {
+                for way in 0..8 {
                     let mut target = vec![0xee; MOST + 128];
                     // SAFETY: both are longer by 64 than the longest copy.
                     unsafe {
@@ -357,6 +374,7 @@ mod tests {
                             4 => streams_by_turns(from, to, len),
                             #[cfg(target_arch = "x86_64")]
                             5 if is_x86_feature_detected!("avx") => streams_avx(from, to, len),
+                            6 => copy_past_caches(from, to, len),
                             _ => backwards(from, to, len),
                         }
                     }

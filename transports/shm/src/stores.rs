@@ -1,0 +1,153 @@
+//! By which stores a long payload is written to a peer's queue.
+//!
+//! What is written was read by the peer last. Where both cores share a cache, its lines come soon; where they do not, as between the
+//! chiplets of AMD's EPYC or two sockets, each line is fetched from the other core first: on Zen 4 a payload of 16 KiB then takes ten
+//! times as long to write as by stores that go past all caches. Where a cache is shared, those take 1.2 times as long to write, and
+//! make the reader read memory. Which it is depends on where both ranks run, and may change: it is measured, all the time.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// Payloads of fewer bytes are written as all else.
+const LEAST: usize = 4096;
+/// Those of fewer are not measured: stores past caches take no time until they are too many for the buffers between.
+const LEAST_MEASURED: usize = 12 << 10;
+/// One in so many is measured.
+const MEASURED: u32 = 16;
+/// One in so many is written the other way, and measured.
+const OTHERWISE: u32 = 256;
+/// Past caches if others take so many times as long: the reader is slower then.
+const TIMES: u32 = 5;
+const TIMES_OF: u32 = 2;
+
+/// How payloads are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stores {
+    /// As all else.
+    Cached,
+    /// Past all caches.
+    PastCaches,
+}
+
+/// Which take less time to a peer.
+#[derive(Debug, Default)]
+pub struct Choice {
+    count: AtomicU32,
+    /// Picoseconds a byte, of either way; 0: not known.
+    cached: AtomicU32,
+    past_caches: AtomicU32,
+}
+
+/// A payload is being written, and measured.
+#[derive(Debug)]
+pub struct Measured {
+    stores: Stores,
+    start: Instant,
+}
+
+impl Choice {
+    /// How to write the next payload, of so many bytes; and the beginning of a measurement, if it is to be measured.
+    pub fn next(&self, bytes: usize) -> (Stores, Option<Measured>) {
+        match bytes {
+            0..LEAST => return (Stores::Cached, None),
+            LEAST..LEAST_MEASURED => return (self.usual(), None),
+            _ => {}
+        }
+        let count = self.count.load(Ordering::Relaxed);
+        // Threads that count at once count one.
+        self.count.store(count.wrapping_add(1), Ordering::Relaxed);
+        let usual = self.usual();
+        let stores = match (count % OTHERWISE == MEASURED / 2, usual) {
+            (false, usual) => usual,
+            (true, Stores::Cached) => Stores::PastCaches,
+            (true, Stores::PastCaches) => Stores::Cached,
+        };
+        let measured = count.is_multiple_of(MEASURED) || stores != usual;
+        (stores, measured.then(|| Measured { stores, start: Instant::now() }))
+    }
+
+    fn usual(&self) -> Stores {
+        let [cached, past] = [&self.cached, &self.past_caches].map(|taken| taken.load(Ordering::Relaxed));
+        match past > 0 && u64::from(cached) * u64::from(TIMES_OF) > u64::from(past) * u64::from(TIMES) {
+            true => Stores::PastCaches,
+            false => Stores::Cached,
+        }
+    }
+
+    /// A payload of so many bytes has been written.
+    pub fn written(&self, bytes: usize, measured: &Measured) {
+        self.took(measured.stores, bytes, measured.start.elapsed());
+    }
+
+    fn took(&self, stores: Stores, bytes: usize, time: Duration) {
+        let now = time.as_nanos().saturating_mul(1000) / bytes.max(1) as u128;
+        let now = u32::try_from(now).unwrap_or(u32::MAX).max(1);
+        let known = match stores {
+            Stores::Cached => &self.cached,
+            Stores::PastCaches => &self.past_caches,
+        };
+        // What took longer may have been interrupted: it counts little, unless it goes on.
+        let before = known.load(Ordering::Relaxed);
+        let after =
+            if before == 0 || now <= before { now } else { before + ((now - before) / 4).min(before) };
+        known.store(after, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BYTES: usize = 16384;
+
+    /// Of so many payloads, how many are written past caches, if either way takes so many nanoseconds.
+    fn past_caches(choice: &Choice, payloads: u32, cached: u64, past: u64) -> u32 {
+        (0..payloads)
+            .filter(|_| {
+                let (stores, measured) = choice.next(BYTES);
+                let time = if stores == Stores::Cached { cached } else { past };
+                if let Some(measured) = measured {
+                    choice.took(measured.stores, BYTES, Duration::from_nanos(time));
+                }
+                stores == Stores::PastCaches
+            })
+            .count() as u32
+    }
+
+    #[test]
+    fn what_takes_less_is_used_and_the_other_tried_now_and_then() {
+        let choice = Choice::default();
+        assert_eq!(past_caches(&choice, 10 * OTHERWISE, 450, 600), 10);
+        // The ranks have moved apart, and come together again.
+        let apart = past_caches(&choice, 10 * OTHERWISE, 6500, 620);
+        assert!(apart > 9 * OTHERWISE, "{apart}");
+        let together = past_caches(&choice, 10 * OTHERWISE, 450, 600);
+        assert!(together < 2 * OTHERWISE, "{together}");
+    }
+
+    #[test]
+    fn short_ones_follow_long_ones() {
+        let choice = Choice::default();
+        past_caches(&choice, OTHERWISE, 6500, 620);
+        let by = |bytes| choice.next(bytes).0;
+        assert_eq!((by(LEAST - 1), by(LEAST)), (Stores::Cached, Stores::PastCaches));
+    }
+
+    #[test]
+    fn one_that_was_interrupted_changes_nothing() {
+        let choice = Choice::default();
+        past_caches(&choice, OTHERWISE, 450, 600);
+        choice.took(Stores::Cached, BYTES, Duration::from_millis(4));
+        assert_eq!(choice.usual(), Stores::Cached);
+        choice.took(Stores::PastCaches, BYTES, Duration::from_secs(1 << 40));
+        assert_eq!(choice.usual(), Stores::Cached);
+        choice.took(Stores::Cached, 0, Duration::ZERO);
+    }
+
+    #[test]
+    fn the_first_touch_of_a_queue_is_no_reason() {
+        let choice = Choice::default();
+        assert_eq!(past_caches(&choice, OTHERWISE, 12_000, 12_500), 1);
+        assert_eq!(past_caches(&choice, OTHERWISE, 450, 600), 1);
+    }
+}
