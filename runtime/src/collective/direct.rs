@@ -3,6 +3,8 @@
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
 
+use transom_transport::Payload;
+
 use super::exchange::{Exchange, Taken};
 use crate::Result;
 use crate::protocol::wire::Header;
@@ -42,13 +44,13 @@ impl Exchange<'_> {
         }
         self.awaits(peer, round);
         let (place, len) = (Cell::new(place), Cell::new(None));
-        let takes = |header: &Header, kind, payload: &[u8]| {
+        let takes = |header: &Header, kind, payload: Payload<'_>| {
             if len.get().is_some() || !self.is_of(peer, round, header, kind) {
                 return false;
             }
             let bytes = place.take();
             let copied = Self::with_data(header, payload, |data| {
-                bytes.get_mut(..data.len()).map(|bytes| bytes.copy_from_slice(data)).map(|()| data.len())
+                bytes.get_mut(..data.len()).map(|bytes| data.copy_to(bytes)).map(|()| data.len())
             });
             place.set(bytes);
             len.set(copied.flatten());

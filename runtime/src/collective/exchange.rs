@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use parking_lot::Mutex;
+use transom_transport::Payload;
 
 use crate::comm::Channel;
 use crate::protocol::matching::{Key, Matching, Mismatch, Refusal};
@@ -138,7 +139,7 @@ impl<'a> Exchange<'a> {
             return result;
         }
         let what = || self.awaits_for();
-        let takes = |header: &Header, kind, payload: &[u8]| self.takes(header, kind, payload);
+        let takes = |header: &Header, kind, payload: Payload<'_>| self.takes(header, kind, payload);
         self.channel.engine.wait_taking(self.operation(), &what, takes, || {
             match future.as_mut().poll(&mut context) {
                 Poll::Ready(result) => Some(result),
@@ -160,18 +161,22 @@ impl<'a> Exchange<'a> {
 
     /// What `with` makes of the data of such a message; none if the message has only a part of it.
     #[inline]
-    pub fn with_data<R>(header: &Header, payload: &[u8], with: impl FnOnce(&[u8]) -> R) -> Option<R> {
+    pub fn with_data<R>(
+        header: &Header,
+        payload: Payload<'_>,
+        with: impl FnOnce(Payload<'_>) -> R,
+    ) -> Option<R> {
         if header.status == INLINE
             && let Some((bytes, len)) = header.inline()
         {
-            return Some(with(&bytes[..len]));
+            return Some(with(Payload::Here(&bytes[..len])));
         }
         ((header.value, header.compare) == (payload.len() as u64, 0)).then(|| with(payload))
     }
 
     /// Takes a message whole, if it is the one that is waited for.
     #[inline]
-    fn takes(&self, header: &Header, kind: Message, payload: &[u8]) -> bool {
+    fn takes(&self, header: &Header, kind: Message, payload: Payload<'_>) -> bool {
         let peer = self.awaited.load(Ordering::Relaxed);
         let round = self.round.load(Ordering::Relaxed);
         if peer == self.channel.rank
@@ -180,9 +185,9 @@ impl<'a> Exchange<'a> {
         {
             return false;
         }
-        let keep = |data: &[u8]| {
+        let keep = |data: Payload<'_>| {
             if !data.is_empty() {
-                *self.direct.lock() = data.to_vec();
+                data.append_to(&mut self.direct.lock());
             }
         };
         let taken = Self::with_data(header, payload, keep).is_some();

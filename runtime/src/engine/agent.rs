@@ -5,7 +5,7 @@
 
 use std::sync::atomic::Ordering;
 
-use transom_transport::{DataType, ReduceOp, RegionKey, TransportError, reduce_valid};
+use transom_transport::{DataType, Payload, ReduceOp, RegionKey, TransportError, reduce_valid};
 
 use super::pull::Pull;
 use super::{Engine, RegionInfo, gathered, key_for, locks, runs, two_sided};
@@ -16,13 +16,33 @@ use crate::protocol::pscw::Call;
 use crate::protocol::wire::{self, Header, Kind};
 
 /// Carries out one message.
-pub(super) fn handle(engine: &Engine, header: &Header, kind: Kind, payload: &[u8]) {
+pub(super) fn handle(engine: &Engine, header: &Header, kind: Kind, payload: Payload<'_>) {
     if header.origin as usize >= engine.size {
         tracing::warn!(origin = header.origin, "dropped a message from a rank that the job does not have");
         return;
     }
     match kind {
         Kind::Collective => collective(engine, header, payload),
+        Kind::Eager
+        | Kind::RequestToSend
+        | Kind::ClearToSend
+        | Kind::Segment
+        | Kind::Done
+        | Kind::Recall
+        | Kind::Recalled
+        | Kind::Parts
+        | Kind::Part => {
+            if two_sided::handle(engine, header, kind, payload).is_none() {
+                tracing::warn!(?kind, origin = header.origin, "dropped a malformed part of a message");
+            }
+        }
+        _ => payload.with(|payload| carry_out(engine, header, kind, payload)),
+    }
+}
+
+/// What is no two-sided message.
+fn carry_out(engine: &Engine, header: &Header, kind: Kind, payload: &[u8]) {
+    match kind {
         Kind::Reply => replied(engine, header, payload),
         Kind::Flush if header.status == wire::CONFIRM => confirm(engine, header, true),
         Kind::Flush => reply(engine, header, Some(Answer::Value(0))),
@@ -82,7 +102,8 @@ pub(super) fn handle(engine: &Engine, header: &Header, kind: Kind, payload: &[u8
                 reply(engine, header, None);
             }
         }
-        Kind::Eager
+        Kind::Collective
+        | Kind::Eager
         | Kind::RequestToSend
         | Kind::ClearToSend
         | Kind::Segment
@@ -90,11 +111,7 @@ pub(super) fn handle(engine: &Engine, header: &Header, kind: Kind, payload: &[u8
         | Kind::Recall
         | Kind::Recalled
         | Kind::Parts
-        | Kind::Part => {
-            if two_sided::handle(engine, header, kind, payload).is_none() {
-                tracing::warn!(?kind, origin = header.origin, "dropped a malformed part of a message");
-            }
-        }
+        | Kind::Part => {}
         Kind::GetAccumulate | Kind::FetchOp | Kind::CompareSwap | Kind::Get => {
             let answer = access(engine, header, kind, payload);
             reply(engine, header, answer);
@@ -140,13 +157,13 @@ fn applied(engine: &Engine, header: &Header) {
     }
 }
 
-fn collective(engine: &Engine, header: &Header, payload: &[u8]) {
+fn collective(engine: &Engine, header: &Header, payload: Payload<'_>) {
     if header.status == wire::CARRIES {
-        if carried(engine, payload).is_none() {
+        if payload.with(|payload| carried(engine, payload)).is_none() {
             tracing::warn!(origin = header.origin, "dropped malformed operations of a fence");
         }
         let without = Header { status: wire::OK, value: 0, compare: 0, ..*header };
-        return collective(engine, &without, &[]);
+        return collective(engine, &without, Payload::Here(&[]));
     }
     let key = matching::Key {
         source: header.origin as usize,
@@ -156,7 +173,7 @@ fn collective(engine: &Engine, header: &Header, payload: &[u8]) {
     };
     let inline = if header.status == wire::INLINE { header.inline() } else { None };
     let (total, start, data) = match &inline {
-        Some((bytes, len)) => (*len as u64, 0, &bytes[..*len]),
+        Some((bytes, len)) => (*len as u64, 0, Payload::Here(&bytes[..*len])),
         None => (header.value, header.compare, payload),
     };
     let mut matching = engine.matching.lock();

@@ -42,7 +42,9 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
-use transom_transport::{Completion, Event, Posted, Transport, TransportError, TransportResult, TryLock};
+use transom_transport::{
+    Completion, Event, Payload, Posted, Rest, Transport, TransportError, TransportResult, TryLock,
+};
 use zerocopy::IntoBytes;
 
 pub(crate) use agent::{pack_bytes, unpack_bytes};
@@ -260,7 +262,11 @@ impl Engine {
     /// [`Engine::poll`] for who waits for a message, and `takes` it before anybody else: true if it has. `more`: there may be
     /// more of them.
     #[inline]
-    pub fn poll_taking(&self, more: bool, takes: impl Fn(&Header, Kind, &[u8]) -> bool) -> Result<usize> {
+    pub fn poll_taking(
+        &self,
+        more: bool,
+        takes: impl Fn(&Header, Kind, Payload<'_>) -> bool,
+    ) -> Result<usize> {
         if self.is_idle() {
             self.wake();
             return Ok(0);
@@ -323,11 +329,12 @@ impl Engine {
 
     /// Something that a transport has found.
     #[inline]
-    fn take(&self, event: Event<'_>, takes: impl Fn(&Header, Kind, &[u8]) -> bool) {
+    fn take(&self, event: Event<'_>, takes: impl Fn(&Header, Kind, Payload<'_>) -> bool) {
         match event {
             Event::Complete(Completion { context, value, result: Ok(()) }) => self.succeed(context, value),
             Event::Complete(completion) => self.end(completion),
-            Event::Message(message) => self.receive(message, takes),
+            Event::Message(message) => self.receive(message, None, takes),
+            Event::Long(start, rest) => self.receive(start, Some(rest), takes),
         }
     }
 
@@ -406,9 +413,19 @@ impl Engine {
     }
 
     #[inline]
-    fn receive(&self, message: &[u8], takes: impl Fn(&Header, Kind, &[u8]) -> bool) {
+    fn receive(
+        &self,
+        message: &[u8],
+        rest: Option<Rest<'_>>,
+        takes: impl Fn(&Header, Kind, Payload<'_>) -> bool,
+    ) {
         match wire::parse(&self.token, message) {
             Some((header, kind, payload)) => {
+                let payload = match rest {
+                    None => Payload::Here(payload),
+                    Some(rest) if payload.is_empty() => Payload::There(rest),
+                    Some(rest) => return self.receive_joined(message, rest, takes),
+                };
                 if !takes(&header, kind, payload) {
                     agent::handle(self, &header, kind, payload);
                 }
@@ -421,6 +438,19 @@ impl Engine {
                 );
             }
         }
+    }
+
+    /// A message whose payload is in two places.
+    #[cold]
+    fn receive_joined(
+        &self,
+        start: &[u8],
+        rest: Rest<'_>,
+        takes: impl Fn(&Header, Kind, Payload<'_>) -> bool,
+    ) {
+        let mut message = start.to_vec();
+        Payload::There(rest).append_to(&mut message);
+        self.receive(&message, None, takes);
     }
 
     /// Sends a message, and waits while the queue is full. Not for the agent.

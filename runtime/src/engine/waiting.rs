@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use transom_transport::Transport;
+use transom_transport::{Payload, Transport};
 
 use super::Engine;
 use super::backoff::{Idle, Step};
@@ -96,7 +96,7 @@ impl Engine {
         &self,
         operation: &'static str,
         what: &dyn Fn() -> Awaits,
-        takes: impl Fn(&Header, Kind, &[u8]) -> bool,
+        takes: impl Fn(&Header, Kind, Payload<'_>) -> bool,
         mut ready: impl FnMut() -> Option<Result<R>>,
     ) -> Result<R> {
         let poll = |more| self.poll_taking(more, &takes);

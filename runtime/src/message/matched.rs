@@ -118,7 +118,7 @@ pub(super) fn store<T: Element>(
     let count = room.inspect_err(|_| engine.acknowledge(source, number, true))?;
     let bytes = buffer[..count].as_mut_bytes();
     if let Body::Eager(data) = &arrived.body {
-        bytes.copy_from_slice(data);
+        data.payload().copy_to(bytes);
         engine.acknowledge(source, number, true);
     } else if let Body::Parts(parts) = &arrived.body {
         parts.receive(engine, operation, bytes)?;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Waker;
 
+use transom_transport::Payload;
 use zerocopy::IntoBytes;
 
 use super::matched::store;
@@ -240,7 +241,7 @@ impl Communicator {
             Some(taken) => Some(Ok(Err(taken))),
             None => engine.two_sided.take(pattern).map(|arrived| Ok(Ok(arrived))),
         };
-        let takes = |header: &Header, kind, payload: &[u8]| direct.takes(engine, header, kind, payload);
+        let takes = |header: &Header, kind, payload: Payload<'_>| direct.takes(engine, header, kind, payload);
         let waited = engine.wait_taking(operation, &what, takes, come);
         // Even if the time is over, or the job, what has been taken is not lost.
         let arrived = waited.or_else(|error| direct.take().map(Err).ok_or(error))?;

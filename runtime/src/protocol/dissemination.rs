@@ -39,7 +39,7 @@ mod shuttle_tests {
     fn fence(ranks: &[Rank; RANKS], me: usize, number: usize) {
         for (to, from, round) in rounds((me, RANKS)) {
             let own = key(me, number, round);
-            assert!(ranks[to].matching.lock().unwrap().arrived(own, FENCE, 0, 0, &[]));
+            assert!(ranks[to].matching.lock().unwrap().arrived(own, FENCE, 0, 0, b"".into()));
             ranks[to].arrived.notify_all();
             let mut matching = ranks[me].matching.lock().unwrap();
             while matching.take(key(from, number, round), FENCE).unwrap().is_none() {

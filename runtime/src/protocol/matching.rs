@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
+use transom_transport::Payload;
+
 /// A hash of a few numbers, in as many multiplications. Keys are those of ranks that have the job's secret: no other
 /// process can choose them so that they collide.
 #[derive(Debug, Default)]
@@ -63,18 +65,18 @@ impl Transfer {
     }
 
     /// Takes a part that ends before `total`.
-    fn add(&mut self, start: u64, part: &[u8]) {
+    fn add(&mut self, start: u64, part: Payload<'_>) {
         self.received += part.len() as u64;
         let Some(data) = &mut self.data else { return };
         let start = start as usize;
         if data.len() == start {
-            return data.extend_from_slice(part);
+            return part.append_to(data);
         }
         let end = start + part.len();
         if data.len() < end {
             data.resize(end, 0);
         }
-        data[start..end].copy_from_slice(part);
+        part.copy_to(&mut data[start..end]);
     }
 
     /// All of it: as long as was announced, even if parts came twice and others never.
@@ -122,7 +124,7 @@ impl Matching {
     pub const PARTITIONED: u8 = 22;
 
     /// A part arrived. False if it is malformed.
-    pub fn arrived(&mut self, key: Key, collective: u8, total: u64, start: u64, part: &[u8]) -> bool {
+    pub fn arrived(&mut self, key: Key, collective: u8, total: u64, start: u64, part: Payload<'_>) -> bool {
         if total > Self::MAX || start.checked_add(part.len() as u64).is_none_or(|end| end > total) {
             return false;
         }
@@ -215,9 +217,9 @@ mod tests {
     #[test]
     fn parts_make_a_whole() {
         let mut matching = Matching::default();
-        assert!(matching.arrived(KEY, 3, 4, 2, b"cd"));
+        assert!(matching.arrived(KEY, 3, 4, 2, b"cd".into()));
         assert_eq!(matching.take(KEY, 3), Ok(None));
-        assert!(matching.arrived(KEY, 3, 4, 0, b"ab"));
+        assert!(matching.arrived(KEY, 3, 4, 0, b"ab".into()));
         let elsewhere = Key { source: 5, round: 9, ..KEY };
         let other = Refusal::Mismatch(Mismatch { source: 1, collective: 3 });
         assert_eq!(matching.take(elsewhere, 4), Err(other));
@@ -244,12 +246,12 @@ mod tests {
     fn transfers_have_any_length() {
         let mut matching = Matching::default();
         let total = (1 << 32) + 1;
-        assert!(matching.arrived(KEY, 3, total, 0, b"a"));
+        assert!(matching.arrived(KEY, 3, total, 0, b"a".into()));
         assert_eq!(matching.take(KEY, 3), Ok(None));
         // More than there is of addresses: the transfer cannot be, and its ranks are told so.
         let vast = Key { round: 1, ..KEY };
-        assert!(matching.arrived(vast, 3, i64::MAX as u64, 0, b"a"));
-        assert!(matching.arrived(vast, 3, i64::MAX as u64, 1, b"b"));
+        assert!(matching.arrived(vast, 3, i64::MAX as u64, 0, b"a".into()));
+        assert!(matching.arrived(vast, 3, i64::MAX as u64, 1, b"b".into()));
         assert_eq!(matching.take(vast, 3), Err(Refusal::NoMemory(i64::MAX as u64)));
     }
 
@@ -258,7 +260,7 @@ mod tests {
         let mut matching = Matching::default();
         for (start, part) in [(4, &b"ef"[..]), (0, b"ab"), (6, b"gh"), (2, b"cd")] {
             assert_eq!(matching.take(KEY, 3), Ok(None));
-            assert!(matching.arrived(KEY, 3, 8, start, part));
+            assert!(matching.arrived(KEY, 3, 8, start, part.into()));
         }
         assert_eq!(matching.take(KEY, 3), Ok(Some(b"abcdefgh".to_vec())));
     }
@@ -266,12 +268,12 @@ mod tests {
     #[test]
     fn nonsense_is_refused() {
         let mut matching = Matching::default();
-        assert!(!matching.arrived(KEY, 3, u64::MAX, 0, b""));
-        assert!(!matching.arrived(KEY, 3, 4, u64::MAX, b"a"));
-        assert!(!matching.arrived(KEY, 3, 4, 3, b"ab"));
-        assert!(matching.arrived(KEY, 3, 4, 0, b"ab"));
-        assert!(!matching.arrived(KEY, 3, 5, 2, b"ab"));
-        assert!(matching.arrived(KEY, 3, 4, 0, b"ab"));
+        assert!(!matching.arrived(KEY, 3, u64::MAX, 0, b"".into()));
+        assert!(!matching.arrived(KEY, 3, 4, u64::MAX, b"a".into()));
+        assert!(!matching.arrived(KEY, 3, 4, 3, b"ab".into()));
+        assert!(matching.arrived(KEY, 3, 4, 0, b"ab".into()));
+        assert!(!matching.arrived(KEY, 3, 5, 2, b"ab".into()));
+        assert!(matching.arrived(KEY, 3, 4, 0, b"ab".into()));
         assert_eq!(matching.take(KEY, 3), Ok(Some(b"ab\0\0".to_vec())));
     }
 }

@@ -12,6 +12,7 @@ pub mod latency;
 pub mod limits;
 pub mod memory;
 mod operation;
+mod payload;
 mod table;
 pub mod thread;
 mod transport;
@@ -24,6 +25,7 @@ pub use elements::{
 pub use error::{TransportError, TransportResult};
 pub use memory::{Mapped, Memory, Owner, Reduction, Sections, Span, Stripes, Updates, Words};
 pub use operation::{DataType, ReduceOp, reduce_valid, swap_valid};
+pub use payload::{Payload, Rest};
 pub use table::BitTable;
 pub use transport::{
     Armed, AtomicScope, Capabilities, Completion, Event, ListTransfer, Lists, Moves, NativeAtomic, Part,

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::os::fd::RawFd;
 
-use crate::{Span, TransportError, TransportResult};
+use crate::{Rest, Span, TransportError, TransportResult};
 
 /// What a put or get has come to when the call returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +37,8 @@ pub enum Event<'a> {
     Complete(Completion),
     /// A message arrived. The bytes are a stranger's until their token is checked.
     Message(&'a [u8]),
+    /// The same of a long message: its beginning, a header and maybe more, and its end.
+    Long(&'a [u8], Rest<'a>),
 }
 
 /// What a peer needs to access a region: opaque bytes, exchanged by the runtime, that no stranger can guess.

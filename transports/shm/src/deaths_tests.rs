@@ -27,7 +27,7 @@ fn a_claim_is_of_the_dead_when_all_others_have_done_nothing() {
     assert!(!is_stuck(), "another that lives may be about to write");
     drop(appending);
     assert!(is_stuck());
-    own.queue.skip(0).unwrap();
+    own.queue.release(0).unwrap();
     let mut buffer = Inbox::default();
     assert_eq!(own.queue.pop(None, 1, &mut buffer).unwrap(), Some(0));
 }
@@ -67,7 +67,7 @@ fn what_the_living_send_comes() {
                 next[word(0) as usize] += 1;
                 head += 1;
             } else if deaths.is_stuck(&own.queue, head, living.iter()).unwrap() {
-                own.queue.skip(head).unwrap();
+                own.queue.release(head).unwrap();
                 head += 1;
             } else {
                 std::thread::yield_now();

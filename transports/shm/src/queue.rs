@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use transom_transport::memory::store_load_fence;
-use transom_transport::{Span, TransportError, TransportResult};
+use transom_transport::{Rest, Span, TransportError, TransportResult};
 
 use crate::stores::Stores;
 
@@ -60,6 +60,15 @@ impl Default for Inbox {
     fn default() -> Self {
         Self([0; MAX_MESSAGE])
     }
+}
+
+/// Bytes of a message that was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Taken {
+    /// In its inbox.
+    pub near: usize,
+    /// In its block.
+    pub far: usize,
 }
 
 /// Bytes with which the messages of a job begin.
@@ -208,12 +217,6 @@ impl Queue {
         Ok(self.0.word64(TAIL)?.load(Ordering::Acquire) > head)
     }
 
-    /// Gives the cell at `head` back, which a rank has claimed that is gone. Owner only.
-    pub fn skip(&self, head: u64) -> TransportResult<()> {
-        self.sequence(head)?.store(head / CELLS * 2 + 2, Ordering::Release);
-        Ok(())
-    }
-
     /// Whether the owner slept and this caller is the one to ring for it.
     pub fn must_ring(&self) -> TransportResult<bool> {
         // The message must be visible before `asleep` is read, as the owner sets it before its last look.
@@ -232,13 +235,14 @@ impl Queue {
         self.0.prefetch(Self::cell(head))
     }
 
-    /// Takes the message at `head` into `buffer` and returns its length. Owner only, with `head` counting from 0.
-    pub fn pop(
+    /// Takes the near part of the message at `head` into `buffer`; its cell stays the message's until it is [released](Queue::release).
+    /// Owner only, with `head` counting from 0.
+    pub fn take(
         &self,
         prefix: Option<&Prefix>,
         head: u64,
         Inbox(buffer): &mut Inbox,
-    ) -> TransportResult<Option<usize>> {
+    ) -> TransportResult<Option<Taken>> {
         if !self.ready(head)? {
             return Ok(None);
         }
@@ -253,19 +257,20 @@ impl Queue {
             None => 0,
         };
         // A length that no producer of ours writes is cut, and the message's own checks refuse it.
-        let middle = start + ((near & !PREFIXED) as usize).min(NEAR);
-        let end = middle + far.min(BLOCK).min(MAX_MESSAGE - middle);
-        self.0.copy_out(at + CELL_HEADER, &mut buffer[start..middle])?;
-        if end > middle {
-            let block = Self::block(head);
-            // All lines at once: a copy alone has fewer of them under way.
-            if end - middle >= LONG {
-                (0..end - middle).step_by(LINE).try_for_each(|line| self.0.prefetch(block + line))?;
-            }
-            self.0.copy_out(block, &mut buffer[middle..end])?;
-        }
+        let near = start + ((near & !PREFIXED) as usize).min(NEAR);
+        self.0.copy_out(at + CELL_HEADER, &mut buffer[start..near])?;
+        Ok(Some(Taken { near, far: far.min(BLOCK).min(MAX_MESSAGE - near) }))
+    }
+
+    /// What is in the block of the message at `head`.
+    pub fn rest(&self, head: u64, taken: Taken) -> TransportResult<Rest<'_>> {
+        Rest::new(&self.0, Self::block(head), taken.far)
+    }
+
+    /// Gives the cell of the message at `head` back. Owner only.
+    pub fn release(&self, head: u64) -> TransportResult<()> {
         self.sequence(head)?.store(head / CELLS * 2 + 2, Ordering::Release);
-        Ok(Some(end))
+        Ok(())
     }
 
     /// The owner is about to sleep. Returns false if a message is there already.
@@ -305,11 +310,27 @@ impl Drop for Appending<'_> {
 
 #[cfg(test)]
 mod tests {
+    use transom_transport::Payload;
+
     use super::*;
 
     impl Queue {
         pub fn push(&self, prefix: Option<&Prefix>, header: &[u8], payload: &[u8]) -> TransportResult<bool> {
             self.push_by(Stores::Cached, prefix, header, payload)
+        }
+
+        /// Takes the message at `head` whole, and returns its length.
+        pub fn pop(
+            &self,
+            prefix: Option<&Prefix>,
+            head: u64,
+            inbox: &mut Inbox,
+        ) -> TransportResult<Option<usize>> {
+            let Some(taken) = self.take(prefix, head, inbox)? else { return Ok(None) };
+            let end = taken.near + taken.far;
+            Payload::There(self.rest(head, taken)?).copy_to(&mut inbox.0[taken.near..end]);
+            self.release(head)?;
+            Ok(Some(end))
         }
 
         /// What is left of a rank that is killed while it appends.

@@ -201,15 +201,22 @@ impl Shm {
                 return Ok(taken);
             }
             let head = self.head.load(Ordering::Relaxed);
-            let Some(len) = self.queue.pop(self.prefix.get(), head, &mut inbox)? else {
+            let Some(message) = self.queue.take(self.prefix.get(), head, &mut inbox)? else {
                 if self.skip_what_the_dead_claimed(head)? {
                     continue;
                 }
                 return Ok(taken);
             };
             self.head.store(head + 1, Ordering::Relaxed);
-            bytes += len;
-            sink(Event::Message(&inbox.0[..len]));
+            bytes += message.near + message.far;
+            let near = &inbox.0[..message.near];
+            if message.far == 0 {
+                self.queue.release(head)?;
+                sink(Event::Message(near));
+            } else {
+                sink(Event::Long(near, self.queue.rest(head, message)?));
+                self.queue.release(head)?;
+            }
         }
         Ok(most)
     }
@@ -223,7 +230,7 @@ impl Shm {
         let is_stuck = deaths.is_stuck(&self.queue, head, peers)?;
         if is_stuck {
             tracing::debug!(head, "a message of a dead rank is left out");
-            self.queue.skip(head)?;
+            self.queue.release(head)?;
             self.head.store(head + 1, Ordering::Relaxed);
         }
         Ok(is_stuck)

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 /// Payloads of fewer bytes are written as all else.
 const LEAST: usize = 4096;
-/// Those of fewer are not measured: stores past caches take no time until they are too many for the buffers between.
-const LEAST_MEASURED: usize = 12 << 10;
+/// Picoseconds a byte that stores past caches are taken to need at the least: a few pages of them are buffered, which the reader waits for.
+const LEAST_PAST_CACHES: u32 = 40;
 /// One in so many is measured.
 const MEASURED: u32 = 16;
 /// One in so many is written the other way, and measured.
@@ -48,10 +48,8 @@ pub struct Measured {
 impl Choice {
     /// How to write the next payload, of so many bytes; and the beginning of a measurement, if it is to be measured.
     pub fn next(&self, bytes: usize) -> (Stores, Option<Measured>) {
-        match bytes {
-            0..LEAST => return (Stores::Cached, None),
-            LEAST..LEAST_MEASURED => return (self.usual(), None),
-            _ => {}
+        if bytes < LEAST {
+            return (Stores::Cached, None);
         }
         let count = self.count.load(Ordering::Relaxed);
         // Threads that count at once count one.
@@ -82,9 +80,9 @@ impl Choice {
     fn took(&self, stores: Stores, bytes: usize, time: Duration) {
         let now = time.as_nanos().saturating_mul(1000) / bytes.max(1) as u128;
         let now = u32::try_from(now).unwrap_or(u32::MAX).max(1);
-        let known = match stores {
-            Stores::Cached => &self.cached,
-            Stores::PastCaches => &self.past_caches,
+        let (known, now) = match stores {
+            Stores::Cached => (&self.cached, now),
+            Stores::PastCaches => (&self.past_caches, now.max(LEAST_PAST_CACHES)),
         };
         // What took longer may have been interrupted: it counts little, unless it goes on.
         let before = known.load(Ordering::Relaxed);
@@ -126,11 +124,16 @@ mod tests {
     }
 
     #[test]
-    fn short_ones_follow_long_ones() {
+    fn what_buffers_hold_is_no_reason() {
         let choice = Choice::default();
-        past_caches(&choice, OTHERWISE, 6500, 620);
-        let by = |bytes| choice.next(bytes).0;
-        assert_eq!((by(LEAST - 1), by(LEAST)), (Stores::Cached, Stores::PastCaches));
+        // A page each.
+        choice.took(Stores::Cached, 4096, Duration::from_nanos(250));
+        choice.took(Stores::PastCaches, 4096, Duration::from_nanos(75));
+        assert_eq!((choice.usual(), choice.next(4095).0), (Stores::Cached, Stores::Cached));
+        for _ in 0..8 {
+            choice.took(Stores::Cached, 4096, Duration::from_nanos(940));
+        }
+        assert_eq!((choice.usual(), choice.next(4095).0), (Stores::PastCaches, Stores::Cached));
     }
 
     #[test]

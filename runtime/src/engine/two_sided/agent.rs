@@ -3,6 +3,8 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
+use transom_transport::Payload;
+
 use super::parts::{self, Key, Parts};
 use super::segments::store_segment;
 use super::slots;
@@ -15,7 +17,12 @@ use crate::protocol::wire::{self, Header, INLINE_BYTES, Kind};
 const MAX_KEY: usize = 256;
 
 /// Handles one message. `None` if it is malformed.
-pub(in crate::engine) fn handle(engine: &Engine, header: &Header, kind: Kind, payload: &[u8]) -> Option<()> {
+pub(in crate::engine) fn handle(
+    engine: &Engine,
+    header: &Header,
+    kind: Kind,
+    payload: Payload<'_>,
+) -> Option<()> {
     let peer = header.origin as usize;
     match kind {
         Kind::Eager => {
@@ -29,10 +36,10 @@ pub(in crate::engine) fn handle(engine: &Engine, header: &Header, kind: Kind, pa
         }
         Kind::RequestToSend => {
             let bytes = usize::try_from(header.count).ok()?;
-            let key = payload.get(..payload.len().min(MAX_KEY + 1))?.to_vec();
-            if key.len() > MAX_KEY || isize::try_from(bytes).is_err() {
+            if payload.len() > MAX_KEY || isize::try_from(bytes).is_err() {
                 return None;
             }
+            let key = payload.with(<[u8]>::to_vec);
             arrived(engine, header, Body::Rendezvous { bytes, key }, Some(header.value))
         }
         Kind::ClearToSend => {
@@ -75,9 +82,9 @@ pub(in crate::engine) fn handle(engine: &Engine, header: &Header, kind: Kind, pa
 fn eager_bytes<'a>(
     header: &Header,
     (inline, len): &'a ([u8; INLINE_BYTES], usize),
-    payload: &'a [u8],
-) -> &'a [u8] {
-    if header.status == wire::INLINE { &inline[..*len] } else { payload }
+    payload: Payload<'a>,
+) -> Payload<'a> {
+    if header.status == wire::INLINE { Payload::Here(&inline[..*len]) } else { payload }
 }
 
 fn envelope(header: &Header) -> Option<Envelope> {
@@ -116,7 +123,7 @@ impl<'a> Direct<'a> {
     /// Takes a message, or its first part, if it is one for this receive, has room, and nobody is to be told of it. Messages and
     /// receives that were there before come first.
     #[inline]
-    pub fn takes(&self, engine: &Engine, header: &Header, kind: Kind, payload: &[u8]) -> bool {
+    pub fn takes(&self, engine: &Engine, header: &Header, kind: Kind, payload: Payload<'_>) -> bool {
         if !matches!(kind, Kind::Eager | Kind::Parts) || header.op != 0 || engine.two_sided.has_any() {
             return false;
         }
@@ -132,12 +139,12 @@ impl<'a> Direct<'a> {
         let Some(place) = buffer.get_mut(..bytes.len()).filter(|_| self.pattern.matches(&envelope)) else {
             return false;
         };
-        place.copy_from_slice(bytes);
+        bytes.copy_to(place);
         self.taken.set(Some((envelope, bytes.len())));
         true
     }
 
-    fn begins(&self, engine: &Engine, header: &Header, envelope: Envelope, payload: &[u8]) -> bool {
+    fn begins(&self, engine: &Engine, header: &Header, envelope: Envelope, payload: Payload<'_>) -> bool {
         if !self.pattern.matches(&envelope) {
             return false;
         }
@@ -174,7 +181,7 @@ mod tests {
             }
             let engine = &job.member().engine;
             let handle = |kind, count, value, payload: &[u8]| {
-                handle(engine, &header(engine, kind, count, value), kind, payload)
+                handle(engine, &header(engine, kind, count, value), kind, payload.into())
             };
             assert!(handle(Kind::RequestToSend, u64::MAX, 1, b"key").is_none());
             assert!(handle(Kind::RequestToSend, 1, 1, &[0; MAX_KEY + 1]).is_none());
@@ -210,11 +217,11 @@ mod tests {
             let engine = &job.member().engine;
             let received = job.irecv::<u8>(1, 0, 8);
             let announce = header(engine, Kind::RequestToSend, 8, 5);
-            assert!(handle(engine, &announce, Kind::RequestToSend, b"").is_some());
+            assert!(handle(engine, &announce, Kind::RequestToSend, b"".into()).is_some());
             let segment = |origin, offset, bytes: &[u8]| {
                 // The first number that this rank gives.
                 let segment = Header { offset, origin, ..header(engine, Kind::Segment, 0, 0) };
-                handle(engine, &segment, Kind::Segment, bytes)
+                handle(engine, &segment, Kind::Segment, bytes.into())
             };
             assert!(segment(1, 8, b"a").is_none() && segment(1, 4, b"abcde").is_none());
             assert!(segment(1, u64::MAX, b"a").is_none() && segment(0, 0, b"a").is_none());

@@ -74,7 +74,7 @@ pub(crate) fn deliver<B: Buffer>(
     let (from, number) = (arrived.envelope.source, arrived.number);
     match (B::place(engine, operation, arrived.bytes(), room), arrived.body) {
         (Ok(mut buffer), Body::Eager(data)) => {
-            buffer.bytes_mut().copy_from_slice(&data);
+            data.payload().copy_to(buffer.bytes_mut());
             engine.acknowledge(from, number, true);
             then(engine, Ok(buffer));
         }

@@ -15,12 +15,12 @@ mod slots;
 mod transfers;
 
 use std::collections::HashMap;
-use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use smallvec::SmallVec;
+use transom_transport::Payload;
 
 use super::Engine;
 use super::receive_slots::ReceiveSlots;
@@ -55,18 +55,20 @@ pub(crate) type Unexpected = Incoming<'static>;
 #[derive(Debug)]
 pub(crate) enum Bytes<'a> {
     /// Where the transport shows them.
-    Arriving(&'a [u8]),
+    Arriving(Payload<'a>),
     /// Copied; few of them without memory of their own.
     Kept(SmallVec<[u8; 64]>),
 }
 
-impl Deref for Bytes<'_> {
-    type Target = [u8];
+impl Bytes<'_> {
+    pub fn len(&self) -> usize {
+        self.payload().len()
+    }
 
-    fn deref(&self) -> &[u8] {
+    pub fn payload(&self) -> Payload<'_> {
         match self {
-            Self::Arriving(bytes) => bytes,
-            Self::Kept(bytes) => bytes,
+            Self::Arriving(bytes) => *bytes,
+            Self::Kept(bytes) => Payload::Here(bytes),
         }
     }
 }
@@ -87,7 +89,7 @@ impl Incoming<'_> {
     /// The same with bytes of its own.
     fn kept(self) -> Unexpected {
         let body = match self.body {
-            Body::Eager(Bytes::Arriving(bytes)) => Body::Eager(Bytes::Kept(SmallVec::from_slice(bytes))),
+            Body::Eager(Bytes::Arriving(bytes)) => Body::Eager(Bytes::Kept(bytes.with(SmallVec::from_slice))),
             Body::Eager(Bytes::Kept(bytes)) => Body::Eager(Bytes::Kept(bytes)),
             Body::Parts(parts) => Body::Parts(parts),
             Body::Rendezvous { bytes, key } => Body::Rendezvous { bytes, key },

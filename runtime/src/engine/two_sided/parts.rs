@@ -7,6 +7,7 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use transom_transport::Payload;
 
 use super::segments::{Arriving, Place};
 use super::{Body, Buffer, Incoming, OnDelivered};
@@ -79,7 +80,7 @@ impl Parts {
     }
 
     /// Stores a part; returns whether it is the last. `None` if it is not the next.
-    fn add(&self, engine: &Engine, start: usize, part: &[u8]) -> Option<bool> {
+    fn add(&self, engine: &Engine, start: usize, part: Payload<'_>) -> Option<bool> {
         let mut state = self.state.lock();
         if start != self.bytes - state.left || part.len() > state.left {
             return None;
@@ -87,9 +88,9 @@ impl Parts {
         match &mut state.to {
             To::Memory { data, .. } => {
                 data.reserve_exact((self.bytes - start).min(MOST.max(part.len())));
-                data.extend_from_slice(part);
+                part.append_to(data);
             }
-            To::Buffer(place) => place.part(start, part.len())?.copy_from_slice(part),
+            To::Buffer(place) => part.copy_to(place.part(start, part.len())?),
             To::Delivered => return None,
         }
         state.left -= part.len();
@@ -127,7 +128,7 @@ impl Parts {
     /// straight.
     pub fn receive(&self, engine: &Engine, operation: &'static str, buffer: &mut [u8]) -> Result<()> {
         let buffer = RefCell::new(buffer);
-        let takes = |header: &Header, kind, payload: &[u8]| {
+        let takes = |header: &Header, kind, payload: Payload<'_>| {
             let asked = kind == Kind::Segment;
             let key = Key { peer: header.origin as usize, number: header.value, asked };
             (asked || kind == Kind::Part)
@@ -143,7 +144,7 @@ impl Parts {
     }
 
     /// Takes the next part. False if this is not it.
-    fn take_part(&self, engine: &Engine, start: u64, part: &[u8], buffer: &mut [u8]) -> bool {
+    fn take_part(&self, engine: &Engine, start: u64, part: Payload<'_>, buffer: &mut [u8]) -> bool {
         let mut state = self.state.lock();
         let next = self.bytes - state.left;
         if start != next as u64 || part.len() > state.left {
@@ -151,7 +152,7 @@ impl Parts {
         }
         state.move_to(buffer);
         let To::Memory { taken, .. } = &mut state.to else { return false };
-        buffer[next..next + part.len()].copy_from_slice(part);
+        part.copy_to(&mut buffer[next..next + part.len()]);
         *taken += part.len();
         state.left -= part.len();
         if state.left == 0 {
@@ -179,7 +180,13 @@ pub(crate) fn awaits_bytes(from: usize) -> Awaits {
 }
 
 /// The first part of a message has come. `None` if it is malformed.
-pub(super) fn begin(engine: &Engine, envelope: Envelope, number: u64, bytes: u64, part: &[u8]) -> Option<()> {
+pub(super) fn begin(
+    engine: &Engine,
+    envelope: Envelope,
+    number: u64,
+    bytes: u64,
+    part: Payload<'_>,
+) -> Option<()> {
     let bytes = usize::try_from(bytes).ok().filter(|bytes| *bytes <= MOST)?;
     if part.is_empty() || part.len() >= bytes {
         return None;
@@ -195,7 +202,7 @@ pub(super) fn begin(engine: &Engine, envelope: Envelope, number: u64, bytes: u64
 pub(super) fn begin_at(
     engine: &Engine,
     header: &Header,
-    part: &[u8],
+    part: Payload<'_>,
     buffer: &mut [u8],
 ) -> Option<Arc<Parts>> {
     let bytes = usize::try_from(header.count).ok().filter(|bytes| *bytes <= MOST.min(buffer.len()))?;
@@ -203,7 +210,7 @@ pub(super) fn begin_at(
         return None;
     }
     let parts = Parts::of(engine, (header.origin as usize, header.value), bytes, part.len())?;
-    buffer[..part.len()].copy_from_slice(part);
+    part.copy_to(buffer);
     Some(parts)
 }
 
@@ -234,7 +241,7 @@ pub(crate) fn ask(
 }
 
 /// Another part has come. `None` if it is malformed.
-pub(super) fn go_on(engine: &Engine, key: Key, start: u64, part: &[u8]) -> Option<()> {
+pub(super) fn go_on(engine: &Engine, key: Key, start: u64, part: Payload<'_>) -> Option<()> {
     let parts = engine.two_sided.parts.lock().get(&key)?.clone();
     if parts.add(engine, usize::try_from(start).ok()?, part)? {
         engine.two_sided.parts.lock().remove(&key);

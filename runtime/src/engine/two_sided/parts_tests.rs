@@ -25,7 +25,7 @@ fn part(job: &Job, (origin, number): (u32, u64), kind: Kind, place: u64, bytes: 
         Kind::Parts => (header.count, header.offset) = (place, 7),
         _ => header.offset = place,
     }
-    handle(engine, &header, kind, bytes)
+    handle(engine, &header, kind, bytes.into())
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn what_blocks_asks_for_what_cannot_be_fetched() {
         let engine = &job.member().engine;
         let header = engine.header(Kind::RequestToSend).in_context(job.channel().context);
         let announced = Header { origin: 1, count: 4, value: 5, offset: 7, ..header };
-        handle(engine, &announced, Kind::RequestToSend, b"").unwrap();
+        handle(engine, &announced, Kind::RequestToSend, b"".into()).unwrap();
         std::thread::scope(|scope| {
             let receive = scope.spawn(|| {
                 let mut buffer = [0u8; 4];

@@ -1,5 +1,7 @@
 //! Long messages in segments, where the transport has no get.
 
+use transom_transport::Payload;
+
 use super::{Advance, Buffer, OnDelivered, Transfer};
 use crate::Result;
 use crate::engine::Engine;
@@ -67,12 +69,12 @@ pub(super) fn store_segment(
     peer: usize,
     number: u64,
     start: u64,
-    bytes: &[u8],
+    bytes: Payload<'_>,
 ) -> Option<()> {
     let mut all = engine.two_sided.segmented.lock();
     let segmented =
         all.get_mut(&number).filter(|segmented| segmented.peer == peer && bytes.len() <= segmented.left)?;
-    segmented.place.part(usize::try_from(start).ok()?, bytes.len())?.copy_from_slice(bytes);
+    bytes.copy_to(segmented.place.part(usize::try_from(start).ok()?, bytes.len())?);
     segmented.left -= bytes.len();
     if segmented.left == 0 {
         let segmented = all.remove(&number)?;

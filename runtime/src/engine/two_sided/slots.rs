@@ -1,6 +1,8 @@
 //! Receives in slots: of bytes from one rank, to a buffer of the program's. They take no memory, and fewer atomic instructions than
 //! those with an object of their own.
 
+use transom_transport::Payload;
+
 use super::{Incoming, Posted, deliver};
 use crate::engine::Engine;
 use crate::engine::receive_slots::Came;
@@ -13,7 +15,7 @@ const OPERATION: &str = "irecv";
 /// Receives a short message that has come, if the first receive that it matches is in a slot and has room for it. False if not, and
 /// nothing is done.
 #[inline]
-pub(super) fn takes(engine: &Engine, envelope: &Envelope, message: &[u8]) -> bool {
+pub(super) fn takes(engine: &Engine, envelope: &Envelope, message: Payload<'_>) -> bool {
     let two_sided = &engine.two_sided;
     if !two_sided.slots.are_used() || !two_sided.has_any() {
         return false;
@@ -22,7 +24,7 @@ pub(super) fn takes(engine: &Engine, envelope: &Envelope, message: &[u8]) -> boo
     let Some(Posted::Slot(slot, buffer)) = two_sided.change(|state| state.receive_if(envelope, fits)) else {
         return false;
     };
-    buffer.bytes_mut()[..message.len()].copy_from_slice(message);
+    message.copy_to(buffer.bytes_mut());
     engine.end_in_slot(slot, (envelope.tag, message.len(), Ok(())));
     true
 }

@@ -105,7 +105,7 @@ impl End {
         }
         let (key, total) = (self.key(self.peer, round), bytes.len() as u64);
         let kind = Kind::Partitioned as u8;
-        if self.channel.engine.matching.lock().arrived(key, kind, total, 0, bytes) {
+        if self.channel.engine.matching.lock().arrived(key, kind, total, 0, bytes.into()) {
             return Ok(());
         }
         let message = format!("{total} bytes as one partition are too many");
