@@ -1,4 +1,4 @@
-//! Blocking transfers of what one message holds: straight to and from the caller's memory, without a future between.
+//! Blocking transfers: straight to and from the caller's memory, without a future between.
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
@@ -7,7 +7,7 @@ use transom_transport::Payload;
 
 use super::exchange::{Exchange, Taken};
 use crate::Result;
-use crate::protocol::wire::Header;
+use crate::protocol::wire::{Header, INLINE};
 
 /// What a peer has sent, if it was not there when it was asked for first.
 pub(super) enum Arrived {
@@ -31,8 +31,7 @@ impl Exchange<'_> {
         self.block(self.send(peer, round, bytes))
     }
 
-    /// Waits for what a peer sends in this round, or in the `other`. What comes meanwhile in one message, and fits, is copied to
-    /// `place`.
+    /// Waits for what a peer sends in this round, or in the `other`. What fits is copied to `place` when it comes, part by part.
     pub(super) fn receive_now(
         &self,
         (peer, round): (usize, usize),
@@ -43,31 +42,128 @@ impl Exchange<'_> {
             return Err(revoked);
         }
         self.awaits(peer, round);
-        let (place, len) = (Cell::new(place), Cell::new(None));
+        let (place, parts) = (Cell::new(place), Cell::new(Parts::default()));
         let takes = |header: &Header, kind, payload: Payload<'_>| {
-            if len.get().is_some() || !self.is_of(peer, round, header, kind) {
+            if parts.get().is_all() || !self.is_of(peer, round, header, kind) {
                 return false;
             }
             let bytes = place.take();
-            let copied = Self::with_data(header, payload, |data| {
-                bytes.get_mut(..data.len()).map(|bytes| data.copy_to(bytes)).map(|()| data.len())
-            });
+            let more = parts.get().and(header, payload, bytes);
             place.set(bytes);
-            len.set(copied.flatten());
-            len.get().is_some()
+            if let Some(more) = more {
+                parts.set(more);
+            }
+            more.is_some()
         };
         let engine = &*self.channel().engine;
         let result = engine.wait_taking(self.operation(), &|| self.awaits_for(), takes, || {
-            if let Some(len) = len.get() {
-                return Some(Ok(Arrived::InPlace(len)));
-            }
-            let taken = if self.may_be_matched() { self.take_either(peer, round, other) } else { None };
-            match taken {
-                Some(taken) => Some(taken.map(Arrived::Elsewhere)),
-                None => self.in_vain().map(Err),
-            }
+            let Parts { taken, total } = parts.get();
+            let matched = match total {
+                Some(total) if taken == total => return Some(Ok(Arrived::InPlace(total))),
+                _ if !self.may_be_matched() => None,
+                None => self.take_either(peer, round, other).map(|matched| matched.map(Arrived::Elsewhere)),
+                Some(total) => {
+                    // Another thread has found a part, and all behind it.
+                    let behind = self.take_behind(peer, round, (taken, total)).transpose();
+                    behind.map(|behind| {
+                        let bytes = place.take();
+                        bytes[taken..total].copy_from_slice(&behind?[taken..]);
+                        place.set(bytes);
+                        Ok(Arrived::InPlace(total))
+                    })
+                }
+            };
+            matched.or_else(|| self.in_vain().map(Err))
         });
         self.awaited.store(self.channel().rank, Ordering::Relaxed);
         result
+    }
+}
+
+/// What is in its place of a message of parts, which come in order.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct Parts {
+    taken: usize,
+    /// Of the whole message, as its first part says; none before.
+    total: Option<usize>,
+}
+
+impl Parts {
+    fn is_all(self) -> bool {
+        self.total == Some(self.taken)
+    }
+
+    /// With the next part, which is copied to `place`. None if this is not it, or the message has no room.
+    fn and(self, header: &Header, payload: Payload<'_>, place: &mut [u8]) -> Option<Self> {
+        let inline = if header.status == INLINE { header.inline() } else { None };
+        let (total, start, payload) = match &inline {
+            Some((bytes, len)) => (*len, 0, Payload::Here(&bytes[..*len])),
+            None => (usize::try_from(header.value).ok()?, usize::try_from(header.compare).ok()?, payload),
+        };
+        let end = start.checked_add(payload.len()).filter(|end| *end <= total)?;
+        if start != self.taken || total > place.len() || self.total.is_some_and(|known| known != total) {
+            return None;
+        }
+        payload.copy_to(&mut place[start..end]);
+        Some(Self { taken: end, total: Some(total) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+
+    fn header(total: usize, start: usize) -> Header {
+        Header { value: total as u64, compare: start as u64, ..Header::default() }
+    }
+
+    #[test]
+    fn parts_come_in_order_and_nothing_else_is_taken() {
+        let mut place = [0; 8];
+        let mut next =
+            |parts: Parts, header: &Header, bytes: &[u8]| parts.and(header, bytes.into(), &mut place);
+        let none = Parts::default();
+        assert_eq!(next(none, &header(9, 0), b"abc"), None, "no room");
+        assert_eq!(next(none, &header(6, 3), b"def"), None, "not the first");
+        assert_eq!(next(none, &header(2, 0), b"abc"), None, "more than all");
+        assert_eq!(next(none, &header(6, usize::MAX), b"abc"), None);
+        let first = next(none, &header(6, 0), b"abc").unwrap();
+        assert!(!first.is_all() && !none.is_all());
+        assert_eq!(next(first, &header(7, 3), b"defg"), None, "of another message");
+        assert_eq!(next(first, &header(6, 0), b"abc"), None, "again");
+        assert!(next(first, &header(6, 3), b"def").unwrap().is_all());
+        assert!(next(none, &header(0, 0), b"").unwrap().is_all());
+        assert_eq!(&place, b"abcdef\0\0");
+    }
+
+    /// The progress thread finds parts, too, when it wants: all come to where they belong.
+    #[test]
+    fn whoever_finds_a_part() {
+        let ended = crate::local(2, |job| {
+            let (rank, size) = (job.rank(), 100_000);
+            for round in 0..200 {
+                let own: Vec<u8> = (0..size).map(|i| (i * 7 + rank + round) as u8).collect();
+                let mut all = vec![0; 2 * size];
+                all[rank * size..][..size].copy_from_slice(&own);
+                let done = AtomicBool::new(false);
+                std::thread::scope(|scope| {
+                    let (engine, done) = (&job.member().engine, &done);
+                    scope.spawn(move || {
+                        while !done.load(Ordering::Relaxed) {
+                            engine.poll().unwrap();
+                        }
+                    });
+                    let mut parts: Vec<&mut [u8]> = all.chunks_mut(size).collect();
+                    let gathered = super::super::raw::allgather_into(&job, &mut parts);
+                    done.store(true, Ordering::Relaxed);
+                    gathered
+                })?;
+                assert!((0..2 * size).all(|i| all[i] == (i % size * 7 + i / size + round) as u8), "{round}");
+            }
+            job.barrier()
+        });
+        ended.unwrap();
     }
 }

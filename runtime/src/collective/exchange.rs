@@ -161,7 +161,7 @@ impl<'a> Exchange<'a> {
 
     /// What `with` makes of the data of such a message; none if the message has only a part of it.
     #[inline]
-    pub fn with_data<R>(
+    fn with_data<R>(
         header: &Header,
         payload: Payload<'_>,
         with: impl FnOnce(Payload<'_>) -> R,
@@ -305,15 +305,32 @@ impl<'a> Exchange<'a> {
         round: usize,
         other: Option<usize>,
     ) -> std::result::Result<Option<Taken>, Refusal> {
-        let Channel { engine, context, .. } = self.channel;
-        let source = self.channel.job_rank(peer);
-        let key = |round| Key { source, context: *context, sequence: self.sequence, round: round as u64 };
-        let mut matching = engine.matching.lock();
-        if let Some(bytes) = matching.take(key(round), self.kind as u8)? {
+        let mut matching = self.channel.engine.matching.lock();
+        if let Some(bytes) = matching.take(self.key(peer, round), self.kind as u8)? {
             return Ok(Some((bytes, false)));
         }
         let Some(other) = other else { return Ok(None) };
-        Ok(matching.take(key(other), self.kind as u8)?.map(|bytes| (bytes, true)))
+        Ok(matching.take(self.key(peer, other), self.kind as u8)?.map(|bytes| (bytes, true)))
+    }
+
+    /// All that a peer has sent in this round, of so many bytes, behind those that were taken before, if it has come: with room for
+    /// these.
+    pub fn take_behind(
+        &self,
+        peer: usize,
+        round: usize,
+        (taken, total): (usize, usize),
+    ) -> Result<Option<Vec<u8>>> {
+        let matched = self.channel.engine.matching.lock().take_behind(self.key(peer, round), taken as u64);
+        match matched.map_err(|refusal| self.refused(peer, refusal))? {
+            Some(all) if all.len() != total => Err(self.malformed(peer, &"parts of two messages")),
+            matched => Ok(matched),
+        }
+    }
+
+    fn key(&self, peer: usize, round: usize) -> Key {
+        let source = self.channel.job_rank(peer);
+        Key { source, context: self.channel.context, sequence: self.sequence, round: round as u64 }
     }
 
     /// That the communicator is revoked.

@@ -15,8 +15,11 @@ const PIECE: usize = 256 << 10;
 /// Of so many bytes, each of two ranks combines all: waiting once more costs more than that.
 const WHOLE: usize = 512 << 10;
 
+/// So many bytes of all ranks are combined where they have come to.
+const TOGETHER: usize = 1 << 20;
+
 thread_local! {
-    /// Room for two pieces, kept since new memory costs as much as combining does.
+    /// Room for two pieces, or for what is combined together, kept since new memory costs as much as combining does.
     static BUFFERS: Cell<(Vec<u8>, Vec<u8>)> = const { Cell::new((Vec::new(), Vec::new())) };
 }
 
@@ -188,14 +191,95 @@ fn combine_part(
     unit: usize,
     combine: &Combine,
 ) -> Result<()> {
+    match own.len().checked_mul(channel.size) {
+        Some(all) if all <= TOGETHER => combine_whole(exchange, channel, operands, own, combine),
+        _ => combine_in_pieces(exchange, channel, operands, own, unit, combine),
+    }
+}
+
+/// Refuses operands of another length than the result.
+fn check_operands(
+    exchange: &Exchange<'_>,
+    channel: &Channel,
+    operands: Option<&[u8]>,
+    len: usize,
+) -> Result<()> {
+    let other = operands.map(<[u8]>::len).filter(|operands| *operands != len);
+    other.map_or(Ok(()), |operands| Err(exchange.other_length(channel.rank, operands, len)))
+}
+
+/// What is so short that there is room for all ranks' elements: they come to where they are combined.
+fn combine_whole(
+    exchange: &Exchange<'_>,
+    channel: &Channel,
+    operands: Option<&[u8]>,
+    own: &mut [u8],
+    combine: &Combine,
+) -> Result<()> {
+    let (rank, size, len) = (channel.rank, channel.size, own.len());
+    let mut result = check_operands(exchange, channel, operands, len);
+    let mut buffers = BUFFERS.take();
+    buffers.0.resize(buffers.0.len().max(size * len), 0);
+    // The last rank's come to the result, where they are combined with all before; this rank's are there, if nowhere else.
+    let (rest, replaced) = buffers.0[..size * len].split_at_mut((size - 1) * len);
+    let operands = match operands {
+        Some(operands) => operands,
+        None => {
+            replaced.copy_from_slice(own);
+            replaced
+        }
+    };
+    let mut places: Vec<&mut [u8]> = rest.chunks_mut(len.max(1)).take(size - 1).collect();
+    places.resize_with(size - 1, Default::default);
+    places.push(own);
+    let mut given = Vec::new();
+    result = result.and(each(others(channel), |peer| {
+        let came = match Given::wait_at(exchange, channel, (peer, 0), places[peer])? {
+            Ok(came) => came,
+            Err(from) => {
+                let read = if from.len() == len { from.read(0, places[peer]) } else { Ok(()) };
+                let came = from.len();
+                given.push(from);
+                read.map(|()| came)?
+            }
+        };
+        if came == len { Ok(()) } else { Err(exchange.other_length(peer, came, len)) }
+    }));
+    if result.is_ok() {
+        let mut combined: Option<&[u8]> = None;
+        for (of, place) in places.into_iter().enumerate() {
+            combined = Some(match combined {
+                None if of == rank => operands,
+                None => place,
+                Some(left) => {
+                    if of == rank {
+                        place.copy_from_slice(operands);
+                    }
+                    combine(left, place);
+                    place
+                }
+            });
+        }
+    }
+    BUFFERS.set(buffers);
+    given.into_iter().fold(result, |result, given| result.and(exchange.block(given.finish())))
+}
+
+/// The same in pieces, which are got one behind the other.
+fn combine_in_pieces(
+    exchange: &Exchange<'_>,
+    channel: &Channel,
+    operands: Option<&[u8]>,
+    own: &mut [u8],
+    unit: usize,
+    combine: &Combine,
+) -> Result<()> {
     let mut given: Vec<Option<Given<'_>>> = (0..channel.size).map(|_| None).collect();
     let mut result = each(others(channel), |peer| {
         let from = given[peer].insert(exchange.block(Given::wait(exchange, channel, (peer, 0)))?);
         if from.len() == own.len() { Ok(()) } else { Err(exchange.other_length(peer, from.len(), own.len())) }
     });
-    if let Some(operands) = operands.filter(|operands| operands.len() != own.len()) {
-        result = result.and(Err(exchange.other_length(channel.rank, operands.len(), own.len())));
-    }
+    result = result.and(check_operands(exchange, channel, operands, own.len()));
     if result.is_ok() {
         let piece = (PIECE / unit.max(1)).max(1) * unit.max(1);
         let mut buffers = BUFFERS.take();

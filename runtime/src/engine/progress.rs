@@ -29,9 +29,9 @@ use crate::{Class, Error, Result, waits};
 /// How long the progress thread pauses while callers poll, at first and at most, and how long it waits for messages alone.
 const PAUSE: Duration = Duration::from_micros(250);
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
-/// Where a call comes so often on average, calls find what comes, which would wake this thread on a caller's core: it only looks then,
-/// after pauses that are at most so long, whether as many still come.
-const OFTEN: Duration = Duration::from_micros(16);
+/// Where a call comes so often on average, it finds what comes as soon as this thread would, which would be woken on the caller's core:
+/// it only looks then, after pauses that are at most so long, whether as many still come.
+const OFTEN: Duration = Duration::from_micros(50);
 const LONGEST_PAUSE_OFTEN: Duration = Duration::from_millis(2);
 const MESSAGE_SLEEP: Duration = Duration::from_millis(2);
 /// How long it leaves what has woken it to a caller that came while it slept.

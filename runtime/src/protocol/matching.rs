@@ -183,6 +183,18 @@ impl Matching {
         }
     }
 
+    /// Takes the end of a transfer whose first `taken` bytes have not come here, once all behind them have: a vector of all, of which
+    /// these are not.
+    pub fn take_behind(&mut self, key: Key, taken: u64) -> Result<Option<Vec<u8>>, Refusal> {
+        match self.transfers.get(&key) {
+            Some(Transfer { data: None, total, .. }) => Err(Refusal::NoMemory(*total)),
+            Some(transfer) if transfer.received.saturating_add(taken) >= transfer.total => {
+                Ok(self.transfers.remove(&key).and_then(Transfer::whole))
+            }
+            _ => Ok(None),
+        }
+    }
+
     /// What a rank is known to be in, in another communicator.
     pub fn elsewhere(&self, source: usize, context: u64) -> Option<u8> {
         let messages = self.collectives.iter().map(|(key, other)| (key.0, other));
@@ -213,6 +225,17 @@ mod tests {
     use super::*;
 
     const KEY: Key = Key { source: 1, context: 6, sequence: 2, round: 0 };
+
+    #[test]
+    fn parts_behind_others_that_came_elsewhere() {
+        let mut matching = Matching::default();
+        assert_eq!(matching.take_behind(KEY, 2), Ok(None));
+        assert!(matching.arrived(KEY, 3, 6, 2, b"cd".into()));
+        assert_eq!((matching.take_behind(KEY, 2), matching.take(KEY, 3)), (Ok(None), Ok(None)));
+        assert!(matching.arrived(KEY, 3, 6, 4, b"ef".into()));
+        assert_eq!(matching.take_behind(KEY, 2), Ok(Some(b"\0\0cdef".to_vec())));
+        assert_eq!(matching.take_behind(KEY, 2), Ok(None));
+    }
 
     #[test]
     fn parts_make_a_whole() {

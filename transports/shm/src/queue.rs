@@ -32,6 +32,8 @@ const PREFIXED: u32 = 1 << 31;
 const LINE: usize = 64;
 /// Who sends a payload of so many bytes may well send another such.
 const LONG: usize = 1024;
+/// So many bytes of its block are fetched at the most: what is longer is written as soon without.
+const PREFETCHED: usize = 4096;
 /// Offsets of the control words, each on a cache line of its own: producers write TAIL, the consumer ASLEEP.
 const TAIL: usize = 0;
 const ASLEEP: usize = 128;
@@ -164,7 +166,7 @@ impl Queue {
         match payload.len() {
             0..LONG => self.0.prefetch(next + LINE)?,
             long if stores == Stores::Cached => {
-                self.0.prefetch_for_writing(Self::block(index + 1), long.min(BLOCK))?;
+                self.0.prefetch_for_writing(Self::block(index + 1), long.min(PREFETCHED))?;
             }
             _ => {}
         }

@@ -49,7 +49,9 @@ impl Target {
                 while !stop.load(Ordering::Relaxed) {
                     let found = transport
                         .progress(&mut |event| match event {
-                            Event::Message(_) | Event::Long(..) => drop(messages.fetch_add(1, Ordering::Relaxed)),
+                            Event::Message(_) | Event::Long(..) => {
+                                drop(messages.fetch_add(1, Ordering::Relaxed))
+                            }
                             Event::Complete(completion) => panic!("{completion:?} of nothing"),
                         })
                         .unwrap();
