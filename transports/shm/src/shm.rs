@@ -323,7 +323,7 @@ impl Transport for Shm {
     /// Where the queue is the shorter way, it is so for what is a part of it.
     fn shown_from(&self, givers: usize) -> usize {
         const LEAST: usize = 16 << 10;
-        const PART: usize = QUEUE_BYTES / 4;
+        const PART: usize = QUEUE_BYTES / 2;
         if attach::is_slow() { (PART / givers.max(1)).max(LEAST) } else { LEAST }
     }
 
