@@ -161,11 +161,7 @@ impl<'a> Exchange<'a> {
 
     /// What `with` makes of the data of such a message; none if the message has only a part of it.
     #[inline]
-    fn with_data<R>(
-        header: &Header,
-        payload: Payload<'_>,
-        with: impl FnOnce(Payload<'_>) -> R,
-    ) -> Option<R> {
+    fn with_data<R>(header: &Header, payload: Payload<'_>, with: impl FnOnce(Payload<'_>) -> R) -> Option<R> {
         if header.status == INLINE
             && let Some((bytes, len)) = header.inline()
         {
