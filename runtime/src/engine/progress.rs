@@ -30,7 +30,7 @@ use crate::{Class, Error, Result, waits};
 const PAUSE: Duration = Duration::from_micros(250);
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 /// Where a call comes so often on average, it finds what comes as soon as this thread would, which would be woken on the caller's core:
-/// it only looks then, after pauses that are at most so long, whether as many still come.
+/// it only looks then, after pauses that are at most so long, whether as many still come, and nothing waits.
 const OFTEN: Duration = Duration::from_micros(50);
 const LONGEST_PAUSE_OFTEN: Duration = Duration::from_millis(2);
 const MESSAGE_SLEEP: Duration = Duration::from_millis(2);
@@ -387,7 +387,8 @@ fn run(engine: &Engine) {
         }
         let calls = progress.calls();
         let settled = calls == before || progress.left.swap(false, Ordering::Relaxed);
-        let often = !settled && comes_often(calls, before, passed.elapsed());
+        // Calls that find what they want at once take nothing that has come.
+        let often = !settled && comes_often(calls, before, passed.elapsed()) && engine.is_idle();
         (before, passed) = (calls, Instant::now());
         if state.sleeping > 0 || state.watcher != Watcher::None {
             // Callers that sleep for a moment, call after call, need not wake it each time.
