@@ -192,7 +192,9 @@ fn combine_part(
     combine: &Combine,
 ) -> Result<()> {
     match own.len().checked_mul(channel.size) {
-        Some(all) if all <= TOGETHER => combine_whole(exchange, channel, operands, own, combine),
+        Some(all) if channel.size > 1 && all <= TOGETHER => {
+            combine_whole(exchange, channel, operands, own, combine)
+        }
         _ => combine_in_pieces(exchange, channel, operands, own, unit, combine),
     }
 }
@@ -332,4 +334,40 @@ fn combine_piece(
         std::mem::swap(&mut next, &mut combined);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    /// Bytes are subtracted, which tells in which order; the result replaces the operands, or not.
+    #[test]
+    fn any_number_of_ranks_combines_in_order() {
+        let subtract: Combine = Arc::new(|left: &[u8], right: &mut [u8]| {
+            left.iter().zip(right).for_each(|(left, right)| *right = left.wrapping_sub(*right));
+        });
+        for size in 1..=5 {
+            let ended = crate::local(size, |job| {
+                let operand = |rank: usize, i: usize| (i * 31 + rank * 7 + (i >> 8)) as u8;
+                for len in [24_000, TOGETHER / size, 3 * TOGETHER / size] {
+                    let own: Vec<u8> = (0..len).map(|i| operand(job.rank(), i)).collect();
+                    let expected: Vec<u8> = (0..len)
+                        .map(|i| {
+                            (1..size).fold(operand(0, i), |left, rank| left.wrapping_sub(operand(rank, i)))
+                        })
+                        .collect();
+                    let mut results = vec![0; len];
+                    allreduce_into(&job, Some(&own), &mut results, 8, &subtract)?;
+                    assert!(results == expected, "{len} bytes of {size} ranks");
+                    results.copy_from_slice(&own);
+                    allreduce_into(&job, None, &mut results, 8, &subtract)?;
+                    assert!(results == expected, "{len} bytes of {size} ranks in place");
+                }
+                Ok(())
+            });
+            ended.unwrap();
+        }
+    }
 }
