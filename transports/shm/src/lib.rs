@@ -28,7 +28,6 @@ mod peer;
 mod queue;
 mod shared;
 mod shm;
-mod stores;
 
 pub use attach::{Direction, copy_own};
 pub use host::{PLACE_BYTES, Place, host_identity};

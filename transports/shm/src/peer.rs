@@ -4,13 +4,13 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::AtomicBool;
 
+use transom_transport::memory::Choice;
 use transom_transport::{Span, TransportError, TransportResult, limits};
 
 use crate::address::{Address, Key};
 use crate::doorbell::{Bell, Doorbell};
 use crate::file;
 use crate::queue::{NONCE, QUEUE_BYTES, Queue};
-use crate::stores::Choice;
 
 /// A peer's side of what is shared.
 #[derive(Debug)]

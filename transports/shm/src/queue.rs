@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use transom_transport::memory::store_load_fence;
 use transom_transport::{Rest, Span, TransportError, TransportResult};
 
-use crate::stores::Stores;
+use transom_transport::memory::Stores;
 
 /// Cells in a queue. Their blocks are more together than what a core's own cache holds, usually: what is still in the sender's when it
 /// is read comes from there at a third of the speed of the shared cache (measured on AMD's Zen 4).
@@ -188,10 +188,7 @@ impl Queue {
         let (near, payload) = payload.split_at(payloads);
         if !payload.is_empty() || !over.is_empty() {
             self.0.copy_in(block, over)?;
-            match stores {
-                Stores::Cached => self.0.copy_in(block + over.len(), payload)?,
-                Stores::PastCaches => self.0.copy_in_past_caches(block + over.len(), payload)?,
-            }
+            self.0.copy_in_by(stores, block + over.len(), payload)?;
         }
         // The first line last and all at once: the owner polls it, and would take it away in between.
         self.0.copy_in(at + CELL_HEADER + header.len(), near)?;

@@ -3,8 +3,8 @@
 use std::ptr;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
-use super::Span;
 use super::stream::{LONG, copy_long, copy_past_caches};
+use super::{Span, Stores};
 use crate::TransportResult;
 
 impl Span {
@@ -18,11 +18,16 @@ impl Span {
         Ok(())
     }
 
-    /// The same by stores past all caches, where the CPU has such. `data` is no part of this memory.
-    pub fn copy_in_past_caches(&self, offset: usize, data: &[u8]) -> TransportResult<()> {
+    /// The same by such stores, if the CPU has them. `data` is no part of this memory.
+    pub fn copy_in_by(&self, stores: Stores, offset: usize, data: &[u8]) -> TransportResult<()> {
         let to = self.at(offset, data.len())?;
         // SAFETY: as in copy_in; whoever has this memory as a slice has it for itself, so `data` is elsewhere.
-        unsafe { copy_past_caches(data.as_ptr(), to, data.len()) };
+        unsafe {
+            match stores {
+                Stores::Cached => ptr::copy_nonoverlapping(data.as_ptr(), to, data.len()),
+                Stores::PastCaches => copy_past_caches(data.as_ptr(), to, data.len()),
+            }
+        }
         Ok(())
     }
 

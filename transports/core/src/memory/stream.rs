@@ -6,6 +6,8 @@ use std::cell::Cell;
 use std::ptr;
 use std::sync::OnceLock;
 
+use super::{Choice, Stores};
+
 /// Copies of fewer bytes are not looked at: their caller may want them in the cache.
 pub(super) const LONG: usize = 16 << 10;
 
@@ -69,11 +71,41 @@ pub(super) unsafe fn copy_long(from: *const u8, to: *mut u8, len: usize) {
             ptr::copy(from, to, len);
         } else if run.bytes >= own_cache() {
             past_own_cache(from, to, len, run);
-        } else if run.backwards {
-            backwards(from, to, len);
         } else {
-            ptr::copy_nonoverlapping(from, to, len);
+            by_choice(to as usize, len, |stores| match stores {
+                Stores::PastCaches => copy_past_caches(from, to, len),
+                Stores::Cached if run.backwards => backwards(from, to, len),
+                Stores::Cached => ptr::copy_nonoverlapping(from, to, len),
+            });
         }
+    }
+}
+
+/// Places of which a thread knows at once by which stores they are written in less time.
+const CHOICES: usize = 16;
+/// Such a place is as long.
+const PLACE: usize = 2 << 20;
+
+thread_local! {
+    static CHOICE: [(Cell<usize>, Choice); CHOICES] = std::array::from_fn(|_| (Cell::new(0), Choice::default()));
+}
+
+/// Has `len` bytes written at an address by the stores that take less time there.
+fn by_choice(to: usize, len: usize, write: impl Fn(Stores)) {
+    let place = to / PLACE;
+    let known = CHOICE.try_with(|choices| {
+        let (of, choice) = &choices[place % CHOICES];
+        if of.replace(place) != place {
+            choice.forget();
+        }
+        let (stores, measured) = choice.next(len);
+        write(stores);
+        if let Some(measured) = measured {
+            choice.written(len, &measured);
+        }
+    });
+    if known.is_err() {
+        write(Stores::Cached);
     }
 }
 

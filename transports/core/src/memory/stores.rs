@@ -1,14 +1,15 @@
-//! By which stores a long payload is written to a peer's queue.
+//! By which stores long data is written to memory that another process reads.
 //!
-//! What is written was read by the peer last. Where both cores share a cache, its lines come soon; where they do not, as between the
-//! chiplets of AMD's EPYC or two sockets, each line is fetched from the other core first: on Zen 4 a payload of 16 KiB then takes ten
+//! What is written was read by the other last, often. Where both cores share a cache, its lines come soon; where they do not, as between
+//! the chiplets of AMD's EPYC or two sockets, each line is fetched from the other core first: on Zen 4 16 KiB then take ten
 //! times as long to write as by stores that go past all caches. Where a cache is shared, those take 1.2 times as long to write, and
-//! make the reader read memory. Which it is depends on where both ranks run, and may change: it is measured, all the time.
+//! make the reader read memory. Which it is depends on where both run, and whether the other reads at all, and may change: it is
+//! measured, all the time.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// Payloads of fewer bytes are written as all else.
+/// Data of fewer bytes is written as all else.
 const LEAST: usize = 4096;
 /// Picoseconds a byte that stores past caches are taken to need at the least: a few pages of them are buffered, which the reader waits for.
 const LEAST_PAST_CACHES: u32 = 40;
@@ -20,7 +21,7 @@ const OTHERWISE: u32 = 256;
 const TIMES: u32 = 5;
 const TIMES_OF: u32 = 2;
 
-/// How payloads are written.
+/// How data is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stores {
     /// As all else.
@@ -29,7 +30,7 @@ pub enum Stores {
     PastCaches,
 }
 
-/// Which take less time to a peer.
+/// Which take less time to one place.
 #[derive(Debug, Default)]
 pub struct Choice {
     count: AtomicU32,
@@ -38,7 +39,7 @@ pub struct Choice {
     past_caches: AtomicU32,
 }
 
-/// A payload is being written, and measured.
+/// Data is being written, and measured.
 #[derive(Debug)]
 pub struct Measured {
     stores: Stores,
@@ -46,7 +47,7 @@ pub struct Measured {
 }
 
 impl Choice {
-    /// How to write the next payload, of so many bytes; and the beginning of a measurement, if it is to be measured.
+    /// How to write the next data, of so many bytes; and the beginning of a measurement, if it is to be measured.
     pub fn next(&self, bytes: usize) -> (Stores, Option<Measured>) {
         if bytes < LEAST {
             return (Stores::Cached, None);
@@ -64,6 +65,13 @@ impl Choice {
         (stores, measured.then(|| Measured { stores, start: Instant::now() }))
     }
 
+    /// It is for another place from now on.
+    pub fn forget(&self) {
+        for known in [&self.count, &self.cached, &self.past_caches] {
+            known.store(0, Ordering::Relaxed);
+        }
+    }
+
     fn usual(&self) -> Stores {
         let [cached, past] = [&self.cached, &self.past_caches].map(|taken| taken.load(Ordering::Relaxed));
         match past > 0 && u64::from(cached) * u64::from(TIMES_OF) > u64::from(past) * u64::from(TIMES) {
@@ -72,7 +80,7 @@ impl Choice {
         }
     }
 
-    /// A payload of so many bytes has been written.
+    /// So many bytes have been written.
     pub fn written(&self, bytes: usize, measured: &Measured) {
         self.took(measured.stores, bytes, measured.start.elapsed());
     }
@@ -98,7 +106,7 @@ mod tests {
 
     const BYTES: usize = 16384;
 
-    /// Of so many payloads, how many are written past caches, if either way takes so many nanoseconds.
+    /// Of so many pieces of data, how many are written past caches, if either way takes so many nanoseconds.
     fn past_caches(choice: &Choice, payloads: u32, cached: u64, past: u64) -> u32 {
         (0..payloads)
             .filter(|_| {
@@ -145,6 +153,14 @@ mod tests {
         choice.took(Stores::PastCaches, BYTES, Duration::from_secs(1 << 40));
         assert_eq!(choice.usual(), Stores::Cached);
         choice.took(Stores::Cached, 0, Duration::ZERO);
+    }
+
+    #[test]
+    fn another_place_is_measured_anew() {
+        let choice = Choice::default();
+        past_caches(&choice, OTHERWISE, 6500, 620);
+        choice.forget();
+        assert_eq!(past_caches(&choice, OTHERWISE, 450, 600), 1);
     }
 
     #[test]
