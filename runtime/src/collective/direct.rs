@@ -7,7 +7,7 @@ use transom_transport::Payload;
 
 use super::exchange::{Exchange, Taken};
 use crate::Result;
-use crate::protocol::wire::{Header, INLINE};
+use crate::protocol::wire::Header;
 
 /// What a peer has sent, if it was not there when it was asked for first.
 pub(super) enum Arrived {
@@ -95,17 +95,15 @@ impl Parts {
 
     /// With the next part, which is copied to `place`. None if this is not it, or the message has no room.
     fn and(self, header: &Header, payload: Payload<'_>, place: &mut [u8]) -> Option<Self> {
-        let inline = if header.status == INLINE { header.inline() } else { None };
-        let (total, start, payload) = match &inline {
-            Some((bytes, len)) => (*len, 0, Payload::Here(&bytes[..*len])),
-            None => (usize::try_from(header.value).ok()?, usize::try_from(header.compare).ok()?, payload),
-        };
-        let end = start.checked_add(payload.len()).filter(|end| *end <= total)?;
-        if start != self.taken || total > place.len() || self.total.is_some_and(|known| known != total) {
-            return None;
-        }
-        payload.copy_to(&mut place[start..end]);
-        Some(Self { taken: end, total: Some(total) })
+        header.with_part(payload, |total, start, part| {
+            let (total, start) = (usize::try_from(total).ok()?, usize::try_from(start).ok()?);
+            let end = start.checked_add(part.len()).filter(|end| *end <= total)?;
+            if start != self.taken || total > place.len() || self.total.is_some_and(|known| known != total) {
+                return None;
+            }
+            part.copy_to(&mut place[start..end]);
+            Some(Self { taken: end, total: Some(total) })
+        })
     }
 }
 

@@ -10,7 +10,7 @@ use transom_transport::Payload;
 
 use crate::comm::Channel;
 use crate::protocol::matching::{Key, Matching, Mismatch, Refusal};
-use crate::protocol::wire::{CARRIES, HEADER_BYTES, Header, INLINE, Kind as Message};
+use crate::protocol::wire::{CARRIES, HEADER_BYTES, Header, Kind as Message};
 use crate::waits::{Awaits, Subject};
 use crate::{Class, Error, Result};
 
@@ -159,17 +159,6 @@ impl<'a> Exchange<'a> {
             && header.origin as usize == self.channel.job_rank(peer)
     }
 
-    /// What `with` makes of the data of such a message; none if the message has only a part of it.
-    #[inline]
-    fn with_data<R>(header: &Header, payload: Payload<'_>, with: impl FnOnce(Payload<'_>) -> R) -> Option<R> {
-        if header.status == INLINE
-            && let Some((bytes, len)) = header.inline()
-        {
-            return Some(with(Payload::Here(&bytes[..len])));
-        }
-        ((header.value, header.compare) == (payload.len() as u64, 0)).then(|| with(payload))
-    }
-
     /// Takes a message whole, if it is the one that is waited for.
     #[inline]
     fn takes(&self, header: &Header, kind: Message, payload: Payload<'_>) -> bool {
@@ -181,12 +170,13 @@ impl<'a> Exchange<'a> {
         {
             return false;
         }
-        let keep = |data: Payload<'_>| {
-            if !data.is_empty() {
+        let taken = header.with_part(payload, |total, start, data| {
+            let is_whole = (total, start) == (data.len() as u64, 0);
+            if is_whole && !data.is_empty() {
                 data.append_to(&mut self.direct.lock());
             }
-        };
-        let taken = Self::with_data(header, payload, keep).is_some();
+            is_whole
+        });
         if taken {
             self.taken.store(true, Ordering::Release);
         }

@@ -36,14 +36,7 @@ pub(super) fn handle(engine: &Engine, header: &Header, kind: Kind, payload: Payl
                 tracing::warn!(?kind, origin = header.origin, "dropped a malformed part of a message");
             }
         }
-        _ => payload.with(|payload| carry_out(engine, header, kind, payload)),
-    }
-}
-
-/// What is no two-sided message.
-fn carry_out(engine: &Engine, header: &Header, kind: Kind, payload: &[u8]) {
-    match kind {
-        Kind::Reply => replied(engine, header, payload),
+        Kind::Reply => payload.with(|payload| replied(engine, header, payload)),
         Kind::Flush if header.status == wire::CONFIRM => confirm(engine, header, true),
         Kind::Flush => reply(engine, header, Some(Answer::Value(0))),
         Kind::Applied => applied(engine, header),
@@ -53,7 +46,7 @@ fn carry_out(engine: &Engine, header: &Header, kind: Kind, payload: &[u8]) {
             }
             reply(engine, header, Some(Answer::Value(0)));
         }
-        Kind::RevokeContext => engine.heard_of_revocation(header, payload),
+        Kind::RevokeContext => payload.with(|payload| engine.heard_of_revocation(header, payload)),
         Kind::Wake => locks::agent_recheck(engine, header.window),
         Kind::Ask => engine.give_sign_of_life(header.origin as usize),
         Kind::Here => engine.signs.seen(header.origin as usize),
@@ -66,9 +59,9 @@ fn carry_out(engine: &Engine, header: &Header, kind: Kind, payload: &[u8]) {
             engine.waiting.store(true, Ordering::Release);
         }
         Kind::Lock | Kind::Unlock | Kind::Abandon | Kind::Withdraw => {
-            locks::handle(engine, header, kind, payload);
+            payload.with(|payload| locks::handle(engine, header, kind, payload));
         }
-        Kind::Post | Kind::Complete => matched(engine, header, kind, payload),
+        Kind::Post | Kind::Complete => payload.with(|payload| matched(engine, header, kind, payload)),
         Kind::FindRegion => {
             let answer = find_region(engine, header);
             reply(engine, header, answer);
@@ -84,7 +77,7 @@ fn carry_out(engine: &Engine, header: &Header, kind: Kind, payload: &[u8]) {
             reply(engine, header, Some(Answer::Value(0)));
         }
         Kind::Accumulate | Kind::Put | Kind::Notify | Kind::Apply => {
-            let done = access(engine, header, kind, payload).is_some();
+            let done = payload.with(|payload| access(engine, header, kind, payload)).is_some();
             if header.status == wire::CONFIRM {
                 confirm(engine, header, done);
             }
@@ -98,22 +91,12 @@ fn carry_out(engine: &Engine, header: &Header, kind: Kind, payload: &[u8]) {
             }
         }
         Kind::AccumulatePull => {
-            if pull(engine, header, payload).is_none() {
+            if payload.with(|payload| pull(engine, header, payload)).is_none() {
                 reply(engine, header, None);
             }
         }
-        Kind::Collective
-        | Kind::Eager
-        | Kind::RequestToSend
-        | Kind::ClearToSend
-        | Kind::Segment
-        | Kind::Done
-        | Kind::Recall
-        | Kind::Recalled
-        | Kind::Parts
-        | Kind::Part => {}
         Kind::GetAccumulate | Kind::FetchOp | Kind::CompareSwap | Kind::Get => {
-            let answer = access(engine, header, kind, payload);
+            let answer = payload.with(|payload| access(engine, header, kind, payload));
             reply(engine, header, answer);
         }
     }
@@ -171,14 +154,10 @@ fn collective(engine: &Engine, header: &Header, payload: Payload<'_>) {
         sequence: header.offset,
         round: header.count,
     };
-    let inline = if header.status == wire::INLINE { header.inline() } else { None };
-    let (total, start, data) = match &inline {
-        Some((bytes, len)) => (*len as u64, 0, Payload::Here(&bytes[..*len])),
-        None => (header.value, header.compare, payload),
-    };
     let mut matching = engine.matching.lock();
     engine.has_collectives.store(true, Ordering::Release);
-    let taken = matching.arrived(key, header.op, total, start, data);
+    let taken =
+        header.with_part(payload, |total, start, part| matching.arrived(key, header.op, total, start, part));
     drop(matching);
     if !taken {
         tracing::warn!(?key, "dropped a malformed part of a collective");

@@ -14,6 +14,7 @@ mod mask;
 mod models;
 mod outbox;
 mod pending;
+mod polling;
 mod progress;
 mod pull;
 mod quiet;
@@ -42,9 +43,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
-use transom_transport::{
-    Completion, Event, Payload, Posted, Rest, Transport, TransportError, TransportResult, TryLock,
-};
+use transom_transport::{Posted, Transport, TransportResult, TryLock};
 use zerocopy::IntoBytes;
 
 pub(crate) use agent::{pack_bytes, unpack_bytes};
@@ -68,7 +67,7 @@ pub(crate) use waiting::{Noted, SHORT_SLEEP};
 
 use crate::explain::Tally;
 use crate::protocol::matching::Matching;
-use crate::protocol::wire::{self, Header, Kind, Token};
+use crate::protocol::wire::{Header, Kind, Token};
 use crate::settings::Settings;
 use crate::waits::{Awaits, Board, Subject};
 use crate::{Error, Result};
@@ -77,9 +76,6 @@ use progress::Progress;
 use pull::Pulls;
 use signs::Signs;
 use tasks::Tasks;
-
-/// Polls for one operation of one transport between two that look at all transports.
-const POLLS_FOR_ONE: u64 = 16;
 
 /// The state of a job, as the ranks of one process share it.
 #[derive(Debug, Clone, Default)]
@@ -249,115 +245,6 @@ impl Engine {
         Header { token: self.token, kind: kind as u8, origin: self.rank as u32, ..Header::default() }
     }
 
-    /// Takes completions and messages from every transport; returns how many there were. Returns at once if another
-    /// thread is polling.
-    pub fn poll(&self) -> Result<usize> {
-        if self.is_idle() {
-            self.wake();
-            return Ok(0);
-        }
-        self.poll_transports(|transport| transport.progress(&mut |event| self.take(event, |_, _, _| false)))
-    }
-
-    /// [`Engine::poll`] for who waits for a message, and `takes` it before anybody else: true if it has. `more`: there may be
-    /// more of them.
-    #[inline]
-    pub fn poll_taking(
-        &self,
-        more: bool,
-        takes: impl Fn(&Header, Kind, Payload<'_>) -> bool,
-    ) -> Result<usize> {
-        if self.is_idle() {
-            self.wake();
-            return Ok(0);
-        }
-        self.poll_transports(|transport| {
-            transport.progress_briefly(more, &mut |event| self.take(event, &takes))
-        })
-    }
-
-    #[inline]
-    fn poll_transports(&self, progress: impl Fn(&dyn Transport) -> TransportResult<usize>) -> Result<usize> {
-        let Some(polling) = self.polling.try_lock() else { return Ok(0) };
-        let mut found = if self.has_waiting() { self.post_waiting() } else { 0 };
-        for transport in self.routes.transports() {
-            match progress(&**transport) {
-                Ok(some) => found += some,
-                Err(error) => self.broken(&**transport, &error).map_or(Ok(()), Err)?,
-            }
-        }
-        self.drive(found);
-        if found > 0 {
-            self.progress.announce();
-        }
-        drop(polling);
-        self.wake();
-        Ok(found)
-    }
-
-    /// Whether a poll would find nothing.
-    #[inline]
-    fn is_idle(&self) -> bool {
-        !self.has_deferred() && self.routes.transports().iter().all(|transport| transport.is_idle())
-    }
-
-    /// [`Engine::poll`] for who waits for an operation of `transport`: if its end is all that has come there, no more is looked
-    /// at, but now and then.
-    #[inline(always)]
-    fn poll_one(&self, transport: &dyn Transport) -> Result<()> {
-        let others =
-            self.routes.transports().len() > 1 && self.progress.events().is_multiple_of(POLLS_FOR_ONE);
-        if !others
-            && !self.has_waiting()
-            && let Some(polling) = self.polling.try_lock()
-        {
-            match transport.progress_one() {
-                Ok(Some((context, value))) => {
-                    self.succeed(context, value);
-                    self.drive(1);
-                    self.progress.announce();
-                    drop(polling);
-                    self.wake();
-                    return Ok(());
-                }
-                Ok(None) => {}
-                Err(error) => self.broken(transport, &error).map_or(Ok(()), Err)?,
-            }
-        }
-        self.poll().map(drop)
-    }
-
-    /// Something that a transport has found.
-    #[inline]
-    fn take(&self, event: Event<'_>, takes: impl Fn(&Header, Kind, Payload<'_>) -> bool) {
-        match event {
-            Event::Complete(Completion { context, value, result: Ok(()) }) => self.succeed(context, value),
-            Event::Complete(completion) => self.end(completion),
-            Event::Message(message) => self.receive(message, None, takes),
-            Event::Long(start, rest) => self.receive(start, Some(rest), takes),
-        }
-    }
-
-    /// An operation has succeeded.
-    #[inline(always)]
-    fn succeed(&self, context: u64, value: u64) {
-        if !self.pendings.succeed(context, value) {
-            self.end(Completion { context, value, result: Ok(()) });
-        }
-    }
-
-    /// An operation has ended: with a table entry, or by an error.
-    #[inline(never)]
-    fn end(&self, completion: Completion) {
-        let ended = self.pendings.complete(completion);
-        if let Some(finished) = ended.finished {
-            finished.run(self);
-        }
-        if let Some((pull, succeeded)) = ended.pull {
-            pull.finish(self, succeeded);
-        }
-    }
-
     /// Whether something is deferred until a queue has space.
     #[inline]
     fn has_waiting(&self) -> bool {
@@ -390,67 +277,6 @@ impl Engine {
     /// Whether completions are awaited by others than callers.
     fn wants_ends(&self) -> bool {
         self.has_deferred() || !self.tasks.is_empty() || self.tasks.are_awaited()
-    }
-
-    /// Posts what is deferred, as far as queues have space; returns how many were posted.
-    #[cold]
-    fn post_waiting(&self) -> usize {
-        self.outbox.flush(&self.routes) + self.pulls.retry(self) + self.two_sided.transfers.retry(self)
-    }
-
-    /// The error of a transport that works no longer; none if a peer is lost that may have died, which ends nothing.
-    #[cold]
-    fn broken(&self, transport: &dyn Transport, error: &TransportError) -> Option<Error> {
-        let peer = if let TransportError::Peer { peer, .. } = error { Some(*peer) } else { None };
-        let error = Error::transport("progress", error).at_rank(self.rank);
-        if let Some(peer) = peer.filter(|_| self.outlives) {
-            self.dead.suspect(peer, &error);
-            return None;
-        }
-        tracing::error!(transport = transport.name(), %error, "transport is broken");
-        self.fail(error.clone());
-        Some(error)
-    }
-
-    #[inline]
-    fn receive(
-        &self,
-        message: &[u8],
-        rest: Option<Rest<'_>>,
-        takes: impl Fn(&Header, Kind, Payload<'_>) -> bool,
-    ) {
-        match wire::parse(&self.token, message) {
-            Some((header, kind, payload)) => {
-                let payload = match rest {
-                    None => Payload::Here(payload),
-                    Some(rest) if payload.is_empty() => Payload::There(rest),
-                    Some(rest) => return self.receive_joined(message, rest, takes),
-                };
-                if !takes(&header, kind, payload) {
-                    agent::handle(self, &header, kind, payload);
-                }
-            }
-            None => {
-                tracing::warn!(
-                    rank = self.rank,
-                    bytes = message.len(),
-                    "dropped a message without the job's token"
-                );
-            }
-        }
-    }
-
-    /// A message whose payload is in two places.
-    #[cold]
-    fn receive_joined(
-        &self,
-        start: &[u8],
-        rest: Rest<'_>,
-        takes: impl Fn(&Header, Kind, Payload<'_>) -> bool,
-    ) {
-        let mut message = start.to_vec();
-        Payload::There(rest).append_to(&mut message);
-        self.receive(&message, None, takes);
     }
 
     /// Sends a message, and waits while the queue is full. Not for the agent.

@@ -2,6 +2,7 @@
 //!
 //! A receiver trusts nothing in it but the token, and checks every number before use.
 
+use transom_transport::Payload;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// The job's secret, in every message. A message without it is not of the job and is dropped.
@@ -230,6 +231,18 @@ impl Header {
         let len = usize::from(self.ty);
         let first = if self.kind == Kind::Collective as u8 { self.value } else { self.count };
         (len <= INLINE_BYTES).then(|| (zerocopy::transmute!([first, self.compare]), len))
+    }
+
+    /// What `with` makes of the part of a collective's data that such a message has: of so many bytes in all, from which one on, and the
+    /// part.
+    #[inline]
+    pub fn with_part<R>(&self, payload: Payload<'_>, with: impl FnOnce(u64, u64, Payload<'_>) -> R) -> R {
+        if self.status == INLINE
+            && let Some((bytes, len)) = self.inline()
+        {
+            return with(len as u64, 0, Payload::Here(&bytes[..len]));
+        }
+        with(self.value, self.compare, payload)
     }
 
     /// The same header with a context.

@@ -64,11 +64,7 @@ impl Rank {
             found += 1;
             match event {
                 Event::Message(message) => sink(message),
-                Event::Long(start, rest) => {
-                    let mut message = start.to_vec();
-                    transom_transport::Payload::There(rest).append_to(&mut message);
-                    sink(&message);
-                }
+                Event::Long(start, rest) => sink(&rest.behind(start)),
                 Event::Complete(completion) => {
                     let before = self.done.lock().insert(completion.context, completion.result);
                     assert!(before.is_none(), "context {} completed twice", completion.context);

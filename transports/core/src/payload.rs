@@ -24,6 +24,15 @@ impl<'a> Rest<'a> {
         Ok(Self { memory, start, len })
     }
 
+    /// The whole message, of which `start` is the beginning.
+    #[must_use]
+    pub fn behind(self, start: &[u8]) -> Vec<u8> {
+        let mut message = Vec::with_capacity(start.len() + self.len);
+        message.extend_from_slice(start);
+        self.append_to(&mut message);
+        message
+    }
+
     fn copy_to(self, place: &mut [u8]) {
         let len = self.len.min(place.len());
         // They are in the memory, as `new` has found: no error is left.
@@ -145,6 +154,7 @@ mod tests {
             let inside = payload.with(|bytes| (bytes.to_vec(), payload.with(<[u8]>::to_vec)));
             assert_eq!(inside, (b"payload".to_vec(), b"payload".to_vec()));
         }
+        assert_eq!(Rest::new(&memory, 8, 7).unwrap().behind(b"the "), b"the payload");
         assert!(Payload::There(Rest::new(&memory, 64, 0).unwrap()).is_empty());
     }
 }

@@ -64,11 +64,7 @@ impl Side {
     pub fn poll_into(&self, sink: &mut dyn FnMut(&[u8])) -> Result<usize, TransportError> {
         self.transport.progress(&mut |event| match event {
             Event::Message(message) => sink(message),
-            Event::Long(start, rest) => {
-                let mut message = start.to_vec();
-                transom_transport::Payload::There(rest).append_to(&mut message);
-                sink(&message);
-            }
+            Event::Long(start, rest) => sink(&rest.behind(start)),
             Event::Complete(completion) => {
                 let mut ledger = self.ledger.lock();
                 match ledger.pending.remove(&completion.context) {

@@ -20,7 +20,7 @@ pub struct Peer {
     pub files: Files,
     /// Its queue was found full, and has not been seen to have room for several messages since.
     pub full: AtomicBool,
-    /// How long payloads are written to its queue.
+    /// By which stores long payloads are written to its queue.
     pub stores: Choice,
     /// The rank is gone while others go on.
     pub gone: AtomicBool,

@@ -6,10 +6,8 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use transom_transport::memory::store_load_fence;
+use transom_transport::memory::{Stores, store_load_fence};
 use transom_transport::{Rest, Span, TransportError, TransportResult};
-
-use transom_transport::memory::Stores;
 
 /// Cells in a queue. Their blocks are more together than what a core's own cache holds, usually: what is still in the sender's when it
 /// is read comes from there at a third of the speed of the shared cache (measured on AMD's Zen 4).

@@ -48,10 +48,12 @@ pub struct Measured {
 
 impl Choice {
     /// How to write the next data, of so many bytes; and the beginning of a measurement, if it is to be measured.
+    #[inline]
     pub fn next(&self, bytes: usize) -> (Stores, Option<Measured>) {
-        if bytes < LEAST {
-            return (Stores::Cached, None);
-        }
+        if bytes < LEAST { (Stores::Cached, None) } else { self.next_long() }
+    }
+
+    fn next_long(&self) -> (Stores, Option<Measured>) {
         let count = self.count.load(Ordering::Relaxed);
         // Threads that count at once count one.
         self.count.store(count.wrapping_add(1), Ordering::Relaxed);
