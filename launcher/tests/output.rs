@@ -140,11 +140,16 @@ fn a_reader_who_pauses_does_not_delay_the_end_of_the_ranks() {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command.spawn().unwrap()
     };
-    std::thread::sleep(Duration::from_millis(1500));
-    // Nobody has read a byte; the ranks are gone all the same, and launcher and agent wait for the reader.
     let children = |pid: &str| std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
-    let agent = children(&job.id().to_string());
-    assert_eq!(children(agent.trim()), "");
+    let (launcher, begin) = (job.id().to_string(), Instant::now());
+    let ranks = || children(children(&launcher).trim());
+    // Agent and ranks are there, and then, of a sleep of half a second, the ranks no longer.
+    while begin.elapsed() < Duration::from_secs(1) || children(&launcher).is_empty() || !ranks().is_empty() {
+        assert!(begin.elapsed() < Duration::from_secs(25), "{}", ranks());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // Nobody has read a byte; the ranks are gone all the same, and launcher and agent wait for the reader.
+    assert_ne!(children(&launcher), "");
     assert_eq!(job.wait_with_output().unwrap().status.code(), Some(4));
 }
 

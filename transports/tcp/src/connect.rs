@@ -151,8 +151,9 @@ impl Port {
 
     /// Lets go of strangers and attempts whose time is over; when to look again.
     pub fn expire(&mut self) -> Option<Instant> {
+        let told = self.unreachable.as_ref().map(|(at, _)| *at);
         if self.strangers.is_empty() && self.dials.is_empty() && self.listens_again.is_none() {
-            return None;
+            return told;
         }
         let now = Instant::now();
         self.strangers.retain(|_, stranger| now < stranger.since + PATIENCE);
@@ -170,7 +171,7 @@ impl Port {
             _ => None,
         });
         let strangers = self.strangers.iter().map(|(_, stranger)| stranger.since + PATIENCE);
-        dials.chain(strangers).chain(self.listens_again).min()
+        dials.chain(strangers).chain(self.listens_again).chain(told).min()
     }
 
     /// No descriptor or memory is left for a connection. If that stays so it is an error of this rank's, which its peers could not

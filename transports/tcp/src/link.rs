@@ -30,21 +30,31 @@ const _: () = assert!(ROOM + MAX_MESSAGE + (MAX_PUTS + MAX_GETS) * Header::BYTES
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Broken {
     pub reason: String,
-    /// Who only waits for a message need not learn of it here: the peer's process has ended it, which may be in order, or has
-    /// sent nonsense (who starts processes tells what became of them), or memory is gone under an operation of the peer's (who
-    /// is told).
-    pub is_told_elsewhere: bool,
+    pub told: Told,
+}
+
+/// Where it is told that a connection is over to who only waits for a message.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// By this transport, at once.
+    Here,
+    /// By this transport, if nothing else has ended the wait by then: the peer's host knows the connection no longer. Its process
+    /// has died, or left in order (who starts processes tells, or the wait is soon over); or what it sent last is lost.
+    Late,
+    /// The peer's process has ended it, which may be in order, or has sent nonsense (who starts processes tells what became of
+    /// them), or memory is gone under an operation of the peer's (who is told).
+    Elsewhere,
 }
 
 impl Broken {
     pub fn by_peer(reason: impl Into<String>) -> Self {
-        Self { reason: reason.into(), is_told_elsewhere: true }
+        Self { reason: reason.into(), told: Told::Elsewhere }
     }
 }
 
 impl From<String> for Broken {
     fn from(reason: String) -> Self {
-        Self { reason, is_told_elsewhere: false }
+        Self { reason, told: Told::Here }
     }
 }
 

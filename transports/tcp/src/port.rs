@@ -13,7 +13,7 @@ use crate::card::{Card, Machine, Secret};
 use crate::handshake::Nonces;
 use crate::input::Inbox;
 use crate::interface::Interface;
-use crate::link::{Broken, Link, State};
+use crate::link::{Broken, Link, State, Told};
 use crate::listen::Stranger;
 use crate::region::Regions;
 use crate::wait::{For, Owner, Wait};
@@ -26,6 +26,8 @@ const DETACHED_AFTER: u32 = 64;
 const LOOKS_AROUND: u64 = 32;
 /// From the refusal of a peer until the end of the job has to have come, if that peer has left.
 const LEFT_WITHIN: Duration = Duration::from_secs(5);
+/// From the death of a process or of its host until who starts processes has to have told of it.
+const KNOWN_WITHIN: Duration = Duration::from_secs(20);
 
 /// All of a rank's connections and regions.
 #[derive(Debug)]
@@ -287,10 +289,18 @@ impl Port {
     /// A connection breaks. Completions tell of it; where nothing is under way, the next look.
     #[cold]
     pub fn break_off(&mut self, peer: usize, broken: Broken) {
-        let Broken { reason, is_told_elsewhere } = broken;
+        let Broken { reason, told } = broken;
         let is_idle = |link: &Link| link.puts.len() == 0 && link.gets.is_empty();
-        if !is_told_elsewhere && self.links.get(peer).and_then(Option::as_deref).is_some_and(is_idle) {
-            self.tell_unreachable(TransportError::Peer { peer, reason: reason.clone() }, Duration::ZERO);
+        let after = match told {
+            Told::Here => Some(Duration::ZERO),
+            Told::Late if self.leaves => Some(LEFT_WITHIN),
+            Told::Late => Some(KNOWN_WITHIN),
+            Told::Elsewhere => None,
+        };
+        if let Some(after) = after
+            && self.links.get(peer).and_then(Option::as_deref).is_some_and(is_idle)
+        {
+            self.tell_unreachable(TransportError::Peer { peer, reason: reason.clone() }, after);
         }
         self.lose(peer, &reason);
     }
@@ -311,6 +321,9 @@ impl Port {
         let at = Instant::now() + after;
         if self.unreachable.as_ref().is_none_or(|(before, _)| at < *before) {
             self.unreachable = Some((at, error));
+            if self.is_armed {
+                self.wait.wake_in(after);
+            }
         }
     }
 

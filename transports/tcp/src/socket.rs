@@ -10,7 +10,7 @@ use std::time::Duration;
 use arrayvec::ArrayVec;
 use nix::sys::socket::{SockaddrStorage, getpeername, getsockname, setsockopt, sockopt};
 
-use crate::link::Broken;
+use crate::link::{Broken, Told};
 
 /// Pieces of memory that one call takes.
 pub(crate) const PARTS: usize = 64;
@@ -215,9 +215,13 @@ impl Socket {
         if is_unmapped {
             tracing::warn!(reason, "a connection ends");
         }
-        let by_peer = matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe);
+        let told = match error.kind() {
+            _ if is_unmapped => Told::Elsewhere,
+            io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => Told::Late,
+            _ => Told::Here,
+        };
         let reason = format!("{reason}; the connection was {}", self.ends);
-        Broken { reason, is_told_elsewhere: by_peer || is_unmapped }
+        Broken { reason, told }
     }
 
     /// Tells the peer that no more comes.
