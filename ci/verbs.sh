@@ -5,37 +5,44 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# The test programs, and their tests that need a device.
-programs() { # package test-target names
+# All test programs. (Of the whole workspace: with fewer packages dependencies would have other features, and be compiled again.)
+built=$(cargo test --workspace --no-run --quiet --message-format=json | python3 -c "
+import json, sys
+for message in map(json.loads, sys.stdin):
+    if message['reason'] == 'compiler-artifact' and message['executable'] and 'test' in message['target']['kind']:
+        print(message['manifest_path'], message['target']['name'], message['executable'])")
+
+# One of them, and those of its tests that need a device.
+programs() { # directory test-target names
     local found
-    found=$(cargo test --no-run -p "$1" --test "$2" 2>&1 | sed -n 's/.*Executable.*(\(.*\))/\1/p')
-    [ -n "$found" ] || { cargo test --no-run -p "$1" --test "$2" >&2; return 1; }
-    echo "$PWD/$found${3:+:$3}"
+    found=$(awk -v manifest="$(pwd -P)/$1/Cargo.toml" -v name="$2" '$1 == manifest && $2 == name { print $3 }' <<<"$built")
+    [ -x "$found" ] || { echo "verbs.sh: no test program $2 of $1" >&2; return 1; }
+    echo "$found${3:+:$3}"
 }
 # On any device.
 general=(
-    "$(programs transom-verbs conformance "")"
-    "$(programs transom-verbs tiny "")"
-    "$(programs transom-verbs connections "")"
-    "$(programs transom jobs suite_over_verbs)"
-    "$(programs transom flags flags_over_verbs)"
-    "$(programs transom oracle programs_over_verbs)"
-    "$(programs transom atomicity updates_over_verbs)"
-    "$(programs transom explain explain_tells_what_the_device_does_over_verbs)"
+    "$(programs transports/verbs conformance "")"
+    "$(programs transports/verbs tiny "")"
+    "$(programs transports/verbs connections "")"
+    "$(programs runtime jobs suite_over_verbs)"
+    "$(programs runtime flags flags_over_verbs)"
+    "$(programs runtime oracle programs_over_verbs)"
+    "$(programs runtime atomicity updates_over_verbs)"
+    "$(programs runtime explain explain_tells_what_the_device_does_over_verbs)"
 )
 # On those that have atomics and datagrams.
 tests=(
-    "$(programs transom-ibverbs device "")"
-    "$(programs transom-verbs manager "")"
+    "$(programs ffi/ibverbs device "")"
+    "$(programs transports/verbs manager "")"
     "${general[@]}"
-    "$(programs transom complaints complaint_19_atomics_are_the_devices,complaint_31_gets_are_no_messages_over_verbs)"
-    "$(programs transom-launcher verbs "")"
+    "$(programs runtime complaints complaint_19_atomics_are_the_devices,complaint_31_gets_are_no_messages_over_verbs)"
+    "$(programs launcher verbs "")"
 )
 # On iWARP, which has neither.
 iwarp=(
     "${general[@]}"
-    "$(programs transom complaints complaint_31_gets_are_no_messages_over_verbs)"
-    "$(programs transom-launcher verbs a_rank_that_dies_is_named)"
+    "$(programs runtime complaints complaint_31_gets_are_no_messages_over_verbs)"
+    "$(programs launcher verbs a_rank_that_dies_is_named)"
 )
 cargo build --release --workspace --quiet
 # A C program over memory of its own, which forks meanwhile.
@@ -49,7 +56,7 @@ fi
 ci/vm/run.sh --net netns --timeout 2400 --env TRANSOM_TEST_FORKS="$TRANSOM_TEST_FORKS" -- ci/vm/tests.sh target/release "${tests[@]}"
 # Devices are taken away: in a VM of its own.
 ci/vm/run.sh --timeout 300 --env TRANSOM_TEST_DEVICES_GO=1 --env TRANSOM_CI_REQUIRE_VERBS=1 -- \
-    "$(programs transom-verbs faults "")" --test-threads=1
+    "$(programs transports/verbs faults "")" --test-threads=1
 if [ -z "${TRANSOM_SIW_KO:-}" ]; then
     echo "skipped: the tests over soft-iWARP (TRANSOM_SIW_KO names no siw.ko, and Debian's kernel has none)"
     exit

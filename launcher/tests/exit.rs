@@ -67,7 +67,7 @@ fn ranks_may_clean_up_but_not_stay() {
         "[ $PMI_RANK = 0 ] && { sleep 0.2; exit 1; }; trap 'echo bye' TERM; while :; do sleep 0.05; done",
     );
     assert_eq!((ended.code, ended.stdout.contains("bye")), (1, true), "{}", ended.stderr);
-    assert!(begin.elapsed() < Duration::from_secs(8));
+    assert!(begin.elapsed() < Duration::from_secs(25));
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn time_limit() {
     let ended = run_sh(3, &["--timeout", "2.5"], "[ $PMI_RANK = 1 ] || sleep 100");
     assert_eq!(ended.code, 124);
     assert!(ended.stderr.contains("after 2.5 s") && ended.stderr.contains("ranks 0, 2"), "{}", ended.stderr);
-    assert!(begin.elapsed() < Duration::from_secs(8), "{:?}", begin.elapsed());
+    assert!(begin.elapsed() < Duration::from_secs(25), "{:?}", begin.elapsed());
     assert_eq!(run(&["--timeout", "20", "true"]).code, 0);
 }
 
@@ -122,7 +122,7 @@ fn interrupt_ends_the_job() {
         let ended = job.wait();
         assert_eq!(ended.code, code, "{}", ended.stderr);
         assert!(ended.stderr.contains(&format!("({signal})")), "{}", ended.stderr);
-        assert!(begin.elapsed() < Duration::from_secs(8), "{:?}", begin.elapsed());
+        assert!(begin.elapsed() < Duration::from_secs(25), "{:?}", begin.elapsed());
     }
 }
 

@@ -33,7 +33,7 @@ const PROGRAMS: &[(&str, Program)] = &[
 ];
 
 /// Time for a job to come to its hang, on a busy machine.
-const WATCHDOG: Duration = Duration::from_secs(20);
+const WATCHDOG: Duration = Duration::from_secs(60);
 
 /// Outside of Transom, until the job is ended.
 fn sleep() -> ! {

@@ -9,7 +9,7 @@ use common::{Job, fake_ssh, start, transom};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-const LIMIT: Duration = Duration::from_secs(8);
+const LIMIT: Duration = Duration::from_secs(25);
 /// Ranks with a child, one in a session of its own, and one that is an orphan as well.
 const FAMILY: &str = "sleep 1001 & setsid sleep 1002 & (setsid sleep 1003 &) ; exec sleep 1000";
 

@@ -62,7 +62,7 @@ fn descendants_may_finish_a_sentence_but_not_hold_up_the_end() {
     let begin = Instant::now();
     let ended = run_sh(2, &[], "(sleep 0.03; echo late) & setsid sleep 100 & echo early");
     assert_eq!((ended.stdout.matches("late").count(), ended.stdout.matches("early").count()), (2, 2));
-    assert!(ended.code == 0 && begin.elapsed() < Duration::from_secs(8));
+    assert!(ended.code == 0 && begin.elapsed() < Duration::from_secs(25));
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn input_that_nobody_reads_holds_nothing_up() {
     let writer = std::thread::spawn(move || while stdin.write_all(&[b'x'; 65536]).is_ok() {});
     let begin = Instant::now();
     assert!(child.wait().unwrap().success());
-    assert!(begin.elapsed() < Duration::from_secs(8));
+    assert!(begin.elapsed() < Duration::from_secs(25));
     writer.join().unwrap();
     // Nor does an input that never comes.
     let mut child = transom(&["true"]).stdin(Stdio::piped()).spawn().unwrap();

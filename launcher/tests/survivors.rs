@@ -193,7 +193,7 @@ fn put(job: &transom::Job) -> Result<()> {
     }
     let begin = Instant::now();
     let mut ended = Ok(());
-    while ended.is_ok() && begin.elapsed() < Duration::from_secs(8) {
+    while ended.is_ok() && begin.elapsed() < Duration::from_secs(25) {
         ended = window.lock_all(|epoch| {
             epoch.put(VICTIM, 0, &block)?;
             epoch.accumulate(VICTIM, 0, Sum, &[1])?;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use common::{Job, ROLE, TRANSOM, start, transom};
 use transom::WindowOptions;
 
-const WATCHDOG: Duration = Duration::from_secs(20);
+const WATCHDOG: Duration = Duration::from_secs(60);
 /// What each rank does before it waits to be ended: of these the counters are known.
 const PUTS: u64 = 1000;
 const ADDS: u64 = 10;

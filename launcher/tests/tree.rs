@@ -72,7 +72,7 @@ fn an_agent_that_dies_ends_the_job() {
         assert_eq!(ended.code, 1, "{}", ended.stderr);
         let words = format!("the agent on host {host} was killed by signal 9 (SIGKILL)");
         assert!(ended.stderr.contains(&words), "{host}: {}", ended.stderr);
-        assert!(begin.elapsed() < Duration::from_secs(8), "{:?}", begin.elapsed());
+        assert!(begin.elapsed() < Duration::from_secs(25), "{:?}", begin.elapsed());
     }
 }
 

@@ -49,7 +49,7 @@ fn suite_over_tcp() {
 
 #[test]
 fn suite_over_verbs() {
-    child::run("verbs", "suite_over_verbs", SLOW, || run_all(&[2, 4], |_| true));
+    child::run("verbs", "suite_over_verbs", SLOW, || run_all(&[3], |_| true));
 }
 
 /// Programs that need no window: they run where no memory can be registered, too.
