@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::functions::{Argument, Function, Line, State};
 
 /// Functions that have a short way, to be tried before all else (`mod short`).
-const SHORT: [&str; 28] = [
+const SHORT: [&str; 34] = [
     "Barrier",
     "Bcast",
     "Reduce",
@@ -14,6 +14,12 @@ const SHORT: [&str; 28] = [
     "Alltoall",
     "Gather",
     "Scatter",
+    "Scan",
+    "Exscan",
+    "Reduce_scatter",
+    "Reduce_scatter_block",
+    "Allgatherv",
+    "Alltoallv",
     "Send",
     "Isend",
     "Irecv",

@@ -323,6 +323,9 @@ pub(super) async fn scan(
     Ok((own, before))
 }
 
+/// So many ranks, or fewer, give each other what they combine: a tree up and down would take longer.
+pub const FEW_RANKS: usize = 8;
+
 /// Every rank's bytes combined in the order of ranks, and of the result so many bytes for each rank.
 pub(super) async fn reduce_scatter(
     exchange: &Exchange<'_>,
@@ -330,16 +333,46 @@ pub(super) async fn reduce_scatter(
     lengths: Vec<usize>,
     combine: CombineRef<'_>,
 ) -> Result<Vec<u8>> {
-    let mut blocks = Vec::new();
-    if let Some(result) = reduce_to_first(exchange, own, combine).await? {
-        let mut rest = &result[..];
-        for length in lengths {
-            let Some((block, after)) = rest.split_at_checked(length) else {
-                return Err(exchange.malformed(0, &"the blocks are longer than the data"));
-            };
-            blocks.push(block.to_vec());
-            rest = after;
-        }
+    if exchange.place().1 <= FEW_RANKS {
+        return combine_own(exchange, split(exchange, &own, &lengths)?, combine).await;
     }
+    let blocks = match reduce_to_first(exchange, own, combine).await? {
+        Some(result) => split(exchange, &result, &lengths)?.into_iter().map(<[u8]>::to_vec).collect(),
+        None => Vec::new(),
+    };
     scatter(exchange, 0, blocks).await
+}
+
+/// Blocks of these lengths.
+fn split<'a>(exchange: &Exchange<'_>, mut data: &'a [u8], lengths: &[usize]) -> Result<Vec<&'a [u8]>> {
+    let mut next = |length: &usize| {
+        let (block, rest) = data.split_at_checked(*length)?;
+        data = rest;
+        Some(block)
+    };
+    let blocks: Option<Vec<_>> = lengths.iter().map(&mut next).collect();
+    blocks.ok_or_else(|| exchange.malformed(0, &"the blocks are longer than the data"))
+}
+
+/// All ranks' blocks for this rank combined in the order of ranks; `blocks` are this rank's for each.
+async fn combine_own(
+    exchange: &Exchange<'_>,
+    blocks: Vec<&[u8]>,
+    combine: CombineRef<'_>,
+) -> Result<Vec<u8>> {
+    let (rank, size) = exchange.place();
+    let mut given = Vec::with_capacity(size);
+    for peer in (1..size).map(|distance| (rank + distance) % size) {
+        given.push(offered(exchange, peer, 0, blocks[peer]).await?);
+    }
+    let mut own: Option<Vec<u8>> = None;
+    for of in 0..size {
+        let next = if of == rank { blocks[rank].to_vec() } else { taken(exchange, of, 0).await? };
+        own = Some(match own {
+            Some(left) => combined(exchange, combine, of, &left, next)?,
+            None => next,
+        });
+    }
+    settle_all(exchange, given).await?;
+    Ok(own.unwrap_or_default())
 }

@@ -171,8 +171,14 @@ fn exchange_blocks(
         }
         None => Err(exchange.other_length(channel.rank, own.len(), room)),
     };
-    let mut shown: Vec<Shown<'_>> = from.iter().map(|block| Shown::of_all(channel, block)).collect();
-    others(channel).try_for_each(|peer| exchange.block(shown[peer].offer(exchange, peer, 0)))?;
+    let mut shown = Vec::new();
+    others(channel).try_for_each(|peer| {
+        if from[peer].len() < LONG_IN_PAGES {
+            return exchange.send_now(peer, 0, from[peer]);
+        }
+        shown.push(Shown::of_all(channel, from[peer]));
+        shown.last_mut().map_or(Ok(()), |block| exchange.block(block.offer(exchange, peer, 0)))
+    })?;
     // From those before this rank, for whom it is the next.
     let before = (1..channel.size).map(|distance| (channel.rank + channel.size - distance) % channel.size);
     let taken = each(before, |peer| take(exchange, channel, peer, 0, to[peer]).map(drop));

@@ -144,7 +144,8 @@ impl<'a> Dealt<'a> {
             false => Some(operands.from.part(sum(&self.counts[..comm.comm.rank()]), self.to.n)?),
         };
         Ok(Plan::new(move |how| {
-            if how == How::Blocking && lengths.iter().any(|len| *len >= raw::LONG) {
+            let is_few = comm.comm.size() <= raw::short::FEW_RANKS;
+            if how == How::Blocking && (is_few || lengths.iter().any(|len| *len >= raw::LONG)) {
                 deal(&comm, &operands, own.as_ref(), &lengths)?;
                 return Ok(None);
             }

@@ -41,8 +41,8 @@ static void out_of_order(void) {
 
 /* What is sent and what is received may not be in one buffer (MPI-4.1 6.2.3), in any form. */
 static void in_one_buffer(void) {
-    int both[8] = {0}, counts[8], places[8], n = size_, r = rank_;
-    MPI_Datatype types[8];
+    int both[16] = {0}, counts[16], places[16], n = size_, r = rank_;
+    MPI_Datatype types[16];
     MPI_Request request = MPI_REQUEST_NULL;
     for (int i = 0; i < n; i++) counts[i] = 1, places[i] = i, types[i] = MPI_INT;
 #define ALIASED(...) FAILS(__VA_ARGS__, MPI_ERR_BUFFER)
@@ -69,12 +69,66 @@ static void in_one_buffer(void) {
     OK(MPI_Gather(ONE(0), &both[1], 1, MPI_INT, 0, MPI_COMM_SELF));
 }
 
+/* Ranks may have their data in any order, in place, or of datatypes of their own, while others have it one part behind the other. */
+static void laid_out_otherwise(int odd_ones) {
+    enum { MOST = 64, GAP = 4 };
+    int own[MOST], all[MOST * GAP], to[MOST], counts[MOST], places[MOST], to_counts[MOST], to_places[MOST], n = size_, sum = 0;
+    MPI_Datatype couple;
+    OK(MPI_Type_contiguous(2, MPI_INT, &couple));
+    OK(MPI_Type_commit(&couple));
+    int is_odd = odd_ones >> rank_ & 1;
+
+    /* 0, 2, 4, 0, ... elements of each rank, with gaps, the last first. */
+    for (int r = 0; r < n; r++) counts[r] = 2 * (r % 3), places[r] = GAP * (is_odd ? n - 1 - r : r);
+    for (int i = 0; i < GAP; i++) own[i] = 10 * rank_ + i;
+    memset(all, -1, sizeof all);
+    if (is_odd) OK(MPI_Allgatherv(own, rank_ % 3, couple, all, counts, places, MPI_INT, MPI_COMM_WORLD));
+    else {
+        memcpy(all + places[rank_], own, counts[rank_] * sizeof *own);
+        OK(MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_INT, all, counts, places, MPI_INT, MPI_COMM_WORLD));
+    }
+    for (int r = 0; r < n; r++)
+        for (int i = 0; i < GAP; i++) CHECK(all[places[r] + i] == (i < counts[r] ? 10 * r + i : -1));
+
+    for (int r = 0; r < n; r++) {
+        counts[r] = (rank_ + r) % 3, to_counts[r] = (rank_ + r) % 3;
+        places[r] = 3 * (is_odd ? n - 1 - r : r), to_places[r] = 3 * (is_odd ? r : n - 1 - r);
+        for (int i = 0; i < 3; i++) own[places[r] + i] = 100 * rank_ + 10 * r + i;
+    }
+    memset(to, -1, sizeof to);
+    OK(MPI_Alltoallv(own, counts, places, MPI_INT, to, to_counts, to_places, MPI_INT, MPI_COMM_WORLD));
+    for (int r = 0; r < n; r++)
+        for (int i = 0; i < 3; i++)
+            CHECK(to[to_places[r] + i] == (i < counts[r] ? 100 * r + 10 * rank_ + i : -1));
+
+    for (int r = 0; r < n; r++) counts[r] = r % 3, sum += r % 3;
+    for (int i = 0; i < sum; i++) own[i] = (rank_ + 1) * (i + 1);
+    int before = 0, *result = is_odd ? own : to, whole = n * (n + 1) / 2;
+    for (int r = 0; r < rank_; r++) before += counts[r];
+    OK(MPI_Reduce_scatter(is_odd ? MPI_IN_PLACE : own, result, counts, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    for (int i = 0; i < counts[rank_]; i++) CHECK(result[i] == whole * (before + i + 1));
+    for (int i = 0; i < 2 * n; i++) own[i] = (rank_ + 1) * (i + 1);
+    OK(MPI_Reduce_scatter_block(is_odd ? MPI_IN_PLACE : own, result, 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    CHECK(result[0] == whole * (2 * rank_ + 1) && result[1] == whole * (2 * rank_ + 2));
+
+    int operands[2] = {rank_ + 1, -rank_}, results[2] = {rank_ + 1, -rank_}, lower = rank_ * (rank_ + 1) / 2;
+    OK(MPI_Scan(is_odd ? MPI_IN_PLACE : operands, results, 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    CHECK(results[0] == lower + rank_ + 1 && results[1] == -lower);
+    results[0] = rank_ + 1, results[1] = -rank_;
+    OK(MPI_Exscan(is_odd ? MPI_IN_PLACE : operands, results, 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    if (rank_ > 0) CHECK(results[0] == lower && results[1] == rank_ - lower);
+    else CHECK(results[0] == 1 && results[1] == 0);
+    OK(MPI_Type_free(&couple));
+}
+
 int main(int argc, char **argv) {
     begin(&argc, &argv);
     errors_return();
     int own[4] = {rank_, 10 + rank_, 20, 30}, all[256], sum, counts[64], places[64], n = size_;
     MPI_Request request;
 
+    int forms[] = {0, 1, 2, 5, 6, 11, -1};
+    for (int i = 0; i < 7; i++) laid_out_otherwise(forms[i]);
     OK(MPI_Barrier(MPI_COMM_WORLD));
     FAILS(MPI_Allreduce(own, own, 4, MPI_INT, MPI_SUM, MPI_COMM_WORLD), MPI_ERR_BUFFER);
     int word = rank_ == n - 1 ? 42 : 0;

@@ -6,6 +6,7 @@
 mod blocks;
 mod reductions;
 
+pub use super::algorithms::FEW_RANKS;
 use super::algorithms::{CombineRef, TOGETHER};
 use super::exchange::{Exchange, Kind};
 use super::long::take;
@@ -89,6 +90,87 @@ pub fn allreduce(comm: &Communicator, data: &mut [u8], combine: CombineRef<'_>) 
     reductions::allreduce(&Exchange::new(comm.channel(), Kind::Allreduce), data, combine)
 }
 
+/// The data of this and all lower ranks combined in their order, in the place of this rank's (`MPI_Scan`).
+///
+/// # Errors
+/// Data that does not [fit](fits) alone.
+pub fn scan(comm: &Communicator, data: &mut [u8], combine: CombineRef<'_>) -> Result<()> {
+    check_data(comm, "scan", data)?;
+    reductions::scan(&Exchange::new(comm.channel(), Kind::Scan), data, combine)
+}
+
+/// The data of all lower ranks combined in their order, in `before`, which rank 0 leaves alone; `data` is not of use any more
+/// (`MPI_Exscan`).
+///
+/// # Errors
+/// Data that does not [fit](fits) alone, or has another length than `before`.
+pub fn exscan(
+    comm: &Communicator,
+    data: &mut [u8],
+    before: &mut [u8],
+    combine: CombineRef<'_>,
+) -> Result<()> {
+    check_data(comm, "exscan", data)?;
+    let exchange = Exchange::new(comm.channel(), Kind::Exscan);
+    if data.len() != before.len() {
+        return Err(exchange.other_length(comm.rank(), data.len(), before.len()));
+    }
+    reductions::exscan(&exchange, data, before, combine)
+}
+
+/// All ranks' parts for this one combined in the order of ranks; `parts` are this rank's for each (`MPI_Reduce_scatter`).
+///
+/// # Errors
+/// Parts that do not [fit](parts_fit) so [few ranks](FEW_RANKS); not one for each rank; this rank's has another length than `result`.
+pub fn reduce_scatter(
+    comm: &Communicator,
+    parts: &[&[u8]],
+    result: &mut [u8],
+    combine: CombineRef<'_>,
+) -> Result<()> {
+    check_parts(comm, "reduce_scatter", parts.iter().map(|part| part.len()))?;
+    let exchange = Exchange::new(comm.channel(), Kind::ReduceScatter);
+    let (rank, size) = (comm.rank(), comm.size());
+    if size > FEW_RANKS {
+        let message = format!("{size} ranks combine up a tree, not each with each");
+        return Err(comm.channel().error(Class::Count, "reduce_scatter", message));
+    }
+    if parts[rank].len() != result.len() {
+        return Err(exchange.other_length(rank, parts[rank].len(), result.len()));
+    }
+    reductions::reduce_scatter(&exchange, parts, result, combine)
+}
+
+/// Every rank's part at every rank: this rank's is in its place (`MPI_Allgatherv`).
+///
+/// # Errors
+/// Parts that do not [fit](parts_fit), or not one for each rank.
+pub fn allgather_parts(comm: &Communicator, parts: &mut [&mut [u8]]) -> Result<()> {
+    check_parts(comm, "allgather", parts.iter().map(|part| part.len()))?;
+    blocks::allgather_parts(&Exchange::new(comm.channel(), Kind::Allgather), parts)
+}
+
+/// Whether parts of so many bytes, of which some may be empty, are short.
+#[must_use]
+pub fn parts_fit(mut lengths: impl Iterator<Item = usize>) -> bool {
+    let add = |sum: usize, length| (length < LONG_IN_PAGES).then_some(sum + length);
+    lengths.try_fold(0, add).is_some_and(|all| all <= TOGETHER)
+}
+
+/// Refuses parts that are not short, or not one for each rank.
+fn check_parts(
+    comm: &Communicator,
+    operation: &'static str,
+    lengths: impl ExactSizeIterator<Item = usize> + Clone,
+) -> Result<()> {
+    check_blocks(comm.channel(), operation, lengths.len())?;
+    if parts_fit(lengths.clone()) {
+        return Ok(());
+    }
+    let message = format!("{} bytes in all: these are not short", lengths.sum::<usize>());
+    Err(comm.channel().error(Class::Count, operation, message))
+}
+
 /// Refuses data that ranks of the other form might show.
 fn check_data(comm: &Communicator, operation: &'static str, data: &[u8]) -> Result<()> {
     if fits(data.len(), 1) {
@@ -107,126 +189,4 @@ fn take_whole(exchange: &Exchange<'_>, peer: usize, round: usize, to: &mut [u8])
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use super::super::raw;
-    use super::*;
-
-    /// Concatenates the letters of each element: they tell in which order ranks were combined.
-    fn join(left: &[u8], right: &mut [u8]) {
-        for (left, right) in left.chunks(8).zip(right.chunks_mut(8)) {
-            let letters = |bytes: &[u8]| bytes.iter().position(|byte| *byte == 0).unwrap_or(8);
-            let (a, b) = (letters(left), letters(right));
-            let joined = [&left[..a], &right[..b], &[0; 8]].concat();
-            right.copy_from_slice(&joined[..8]);
-        }
-    }
-
-    fn named(rank: usize) -> Vec<u8> {
-        let mut data = vec![0; 24];
-        data.iter_mut().step_by(8).for_each(|byte| *byte = b'a' + rank as u8);
-        data
-    }
-
-    /// Each rank carries out its own form: its bit of `forms` says which.
-    fn round(job: &crate::Communicator, root: usize, forms: usize) -> Result<()> {
-        let (rank, size) = (job.rank(), job.size());
-        let is_short = forms >> rank & 1 == 0;
-        let combine: raw::Combine = Arc::new(join);
-        let all_named: Vec<u8> = (0..size).flat_map(named).collect();
-        let mut joined = vec![0; 24];
-        (0..size).for_each(|of| joined.chunks_mut(8).for_each(|chunk| chunk[of] = b'a' + of as u8));
-
-        let mut data = named(rank);
-        let reduced = if is_short {
-            reduce(job, root, &mut data, &join)?;
-            (rank == root).then_some(data)
-        } else {
-            raw::reduce(job, root, data, combine.clone())?
-        };
-        assert_eq!(reduced, (rank == root).then(|| joined.clone()));
-
-        let mut data = named(rank);
-        if is_short {
-            allreduce(job, &mut data, &join)?;
-        } else {
-            data = raw::allreduce(job, data, combine)?;
-        }
-        assert_eq!(data, joined);
-
-        let mut all = vec![0; all_named.len()];
-        if is_short {
-            all[24 * rank..][..24].copy_from_slice(&named(rank));
-            allgather(job, &mut all)?;
-        } else {
-            all = raw::allgather(job, named(rank))?.concat();
-        }
-        assert_eq!(all, all_named);
-
-        let gathered = if is_short {
-            let mut all = vec![0; all_named.len()];
-            gather(job, root, &named(rank), (rank == root).then_some(&mut all[..]))?;
-            (rank == root).then_some(all)
-        } else {
-            raw::gather(job, root, named(rank))?.map(|all| all.concat())
-        };
-        assert_eq!(gathered, (rank == root).then(|| all_named.clone()));
-
-        let mut own = vec![0; 24];
-        if is_short {
-            scatter(job, root, (rank == root).then_some(&all_named[..]), &mut own)?;
-        } else {
-            let blocks = (rank == root).then(|| (0..size).map(named).collect());
-            own = raw::scatter(job, root, blocks)?;
-        }
-        assert_eq!(own, named(rank));
-        barrier(&Exchange::new(job.channel(), Kind::Barrier))
-    }
-
-    #[test]
-    fn either_form_of_a_rank_goes_with_either_of_others() {
-        for size in 1..=8 {
-            let ended = crate::local(size, |job| {
-                for forms in [0, usize::MAX, 0b0101_0101, 0b1011_0110, 0b0000_0001] {
-                    (0..size).try_for_each(|root| round(&job, root, forms))?;
-                }
-                Ok(())
-            });
-            ended.unwrap();
-        }
-    }
-
-    #[test]
-    fn what_does_not_fit_is_refused() {
-        let ended = crate::local(2, |job| {
-            assert!(!fits(0, 2) && !fits(LONG_IN_PAGES, 2) && fits(8, 2) && !fits(8, TOGETHER));
-            assert!(allgather(&job, &mut []).is_err());
-            assert!(gather(&job, 0, &[1; 8], Some(&mut [0; 8])).is_err());
-            assert!(gather(&job, 2, &[1; 8], None).is_err());
-            assert!(scatter(&job, 0, Some(&[0; 24]), &mut [0; 8]).is_err());
-            assert!(gather(&job, 0, &[], None).is_err() && scatter(&job, 0, None, &mut []).is_err());
-            assert!(reduce(&job, 7, &mut [0; 8], &join).is_err());
-            assert!(reduce(&job, 0, &mut vec![0; LONG_IN_PAGES], &join).is_err());
-            assert!(allreduce(&job, &mut [], &join).is_err());
-            job.barrier()
-        });
-        ended.unwrap();
-    }
-
-    #[test]
-    fn other_lengths_are_told() {
-        let ended = crate::local(2, |job| {
-            let (mut block, rank) = ([0; 16], job.rank());
-            let own = 8 << rank;
-            let told = reduce(&job, 0, &mut block[..own], &join);
-            assert_eq!(told.is_err(), rank == 0);
-            let told = allreduce(&job, &mut block[..own], &join);
-            assert!(told.unwrap_err().to_string().contains("all must have as many"));
-            let mut all = [0; 32];
-            assert!(allgather(&job, &mut all[..2 * own]).is_err());
-            job.barrier()
-        });
-        ended.unwrap();
-    }
-}
+mod tests;

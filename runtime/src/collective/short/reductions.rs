@@ -93,3 +93,82 @@ pub(super) fn allreduce(exchange: &Exchange<'_>, data: &mut [u8], combine: Combi
         if rank < 2 * folded { exchange.send_now(rank + 1, DOWN, buffers.own) } else { Ok(()) }
     })
 }
+
+/// The data of this and all lower ranks, combined in their order.
+pub(super) fn scan(exchange: &Exchange<'_>, data: &mut [u8], combine: CombineRef<'_>) -> Result<()> {
+    let (rank, size) = exchange.place();
+    let mut left = vec![0; data.len()];
+    let mut distance = 1;
+    while distance < size {
+        if rank + distance < size {
+            exchange.send_now(rank + distance, distance, data)?;
+        }
+        if rank >= distance {
+            take_whole(exchange, rank - distance, distance, &mut left)?;
+            combine(&left, data);
+        }
+        distance *= 2;
+    }
+    Ok(())
+}
+
+/// The data of all lower ranks, combined in their order, in `before`, which rank 0 leaves alone; `data` is not of use any more.
+pub(super) fn exscan(
+    exchange: &Exchange<'_>,
+    data: &mut [u8],
+    before: &mut [u8],
+    combine: CombineRef<'_>,
+) -> Result<()> {
+    let (rank, size) = exchange.place();
+    let mut left = vec![0; data.len()];
+    let mut distance = 1;
+    while distance < size {
+        if rank + distance < size {
+            exchange.send_now(rank + distance, distance, data)?;
+        }
+        if rank >= distance {
+            take_whole(exchange, rank - distance, distance, &mut left)?;
+            if distance == 1 {
+                before.copy_from_slice(&left);
+            } else {
+                combine(&left, before);
+            }
+            // Of use to ranks above.
+            if rank + 2 * distance < size {
+                combine(&left, data);
+            }
+        }
+        distance *= 2;
+    }
+    Ok(())
+}
+
+/// All ranks' parts for this rank, combined in the order of ranks; `parts` are this rank's for each.
+pub(super) fn reduce_scatter(
+    exchange: &Exchange<'_>,
+    parts: &[&[u8]],
+    result: &mut [u8],
+    combine: CombineRef<'_>,
+) -> Result<()> {
+    let (rank, size) = exchange.place();
+    let others = (1..size).map(|distance| (rank + distance) % size);
+    others.into_iter().try_for_each(|peer| exchange.send_now(peer, 0, parts[peer]))?;
+    // Each step leaves what is combined in the buffer that it does not find it in; the last one, in the result.
+    let mut spare = vec![0; result.len()];
+    let (mut next, mut combined) = (result, &mut spare[..]);
+    if size.is_multiple_of(2) {
+        std::mem::swap(&mut next, &mut combined);
+    }
+    for of in 0..size {
+        if of == rank {
+            next.copy_from_slice(parts[rank]);
+        } else {
+            take_whole(exchange, of, 0, next)?;
+        }
+        if of > 0 {
+            combine(combined, next);
+        }
+        std::mem::swap(&mut next, &mut combined);
+    }
+    Ok(())
+}
