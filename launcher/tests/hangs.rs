@@ -233,8 +233,9 @@ fn find(job: &Job, words: &[&str]) -> String {
         }
         assert!(
             Instant::now() < end,
-            "not in it: {:?}\n{text}",
-            words.iter().find(|word| !line.contains(*word))
+            "not in it: {:?}\n{text}{:?}",
+            words.iter().find(|word| !line.contains(*word)),
+            job.processes()
         );
         std::thread::sleep(Duration::from_millis(100));
     }
@@ -382,9 +383,9 @@ fn ranks_of_several_hosts() {
 
 #[test]
 fn a_job_that_takes_too_long_says_why() {
-    let ended = hang("fence", "4", "shm", &["--timeout", "8"]).wait();
+    let ended = hang("fence", "4", "shm", &["--timeout", "20"]).wait();
     assert_eq!(ended.code, 124, "{}", ended.stderr);
-    let lines = ["fence: rank 2 to come", "rank 2 is missing from fence", "after 8 s (--timeout)"];
+    let lines = ["fence: rank 2 to come", "rank 2 is missing from fence", "after 20 s (--timeout)"];
     let places: Vec<_> = lines.iter().map(|line| ended.stderr.find(line)).collect();
     assert!(places.is_sorted() && places[0].is_some(), "{places:?} {}", ended.stderr);
 }

@@ -11,8 +11,8 @@ use crate::frames::ToAgent;
 use crate::hang::{Question, RankView, Report, Summary, analysis, print};
 
 /// How long agents may take to look at their ranks, and at their stacks.
-const PATIENCE: Duration = Duration::from_secs(2);
-const PATIENCE_FOR_PLACES: Duration = Duration::from_secs(4);
+const PATIENCE: Duration = Duration::from_secs(4);
+const PATIENCE_FOR_PLACES: Duration = Duration::from_secs(8);
 /// Questions under way at a time: those of one user, who has no use for more.
 const AT_ONCE: usize = 16;
 

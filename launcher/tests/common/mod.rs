@@ -18,7 +18,7 @@ pub const TRANSOM: &str = env!("CARGO_BIN_EXE_transom");
 pub const ROLE: &str = "TRANSOM_TEST_ROLE";
 
 /// Nothing here takes that long, even on a busy machine.
-const WATCHDOG: Duration = Duration::from_secs(30);
+const WATCHDOG: Duration = Duration::from_secs(90);
 
 /// A job that was started; killed with everything it started when the test ends early.
 pub struct Job {

@@ -1,9 +1,16 @@
 //! Data of all ranks, combined.
 
+use smallvec::SmallVec;
+
 use super::super::algorithms::{CombineRef, DOWN};
 use super::super::exchange::Exchange;
 use super::take_whole;
 use crate::Result;
+
+/// Room for what is taken, without an allocation where that is little.
+fn room(len: usize) -> SmallVec<[u8; 256]> {
+    SmallVec::from_elem(0, len)
+}
 
 /// Two buffers of one length: this rank's data, and what it takes.
 struct Buffers<'a> {
@@ -25,7 +32,7 @@ impl Buffers<'_> {
 
 /// Calls `work` with the data and a buffer like it; then the data is where it was.
 fn with_buffers(data: &mut [u8], work: impl FnOnce(&mut Buffers<'_>) -> Result<()>) -> Result<()> {
-    let mut spare = vec![0; data.len()];
+    let mut spare = room(data.len());
     let start = data.as_ptr();
     let mut buffers = Buffers { own: data, theirs: &mut spare };
     work(&mut buffers)?;
@@ -97,7 +104,7 @@ pub(super) fn allreduce(exchange: &Exchange<'_>, data: &mut [u8], combine: Combi
 /// The data of this and all lower ranks, combined in their order.
 pub(super) fn scan(exchange: &Exchange<'_>, data: &mut [u8], combine: CombineRef<'_>) -> Result<()> {
     let (rank, size) = exchange.place();
-    let mut left = vec![0; data.len()];
+    let mut left = room(data.len());
     let mut distance = 1;
     while distance < size {
         if rank + distance < size {
@@ -120,7 +127,7 @@ pub(super) fn exscan(
     combine: CombineRef<'_>,
 ) -> Result<()> {
     let (rank, size) = exchange.place();
-    let mut left = vec![0; data.len()];
+    let mut left = room(data.len());
     let mut distance = 1;
     while distance < size {
         if rank + distance < size {
@@ -154,7 +161,7 @@ pub(super) fn reduce_scatter(
     let others = (1..size).map(|distance| (rank + distance) % size);
     others.into_iter().try_for_each(|peer| exchange.send_now(peer, 0, parts[peer]))?;
     // Each step leaves what is combined in the buffer that it does not find it in; the last one, in the result.
-    let mut spare = vec![0; result.len()];
+    let mut spare = room(result.len());
     let (mut next, mut combined) = (result, &mut spare[..]);
     if size.is_multiple_of(2) {
         std::mem::swap(&mut next, &mut combined);

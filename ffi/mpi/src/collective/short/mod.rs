@@ -7,6 +7,7 @@ mod reductions;
 
 use std::ffi::{c_int, c_void};
 
+use smallvec::SmallVec;
 use transom::raw;
 
 pub use self::blocks::{allgather, alltoall, gather, scatter};
@@ -17,6 +18,9 @@ use crate::buffer::{Triple, bytes, bytes_mut};
 use crate::call::{When, call};
 use crate::handlers::ErrorObject;
 use crate::world::{Held, hold, is_running};
+
+/// One for each rank, without an allocation where these are few.
+type Few<T> = SmallVec<[T; 8]>;
 
 /// The communicator of a call, if it has one group.
 #[inline]

@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 
 use transom::raw;
 
-use super::{now, of_one_group};
+use super::{Few, now, of_one_group};
 use crate::abi::{Comm, Datatype};
 use crate::buffer::{Triple, bytes, bytes_mut};
 use crate::collective;
@@ -15,14 +15,14 @@ fn listed(
     all: Triple,
     (counts, at_each): (Counts, Counts),
     size: usize,
-) -> Option<Vec<(*mut c_void, usize)>> {
+) -> Option<Few<(*mut c_void, usize)>> {
     let unit = Triple { n: 1, ..all }.plain_len()?;
     let part = |rank| {
         let len = usize::try_from(counts.at(rank).ok()?).ok()?.checked_mul(unit)?;
         let at = isize::try_from(at_each.at(rank).ok()?).ok()?.checked_mul(unit.cast_signed())?;
         Some((all.address.wrapping_byte_offset(at), len))
     };
-    let parts = (0..size).map(part).collect::<Option<Vec<_>>>()?;
+    let parts = (0..size).map(part).collect::<Option<Few<_>>>()?;
     raw::short::parts_fit(parts.iter().map(|(_, len)| *len)).then_some(parts)
 }
 
@@ -35,7 +35,7 @@ fn span(parts: &[(*mut c_void, usize)]) -> Option<(usize, usize)> {
 }
 
 /// The bytes of parts, which have none in common.
-fn places<'a>(parts: &[(*mut c_void, usize)]) -> Option<Vec<&'a mut [u8]>> {
+fn places<'a>(parts: &[(*mut c_void, usize)]) -> Option<Few<&'a mut [u8]>> {
     parts.iter().map(|(at, len)| bytes_mut(*at, *len).ok()).collect()
 }
 
@@ -85,7 +85,7 @@ pub fn alltoallv(
     if given[rank].1 != taken[rank].1 || !given.iter().all(is_apart) {
         return None;
     }
-    let given = given.iter().map(|(at, len)| bytes(*at, *len).ok()).collect::<Option<Vec<_>>>()?;
+    let given = given.iter().map(|(at, len)| bytes(*at, *len).ok()).collect::<Option<Few<_>>>()?;
     let mut taken = places(&taken)?;
     now("MPI_Alltoallv", comm, || raw::alltoall_into(&object.comm, &given, &mut taken))
 }

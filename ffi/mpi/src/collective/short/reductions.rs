@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_void};
 use transom::{raw, reduce_valid};
 use transom_transport::memory::reduce_into;
 
-use super::{are_apart, few, now, of_one_group};
+use super::{Few, are_apart, few, now, of_one_group};
 use crate::abi::{Comm, Datatype, Op};
 use crate::buffer::{Triple, bytes, bytes_mut};
 use crate::pointer::Counts;
@@ -97,7 +97,7 @@ fn deal(
     let own = Triple { n: count_of(object.comm.rank())?, ..to };
     let combine = combination(own, op, own.plain_len()?)?;
     let len_of = |rank| Triple { n: count_of(rank)?, ..to }.plain_len();
-    let lengths = (0..object.comm.size()).map(len_of).collect::<Option<Vec<_>>>()?;
+    let lengths = (0..object.comm.size()).map(len_of).collect::<Option<Few<_>>>()?;
     let (len, all) = (lengths[object.comm.rank()], lengths.iter().sum());
     let is_apart = are_apart(operands, to.address, all) && !collective::in_place(operands);
     if !raw::short::parts_fit(lengths.iter().copied()) || !is_apart {
@@ -106,7 +106,7 @@ fn deal(
     let mut operands = bytes(operands, all).ok()?;
     let result = bytes_mut(to.address, len).ok()?;
     let part = |len: &usize| operands.split_off(..*len);
-    let parts = lengths.iter().map(part).collect::<Option<Vec<_>>>()?;
+    let parts = lengths.iter().map(part).collect::<Option<Few<_>>>()?;
     now(name, comm, || raw::short::reduce_scatter(&object.comm, &parts, result, &combine))
 }
 
