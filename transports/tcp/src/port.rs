@@ -293,7 +293,8 @@ impl Port {
         let is_idle = |link: &Link| link.puts.len() == 0 && link.gets.is_empty();
         let after = match told {
             Told::Here => Some(Duration::ZERO),
-            Told::Late if self.leaves => Some(LEFT_WITHIN),
+            // What others have sent may take as long as they may be silent.
+            Told::Late if self.leaves => Some(self.peer_timeout + LEFT_WITHIN),
             Told::Late => Some(KNOWN_WITHIN),
             Told::Elsewhere => None,
         };
