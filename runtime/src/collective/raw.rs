@@ -7,8 +7,9 @@
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 pub use super::long::{
     LONG, allgather_into, alltoall_equal, alltoall_into, broadcast_from, broadcast_into, gather_from,
@@ -73,29 +74,29 @@ pub(super) fn start<R: Send + 'static>(
     let promise = Promise::new();
     let completed = promise.clone();
     let keeper = engine.clone();
-    engine.start(async move {
-        let result = unless_it_panics(operation, future).await;
-        completed.complete(&keeper, result);
-    });
+    // In its place from here on: a future that awaits another one moves it first, which takes longer than some collectives.
+    let mut future = Box::pin(future);
+    engine.start(std::future::poll_fn(move |context| {
+        let polled = poll_unless_it_panics(operation, future.as_mut(), context);
+        polled.map(|result| completed.complete(&keeper, result))
+    }));
     engine.wake();
     Request::of(comm.member(), operation, promise)
 }
 
 /// A reduction is a function of the user's, which the progress thread may call: its panic is an error of the request, and
-/// not the end of that thread.
-async fn unless_it_panics<R>(operation: &'static str, future: impl Future<Output = Result<R>>) -> Result<R> {
-    let mut future = std::pin::pin!(future);
-    std::future::poll_fn(|context| {
-        // The future is not polled again after a panic.
-        let polled = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context)));
-        polled.unwrap_or_else(|panic| {
-            let said = panic.downcast_ref::<String>().map(String::as_str);
-            let said = said.or(panic.downcast_ref().copied()).unwrap_or("without a message");
-            let message = format!("the reduction panicked: {said}. Other ranks may wait for this one");
-            Poll::Ready(Err(Error::new(Class::Other, operation, message)))
-        })
+/// not the end of that thread. The future is not polled again after it.
+fn poll_unless_it_panics<R>(
+    operation: &'static str,
+    future: Pin<&mut impl Future<Output = Result<R>>>,
+    context: &mut Context<'_>,
+) -> Poll<Result<R>> {
+    catch_unwind(AssertUnwindSafe(|| future.poll(context))).unwrap_or_else(|panic| {
+        let said = panic.downcast_ref::<String>().map(String::as_str);
+        let said = said.or(panic.downcast_ref().copied()).unwrap_or("without a message");
+        let message = format!("the reduction panicked: {said}. Other ranks may wait for this one");
+        Poll::Ready(Err(Error::new(Class::Other, operation, message)))
     })
-    .await
 }
 
 pub(super) fn check_blocks(channel: &Channel, operation: &'static str, blocks: usize) -> Result<()> {
