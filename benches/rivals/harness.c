@@ -14,7 +14,7 @@
 
 enum { SAMPLES = 100, FEWEST = 3, WARM_UP = 3, FIRST_TURNS = 300, TURNS = 10, MOST = 4096 };
 /* Of a sample, of all of a row; of turns before it. */
-static const double SHORTEST = 3e3, TIME = 15e6, FIRST = 10e6;
+static const double SHORTEST = 3e4, TIME = 15e6, FIRST = 10e6;
 static const long REPEATS = 100000;
 
 static double times[MOST];
