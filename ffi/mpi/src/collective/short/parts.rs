@@ -28,7 +28,8 @@ fn listed(
 
 /// The first address, and the one behind the last, of parts that are one behind the other; none if they are not.
 fn span(parts: &[(*mut c_void, usize)]) -> Option<(usize, usize)> {
-    let mut filled = parts.iter().filter(|(_, len)| *len > 0).map(|(at, len)| (at.addr(), at.addr() + len));
+    let end_of = |at: &*mut c_void, len: &usize| at.addr().saturating_add(*len);
+    let mut filled = parts.iter().filter(|(_, len)| *len > 0).map(|(at, len)| (at.addr(), end_of(at, len)));
     let first = filled.next().unwrap_or((0, 0));
     let last = filled.try_fold(first, |before, part| (before.1 <= part.0).then_some(part))?;
     Some((first.0, last.1))
@@ -81,7 +82,8 @@ pub fn alltoallv(
     let given = listed(Triple::new(from, 0, ty), (counts, at_each), size)?;
     let taken = listed(Triple::new(to, 0, to_ty), (to_counts, to_each), size)?;
     let (start, end) = span(&taken)?;
-    let is_apart = |(at, len): &(*mut c_void, usize)| at.addr() + len <= start || end <= at.addr();
+    let is_apart =
+        |(at, len): &(*mut c_void, usize)| at.addr().saturating_add(*len) <= start || end <= at.addr();
     if given[rank].1 != taken[rank].1 || !given.iter().all(is_apart) {
         return None;
     }

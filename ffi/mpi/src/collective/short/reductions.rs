@@ -98,9 +98,11 @@ fn deal(
     let combine = combination(own, op, own.plain_len()?)?;
     let len_of = |rank| Triple { n: count_of(rank)?, ..to }.plain_len();
     let lengths = (0..object.comm.size()).map(len_of).collect::<Option<Few<_>>>()?;
+    if !raw::short::parts_fit(lengths.iter().copied()) || collective::in_place(operands) {
+        return None;
+    }
     let (len, all) = (lengths[object.comm.rank()], lengths.iter().sum());
-    let is_apart = are_apart(operands, to.address, all) && !collective::in_place(operands);
-    if !raw::short::parts_fit(lengths.iter().copied()) || !is_apart {
+    if !are_apart(operands, to.address, all) {
         return None;
     }
     let mut operands = bytes(operands, all).ok()?;
