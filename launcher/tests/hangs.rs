@@ -223,20 +223,23 @@ fn ask(args: &[&str]) -> String {
 
 /// Asks until the answer has all of `words`.
 fn find(job: &Job, words: &[&str]) -> String {
+    found(job, words).unwrap_or_else(|instead| panic!("{instead}"))
+}
+
+/// The same; or what there was instead in the end.
+fn found(job: &Job, words: &[&str]) -> std::result::Result<String, String> {
     let (end, number) = (Instant::now() + WATCHDOG, job.child.id().to_string());
     loop {
         let text = ask(&["where", &number]);
         let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
         if words.iter().all(|word| line.contains(word)) {
             println!("{text}");
-            return text;
+            return Ok(text);
         }
-        assert!(
-            Instant::now() < end,
-            "not in it: {:?}\n{text}{:?}",
-            words.iter().find(|word| !line.contains(*word)),
-            job.processes()
-        );
+        if Instant::now() > end {
+            let lacking = words.iter().find(|word| !line.contains(*word));
+            return Err(format!("not in it: {lacking:?}\n{text}{:?}", job.processes()));
+        }
         std::thread::sleep(Duration::from_millis(100));
     }
 }
@@ -245,7 +248,10 @@ fn find(job: &Job, words: &[&str]) -> String {
 fn plant(program: &str, ranks: &str, transports: &[&str], words: &[&str]) {
     for transport in transports {
         let job = hang(program, ranks, transport, &[]);
-        find(&job, words);
+        if let Err(instead) = found(&job, words) {
+            job.signal(Signal::SIGTERM);
+            panic!("{transport}: {instead}\n{}", job.wait().stderr);
+        }
     }
 }
 
