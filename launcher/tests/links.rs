@@ -260,13 +260,6 @@ fn last_words_that_are_lost_for_good_over_tcp() {
 }
 
 #[test]
-fn last_words_that_are_lost_for_good_over_ofi() {
-    if common::has_libfabric() && loses_packets() {
-        for_good("ofi", "unheard for good");
-    }
-}
-
-#[test]
 fn last_words_that_are_lost_over_ofi() {
     if common::has_libfabric() {
         last_words_are_lost("ofi");
