@@ -1,6 +1,7 @@
 //! The collectives themselves, on bytes: each once, in O(log P) rounds where that is possible.
 
 use super::exchange::Exchange;
+use super::long::others;
 use super::shown::{Shown, give, offered, settle_all, taken};
 use crate::Result;
 use crate::protocol::dissemination::rounds;
@@ -362,7 +363,7 @@ async fn combine_own(
 ) -> Result<Vec<u8>> {
     let (rank, size) = exchange.place();
     let mut given = Vec::with_capacity(size);
-    for peer in (1..size).map(|distance| (rank + distance) % size) {
+    for peer in others(exchange.channel()) {
         given.push(offered(exchange, peer, 0, blocks[peer]).await?);
     }
     let mut own: Option<Vec<u8>> = None;

@@ -54,11 +54,11 @@ pub fn watch(mut child: Child, limit: Duration) -> ExitStatus {
     }
 }
 
-/// The window of [`fair_lock`]: how many turns there were, how many ranks want one now, who had the last,
+/// The window of [`fair_lock`]: how many turns there were, how many ranks want one now, who had the last, and how
+/// many ranks have had one while all wanted one.
 const TURNS: usize = 0;
 const CONTENDERS: usize = 1;
 const LAST: usize = 2;
-/// How many ranks have had a turn while all wanted one.
 const HAVE_COME: usize = 3;
 
 /// How long it may take until all have, on a machine that others keep busy.

@@ -144,6 +144,7 @@ impl<'a> Dealt<'a> {
             false => Some(operands.from.part(sum(&self.counts[..comm.comm.rank()]), self.to.n)?),
         };
         Ok(Plan::new(move |how| {
+            // Then the runtime's way is the same, message by message, by futures and of packed data.
             let is_few = comm.comm.size() <= raw::short::FEW_RANKS;
             if how == How::Blocking && (is_few || lengths.iter().any(|len| *len >= raw::LONG)) {
                 deal(&comm, &operands, own.as_ref(), &lengths)?;

@@ -6,8 +6,8 @@
 mod blocks;
 mod reductions;
 
-pub use super::algorithms::FEW_RANKS;
-use super::algorithms::{CombineRef, TOGETHER};
+use super::algorithms::TOGETHER;
+pub use super::algorithms::{CombineRef, FEW_RANKS};
 use super::exchange::{Exchange, Kind};
 use super::long::take;
 use super::raw::check_blocks;

@@ -4,6 +4,7 @@ use smallvec::SmallVec;
 
 use super::super::algorithms::{CombineRef, DOWN};
 use super::super::exchange::Exchange;
+use super::super::long::others;
 use super::take_whole;
 use crate::Result;
 
@@ -101,8 +102,12 @@ pub(super) fn allreduce(exchange: &Exchange<'_>, data: &mut [u8], combine: Combi
     })
 }
 
-/// The data of this and all lower ranks, combined in their order.
-pub(super) fn scan(exchange: &Exchange<'_>, data: &mut [u8], combine: CombineRef<'_>) -> Result<()> {
+/// Sends `data` to ranks above, further each time, and has `take` make use of what comes from those below, and of its distance.
+fn pass_up(
+    exchange: &Exchange<'_>,
+    data: &mut [u8],
+    mut take: impl FnMut(&[u8], &mut [u8], usize),
+) -> Result<()> {
     let (rank, size) = exchange.place();
     let mut left = room(data.len());
     let mut distance = 1;
@@ -112,11 +117,16 @@ pub(super) fn scan(exchange: &Exchange<'_>, data: &mut [u8], combine: CombineRef
         }
         if rank >= distance {
             take_whole(exchange, rank - distance, distance, &mut left)?;
-            combine(&left, data);
+            take(&left, data, distance);
         }
         distance *= 2;
     }
     Ok(())
+}
+
+/// The data of this and all lower ranks, combined in their order.
+pub(super) fn scan(exchange: &Exchange<'_>, data: &mut [u8], combine: CombineRef<'_>) -> Result<()> {
+    pass_up(exchange, data, |left, data, _| combine(left, data))
 }
 
 /// The data of all lower ranks, combined in their order, in `before`, which rank 0 leaves alone; `data` is not of use any more.
@@ -127,27 +137,17 @@ pub(super) fn exscan(
     combine: CombineRef<'_>,
 ) -> Result<()> {
     let (rank, size) = exchange.place();
-    let mut left = room(data.len());
-    let mut distance = 1;
-    while distance < size {
-        if rank + distance < size {
-            exchange.send_now(rank + distance, distance, data)?;
+    pass_up(exchange, data, |left, data, distance| {
+        if distance == 1 {
+            before.copy_from_slice(left);
+        } else {
+            combine(left, before);
         }
-        if rank >= distance {
-            take_whole(exchange, rank - distance, distance, &mut left)?;
-            if distance == 1 {
-                before.copy_from_slice(&left);
-            } else {
-                combine(&left, before);
-            }
-            // Of use to ranks above.
-            if rank + 2 * distance < size {
-                combine(&left, data);
-            }
+        // Of use to ranks above.
+        if rank + 2 * distance < size {
+            combine(left, data);
         }
-        distance *= 2;
-    }
-    Ok(())
+    })
 }
 
 /// All ranks' parts for this rank, combined in the order of ranks; `parts` are this rank's for each.
@@ -158,8 +158,7 @@ pub(super) fn reduce_scatter(
     combine: CombineRef<'_>,
 ) -> Result<()> {
     let (rank, size) = exchange.place();
-    let others = (1..size).map(|distance| (rank + distance) % size);
-    others.into_iter().try_for_each(|peer| exchange.send_now(peer, 0, parts[peer]))?;
+    others(exchange.channel()).try_for_each(|peer| exchange.send_now(peer, 0, parts[peer]))?;
     // Each step leaves what is combined in the buffer that it does not find it in; the last one, in the result.
     let mut spare = room(result.len());
     let (mut next, mut combined) = (result, &mut spare[..]);

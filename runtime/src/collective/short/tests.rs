@@ -124,13 +124,11 @@ fn parts(job: &crate::Communicator, is_short: bool) -> Result<()> {
     let data = named(rank)[..WIDTH].repeat(lengths.iter().sum::<usize>() / WIDTH);
     let expected = joined(size)[..WIDTH].repeat(lengths[rank] / WIDTH);
     let mut result = vec![0; lengths[rank]];
+    let mut rest = &data[..];
+    let parts: Vec<_> = lengths.iter().map(|len| rest.split_off(..*len).unwrap()).collect();
     if is_short && size <= FEW_RANKS {
-        let mut rest = &data[..];
-        let parts: Vec<_> = lengths.iter().map(|len| rest.split_off(..*len).unwrap()).collect();
         reduce_scatter(job, &parts, &mut result, &join)?;
     } else if rank % 2 == 0 && size <= FEW_RANKS {
-        let mut rest = &data[..];
-        let parts: Vec<_> = lengths.iter().map(|len| rest.split_off(..*len).unwrap()).collect();
         let combine: raw::Combine = Arc::new(join);
         raw::reduce_scatter_into(job, &parts, Some(parts[rank]), &mut result, WIDTH, &combine)?;
     } else {

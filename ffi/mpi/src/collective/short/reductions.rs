@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use transom::{raw, reduce_valid};
+use transom::{Communicator, raw, reduce_valid};
 use transom_transport::memory::reduce_into;
 
 use super::{Few, are_apart, few, now, of_one_group};
@@ -51,22 +51,31 @@ pub fn reduce(operands: *const c_void, to: Triple, op: Op, root: c_int, comm: Co
     now("MPI_Reduce", comm, || raw::short::reduce(&object.comm, root, &mut data, &combine))
 }
 
-/// `MPI_Allreduce`.
+/// Has `work` replace the operands, where the results are to be.
 #[inline]
-pub fn allreduce(operands: *const c_void, to: Triple, op: Op, comm: Comm) -> Option<c_int> {
+fn replaced(
+    name: &'static str,
+    (operands, to): (*const c_void, Triple),
+    op: Op,
+    comm: Comm,
+    work: impl FnOnce(&Communicator, &mut [u8], raw::short::CombineRef<'_>) -> transom::Result<()>,
+) -> Option<c_int> {
     let (object, len) = (of_one_group(comm)?, few(to)?);
     let combine = combination(to, op, len).filter(|_| raw::short::fits(len, 1))?;
     let result = moved(operands, to.address, len)?;
-    now("MPI_Allreduce", comm, || raw::short::allreduce(&object.comm, result, &combine))
+    now(name, comm, || work(&object.comm, result, &combine))
+}
+
+/// `MPI_Allreduce`.
+#[inline]
+pub fn allreduce(operands: *const c_void, to: Triple, op: Op, comm: Comm) -> Option<c_int> {
+    replaced("MPI_Allreduce", (operands, to), op, comm, raw::short::allreduce)
 }
 
 /// `MPI_Scan`.
 #[inline]
 pub fn scan(operands: *const c_void, to: Triple, op: Op, comm: Comm) -> Option<c_int> {
-    let (object, len) = (of_one_group(comm)?, few(to)?);
-    let combine = combination(to, op, len).filter(|_| raw::short::fits(len, 1))?;
-    let result = moved(operands, to.address, len)?;
-    now("MPI_Scan", comm, || raw::short::scan(&object.comm, result, &combine))
+    replaced("MPI_Scan", (operands, to), op, comm, raw::short::scan)
 }
 
 /// `MPI_Exscan`.
@@ -74,10 +83,11 @@ pub fn scan(operands: *const c_void, to: Triple, op: Op, comm: Comm) -> Option<c
 pub fn exscan(operands: *const c_void, to: Triple, op: Op, comm: Comm) -> Option<c_int> {
     let (object, len) = (of_one_group(comm)?, few(to)?);
     let combine = combination(to, op, len).filter(|_| raw::short::fits(len, 1))?;
-    let from = if collective::in_place(operands) { to.address.cast_const() } else { operands };
-    if from == operands && !are_apart(operands, to.address, len) {
+    let is_in_place = collective::in_place(operands);
+    if !is_in_place && !are_apart(operands, to.address, len) {
         return None;
     }
+    let from = if is_in_place { to.address.cast_const() } else { operands };
     let mut data = bytes(from, len).ok()?.to_vec();
     let before = bytes_mut(to.address, len).ok()?;
     now("MPI_Exscan", comm, || raw::short::exscan(&object.comm, &mut data, before, &combine))
