@@ -43,7 +43,8 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
-use transom_transport::{Posted, Transport, TransportResult, TryLock};
+use smallvec::SmallVec;
+use transom_transport::{Posted, Transport, TransportError, TransportResult, TryLock};
 use zerocopy::IntoBytes;
 
 pub(crate) use agent::{pack_bytes, unpack_bytes};
@@ -59,6 +60,7 @@ pub(crate) use regions::{Attached, CachedRegion, RegionInfo, Regions, key_for};
 pub(crate) use requests::{OnReply, Request, Requests};
 pub(crate) use revoke::ranges;
 pub(crate) use routes::{Registered, Route, Routes};
+pub(crate) use sent::SEVERAL;
 pub(crate) use signal_line::{PeerSleepers, SignalLine, Sleepers};
 pub(crate) use target_state::TargetState;
 pub(crate) use targets::Target;
@@ -282,7 +284,17 @@ impl Engine {
     /// Sends a message, and waits while the queue is full. Not for the agent.
     pub fn send(&self, operation: &'static str, peer: usize, header: &Header, payload: &[u8]) -> Result<()> {
         self.count_send();
-        let attempt = || self.try_send(operation, peer, header, payload);
+        self.send_in_room(operation, peer, || self.try_send(operation, peer, header, payload))
+    }
+
+    /// Attempts to send until there was room for all.
+    #[inline]
+    fn send_in_room(
+        &self,
+        operation: &'static str,
+        peer: usize,
+        mut attempt: impl FnMut() -> Option<Result<()>>,
+    ) -> Result<()> {
         if let Some(result) = attempt() {
             return result;
         }
@@ -292,6 +304,27 @@ impl Engine {
             Awaits::new(text, Subject::Room, [peer])
         };
         self.wait_until(operation, &what, Some(waiting::SHORT_SLEEP), attempt)
+    }
+
+    /// As [`Engine::send`], of several messages, one behind the other: with one call where that takes less time.
+    pub fn send_all(&self, operation: &'static str, peer: usize, messages: &[(Header, &[u8])]) -> Result<()> {
+        if let [(header, payload)] = messages {
+            return self.send(operation, peer, header, payload);
+        }
+        let all: SmallVec<[(&[u8], &[u8]); 4]> =
+            messages.iter().map(|(header, payload)| (header.as_bytes(), *payload)).collect();
+        let mut taken = 0;
+        self.count_send();
+        self.send_in_room(operation, peer, || {
+            if self.outbox.is_waiting(peer) {
+                return None;
+            }
+            match self.routes.to(peer).messages(peer, &all[taken..]) {
+                Ok(some) => taken += some,
+                Err(error) => return Some(Err(self.not_sent(operation, peer, &error))),
+            }
+            (taken >= all.len()).then_some(Ok(()))
+        })
     }
 
     /// As [`Engine::send`]; `others` to the same peer follow at once, if so.
@@ -351,16 +384,20 @@ impl Engine {
         match self.routes.to(peer).message(peer, header.as_bytes(), payload) {
             Ok(Posted::Again) => None,
             Ok(_) => Some(Ok(())),
-            Err(e) => {
-                let error = Error::transport(operation, &e).at_rank(self.rank).with_target(peer);
-                // The connection may tell before the launcher does.
-                let is_lost = self.outlives && error.class() == crate::Class::Peer;
-                if is_lost {
-                    self.dead.suspect(peer, &error);
-                }
-                Some(Err(if is_lost { error.with_dead(peer) } else { error }))
-            }
+            Err(error) => Some(Err(self.not_sent(operation, peer, &error))),
         }
+    }
+
+    /// A message could not be sent.
+    #[cold]
+    fn not_sent(&self, operation: &'static str, peer: usize, error: &TransportError) -> Error {
+        let error = Error::transport(operation, error).at_rank(self.rank).with_target(peer);
+        // The connection may tell before the launcher does.
+        let is_lost = self.outlives && error.class() == crate::Class::Peer;
+        if is_lost {
+            self.dead.suspect(peer, &error);
+        }
+        if is_lost { error.with_dead(peer) } else { error }
     }
 
     /// Sends a message from within progress: if the queue is full a later poll sends it.

@@ -6,6 +6,9 @@
 
 use super::sync::{AtomicU64, Mutex, Ordering};
 
+/// Messages that are sent and counted together, at most.
+pub(crate) const SEVERAL: usize = 4;
+
 /// Numbers of messages, from 1 on. They go on when the state is another target's, so a confirmation that comes late confirms
 /// nothing that was sent since.
 #[derive(Debug, Default)]
@@ -22,9 +25,20 @@ pub(crate) struct Sent {
 impl Sent {
     /// Sends one more by `post`, which is told by what number the target is to confirm it, if it is: never unless `may_ask`.
     pub fn send<E>(&self, may_ask: bool, post: impl FnOnce(Option<u64>) -> Result<(), E>) -> Result<(), E> {
+        self.send_several(1, may_ask, post)
+    }
+
+    /// The same of so many, [`SEVERAL`] at most: the target is to confirm the last of them, if any.
+    pub fn send_several<E>(
+        &self,
+        count: u64,
+        may_ask: bool,
+        post: impl FnOnce(Option<u64>) -> Result<(), E>,
+    ) -> Result<(), E> {
         let _order = self.order.lock();
-        let number = self.all() + 1;
-        let asks = (may_ask && self.confirmed() + 1 == number).then_some(number);
+        let before = self.all();
+        let number = before + count;
+        let asks = (may_ask && self.confirmed() == before).then_some(number);
         post(asks)?;
         if asks.is_some() {
             self.asked.store(number, Ordering::Release);
@@ -72,8 +86,8 @@ impl Sent {
 
     /// The messages up to that number are applied. Whether one of them was not known to be: not if the number is wrong.
     pub fn confirm(&self, number: u64) -> bool {
-        // The answer to a message may come before that is counted.
-        let sendable = number <= self.all() + 1;
+        // The answer to messages may come before these are counted.
+        let sendable = number <= self.all() + SEVERAL as u64;
         sendable && self.confirmed.fetch_max(number, Ordering::AcqRel) < number
     }
 }

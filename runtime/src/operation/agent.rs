@@ -3,14 +3,15 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
 use transom_transport::{DataType, ReduceOp, TransportError};
 
 use super::description::Accumulate;
-use super::message::{about, capacity, send, wrong_length};
+use super::message::{about, capacity, send_all, wrong_length};
 use super::place::Place;
 use super::request::Deferred;
 use crate::Result;
-use crate::engine::{Engine, Pull, Request, pack_bytes, unpack_bytes};
+use crate::engine::{Engine, Pull, Request, SEVERAL, pack_bytes, unpack_bytes};
 use crate::explain::{Path, Reason};
 use crate::memory;
 use crate::protocol::wire::{Header, Kind};
@@ -25,9 +26,13 @@ const NARROW: usize = 8;
 /// Sends the operands along. They may be reused at once.
 pub(super) fn accumulate(core: &Core, place: &Place<'_>, what: Accumulate<'_>) -> Result<()> {
     let capacity = whole(capacity(core, place.peer), what.ty);
-    for (i, part) in what.operands.chunks(capacity).enumerate() {
-        let header = header(core, place, Kind::Accumulate, (what.op, what.ty), i * capacity);
-        send(core, place, &header, part)?;
+    for (i, several) in what.operands.chunks(capacity * SEVERAL).enumerate() {
+        let start = |k| (i * SEVERAL + k) * capacity;
+        let header = |k| header(core, place, Kind::Accumulate, (what.op, what.ty), start(k));
+        let parts = several.chunks(capacity).enumerate();
+        let mut messages: SmallVec<[(Header, &[u8]); SEVERAL]> =
+            parts.map(|(k, part)| (header(k), part)).collect();
+        send_all(core, place, &mut messages)?;
     }
     Ok(())
 }

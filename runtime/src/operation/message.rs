@@ -69,6 +69,21 @@ pub(crate) fn send_counted(
     })
 }
 
+/// As [`send`], of several messages, one behind the other.
+pub(super) fn send_all(core: &Core, place: &Place<'_>, messages: &mut [(Header, &[u8])]) -> Result<()> {
+    let (engine, state) = (&core.member.engine, &place.peer.state);
+    if let [(header, payload)] = messages {
+        return send(core, place, header, payload);
+    }
+    let target = state.number().filter(|_| !core.ends_in_order(place.peer));
+    state.messages.send_several(messages.len() as u64, target.is_some(), |number| {
+        if let (Some(target), Some((header, _))) = (target, messages.last_mut()) {
+            *header = header.confirmed_by(target, number);
+        }
+        engine.send_all(place.operation, place.peer.world, messages)
+    })
+}
+
 /// Sends bytes, which the target's agent stores.
 pub(super) fn put(core: &Core, place: &Place<'_>, bytes: &[u8]) -> Result<()> {
     pieces(capacity(core, place.peer), bytes.len(), |start, len| {

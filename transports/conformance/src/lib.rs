@@ -64,7 +64,7 @@ macro_rules! conformance_tests {
     ($subject:expr) => {
         $crate::conformance_tests!($subject; messages:
             every_size_arrives_in_order, a_flood_loses_nothing, the_sink_may_send, two_threads_send,
-            to_itself, too_long_is_refused
+            several_at_once, to_itself, too_long_is_refused
         );
         $crate::conformance_tests!($subject; transfers:
             round_trips_to_allocated_memory, round_trips_to_user_memory, complete_means_visible, many_outstanding,

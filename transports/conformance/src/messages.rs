@@ -143,6 +143,49 @@ pub fn two_threads_send(_: &Subject, ranks: &Ranks) {
     });
 }
 
+/// Several that are handed over with one call, of all lengths or long ones alone, with single ones between, arrive in order; what is
+/// not taken can be handed over later.
+pub fn several_at_once(_: &Subject, ranks: &Ranks) {
+    const BATCHES: u64 = 60;
+    let max = ranks[0].transport.capabilities().max_message - HEADER;
+    let len = |batch: u64, number: u64| match (batch % 4, number % 3) {
+        (0, _) | (_, 0) => max - number as usize,
+        (1, _) => 0,
+        _ => max / 2 + number as usize,
+    };
+    let mut expected = 0;
+    let check = |expected: &mut u64, batch: u64, (first, count): (u64, u64)| {
+        ranks.until("a batch", || {
+            while let Some(message) = ranks[1].messages.lock().pop_front() {
+                assert_eq!(read_header(&message), (batch, *expected));
+                let payload = &message[HEADER..];
+                assert_eq!(payload.len(), len(batch, *expected));
+                assert!(payload.iter().all(|byte| *byte == *expected as u8), "garbled: {expected}");
+                *expected += 1;
+            }
+            *expected == first + count
+        });
+    };
+    for batch in 0..BATCHES {
+        let (first, count) = (expected, 1 + batch * 7 % 30);
+        let own: Vec<_> = (first..first + count)
+            .map(|number| (header(batch, number), vec![number as u8; len(batch, number)]))
+            .collect();
+        let mut left: Vec<(&[u8], &[u8])> =
+            own.iter().map(|(header, data)| (&header[..], &data[..])).collect();
+        if batch % 5 == 0 {
+            let (header, payload) = left.remove(0);
+            ranks.send(0, 1, header, payload);
+        }
+        ranks.until("room for all", || {
+            let taken = ranks[0].transport.messages(1, &left).unwrap();
+            left.drain(..taken);
+            left.is_empty()
+        });
+        check(&mut expected, batch, (first, count));
+    }
+}
+
 /// A rank is a peer of its own.
 pub fn to_itself(_: &Subject, ranks: &Ranks) {
     let max = ranks[1].transport.capabilities().max_message - HEADER;

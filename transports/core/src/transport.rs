@@ -337,6 +337,17 @@ pub trait Transport: Send + Sync + fmt::Debug {
         self.message(peer, header, payload)
     }
 
+    /// As [`Transport::message`], for messages to one peer, each a header and a payload: how many it has taken, from the first one on. If
+    /// not all, that for the next is [`Posted::Again`].
+    fn messages(&self, peer: usize, messages: &[(&[u8], &[u8])]) -> TransportResult<usize> {
+        for (taken, (header, payload)) in messages.iter().enumerate() {
+            if self.message(peer, header, payload)? == Posted::Again {
+                return Ok(taken);
+            }
+        }
+        Ok(messages.len())
+    }
+
     /// Polls for completions and messages, hands each to `sink`, and returns how many there were, with the puts and gets that it
     /// has served for peers: a caller that finds nothing may sleep. The sink may call every method but this one.
     fn progress(&self, sink: &mut dyn FnMut(Event<'_>)) -> TransportResult<usize>;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use arrayvec::ArrayVec;
 use transom_transport::{Completion, Event, Span};
 
-use crate::wire::LONGEST_HEAD;
+use crate::wire::{LONGEST_HEAD, MAX_MESSAGE};
 
-/// Bytes that are received at once, of records and short data.
-const BUFFER: usize = 256 << 10;
+/// Bytes that are received at once, of records and short data: a whole message, what its head lacks, and the beginning of the next.
+const BUFFER: usize = MAX_MESSAGE + (4 << 10);
 /// Messages whose memory is kept for the next: fresh memory is filled with zeros first.
 const SPARE: usize = 2;
 

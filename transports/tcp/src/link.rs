@@ -3,14 +3,16 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use arrayvec::ArrayVec;
 use transom_transport::Span;
+use zerocopy::IntoBytes;
 
 use crate::card::Card;
 use crate::dial::Dial;
 use crate::input::Input;
 use crate::output::Output;
 use crate::replies::Replies;
-use crate::socket::Socket;
+use crate::socket::{PARTS, Socket};
 use crate::under_way::{Get, Puts};
 use crate::wire::{Header, Kind, MAX_GETS, MAX_MESSAGE, MAX_PUTS};
 
@@ -23,6 +25,9 @@ const ROOM: usize = 256 << 10;
 const TURN: usize = 4 << 20;
 /// A record of which so many bytes lack or fewer is about to be complete: who is told of its end is told of puts before it, too.
 const ABOUT: usize = 256 << 10;
+
+/// Messages that are sent with one call: each is three pieces of memory.
+pub(crate) const SEVERAL: usize = PARTS / 3;
 
 const _: () = assert!(ROOM + MAX_MESSAGE + (MAX_PUTS + MAX_GETS) * Header::BYTES < MOST_BUFFERED / 2);
 
@@ -200,6 +205,33 @@ impl Link {
         } else {
             self.output.push(data);
         }
+    }
+
+    /// Sends messages, each of header and payload, with one call, if nothing waits before them: how many were begun.
+    pub fn send_messages(&mut self, messages: &[(&[u8], &[u8])]) -> Result<usize, Broken> {
+        let State::Ready(socket) = &self.state else { return Ok(0) };
+        let messages = &messages[..messages.len().min(SEVERAL)];
+        let mut heads: ArrayVec<Header, SEVERAL> = ArrayVec::new();
+        let mut number = self.number;
+        for (header, payload) in messages {
+            heads.push(Header::new(
+                Kind::Message,
+                (header.len() + payload.len()) as u32,
+                self.served,
+                number,
+            ));
+            number = number.wrapping_add(1);
+        }
+        let pieces = heads.iter().zip(messages);
+        let records: ArrayVec<[&[u8]; 3], SEVERAL> =
+            pieces.map(|(head, (header, payload))| [head.as_bytes(), header, payload]).collect();
+        let begun = self.output.send_records(socket, &records).map_err(|e| socket.failed(&e))?;
+        if begun > 0 {
+            self.number = self.number.wrapping_add(begun as u32);
+            self.told = self.served;
+        }
+        self.is_blocked = begun < records.len() || !self.output.is_empty();
+        Ok(begun)
     }
 
     /// Nothing can be sent any more. What the peer has sent before is still to be read; behind it is the connection's end.

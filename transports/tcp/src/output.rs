@@ -146,6 +146,35 @@ impl Output {
         Ok(())
     }
 
+    /// Sends records, each of several pieces, with one call, if nothing else waits: how many were begun. Of what the socket does not take
+    /// of the last of these a copy is kept.
+    pub fn send_records<const N: usize>(
+        &mut self,
+        socket: &Socket,
+        records: &[[&[u8]; N]],
+    ) -> io::Result<usize> {
+        if !self.is_empty() {
+            return Ok(0);
+        }
+        let all = records.iter().flatten().map(|piece| socket::part(piece.as_ptr() as usize, piece.len()));
+        let mut parts: Parts = all.take(PARTS).collect();
+        // SAFETY: slices.
+        let mut moved = unsafe { socket.send_parts(&mut parts) }?.unwrap_or(0);
+        let mut begun = 0;
+        for record in records {
+            if moved == 0 {
+                break;
+            }
+            begun += 1;
+            for piece in record {
+                let (_, rest) = piece.split_at(moved.min(piece.len()));
+                moved -= piece.len() - rest.len();
+                self.push(rest);
+            }
+        }
+        Ok(begun)
+    }
+
     /// Sends as many pieces as go with one call: how many bytes were sent, of how many.
     fn send_parts(&mut self, socket: &Socket) -> io::Result<(Option<usize>, usize)> {
         let mut parts: Parts = ArrayVec::new();

@@ -211,6 +211,42 @@ impl Port {
         Ok(Posted::Complete)
     }
 
+    /// Sends messages to a peer, long ones with one call: how many were taken.
+    pub fn send_all(&mut self, peer: usize, messages: &[(&[u8], &[u8])]) -> TransportResult<usize> {
+        let mut lengths = messages.iter().map(|(header, payload)| header.len() + payload.len());
+        let are_long = messages.len() > 1 && lengths.all(|len| (COPIED..=MAX_MESSAGE).contains(&len));
+        let is_ready = matches!(self.link(peer)?.state, State::Ready(_));
+        if !is_ready || !are_long || self.is_handing_out {
+            return self.send_each(peer, messages);
+        }
+        if !self.flush(peer) {
+            self.list(peer);
+            return Ok(0);
+        }
+        let link = self.link(peer)?;
+        let begun = match link.send_messages(messages) {
+            Ok(begun) => begun,
+            Err(broken) => {
+                link.stop_sending(broken);
+                messages.len()
+            }
+        };
+        // Of who sleeps it has the socket watched for room.
+        if link.has_output() && !self.flush(peer) {
+            self.list(peer);
+        }
+        Ok(begun)
+    }
+
+    fn send_each(&mut self, peer: usize, messages: &[(&[u8], &[u8])]) -> TransportResult<usize> {
+        for (sent, message) in messages.iter().enumerate() {
+            if self.send(peer, *message, Leaves::AtOnce)? == Posted::Again {
+                return Ok(sent);
+            }
+        }
+        Ok(messages.len())
+    }
+
     fn send_own(&mut self, message: Vec<u8>) -> Posted {
         if self.own.len() >= MAX_OWN {
             return Posted::Again;

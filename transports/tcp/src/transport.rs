@@ -118,6 +118,10 @@ impl Transport for Tcp {
         self.shared.port.lock().send(peer, (header, payload), Leaves::WithOthers)
     }
 
+    fn messages(&self, peer: usize, messages: &[(&[u8], &[u8])]) -> TransportResult<usize> {
+        self.shared.port.lock().send_all(peer, messages)
+    }
+
     #[inline]
     fn progress(&self, sink: &mut dyn FnMut(Event<'_>)) -> TransportResult<usize> {
         self.look(sink)

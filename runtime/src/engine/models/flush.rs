@@ -15,6 +15,8 @@ const THREADS: usize = 3;
 enum Message {
     /// An accumulate of a thread, and the number by which it is to be confirmed.
     Apply(usize, Option<u64>),
+    /// A piece of one that follows.
+    Piece,
     /// A flush, with the number that is to be confirmed.
     Flush(u64),
     End,
@@ -68,7 +70,16 @@ impl Rank {
             self.pendings.begin(Pending { target, buffer: None, done: None, pull: None, value: None })
         };
         puts.send((me, context)).unwrap();
-        self.state.messages.send(me != 1, |number| messages.send(Message::Apply(me, number))).unwrap();
+        let apply = |number| messages.send(Message::Apply(me, number));
+        match me {
+            // Of a piece and the rest, the last is confirmed.
+            2 => self.state.messages.send_several(2, true, |number| {
+                messages.send(Message::Piece)?;
+                apply(number)
+            }),
+            _ => self.state.messages.send(me == 0, apply),
+        }
+        .unwrap();
     }
 
     fn target(&self, messages: &Receiver<Message>) {
@@ -78,6 +89,7 @@ impl Rank {
                     self.applied[thread].store(true, Ordering::SeqCst);
                     number.into_iter().for_each(|number| self.confirm(number));
                 }
+                Message::Piece => {}
                 Message::Flush(number) => self.confirm(number),
                 Message::End => return,
             }
