@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::functions::{Argument, Function, Line, State};
 
 /// Functions that have a short way, to be tried before all else (`mod short`).
-const SHORT: [&str; 34] = [
+const SHORT: [&str; 35] = [
     "Barrier",
     "Bcast",
     "Reduce",
@@ -22,6 +22,7 @@ const SHORT: [&str; 34] = [
     "Alltoallv",
     "Send",
     "Isend",
+    "Recv",
     "Irecv",
     "Put",
     "Get",

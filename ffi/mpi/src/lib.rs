@@ -80,7 +80,7 @@ mod calls {
 /// What exported functions try first, if it is there for them: none of the result is known before the long way has been gone.
 mod short {
     pub use crate::collective::short::*;
-    pub use crate::message::receive::irecv_now as irecv;
+    pub use crate::message::receive::{irecv_now as irecv, recv_now as recv};
     pub use crate::message::send::{isend_now as isend, send_now as send};
     pub use crate::request::calls::short::*;
     pub use crate::win::short::any;

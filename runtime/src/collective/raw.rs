@@ -23,7 +23,7 @@ pub use crate::comm::{Completion, Waiter, await_any_of, generalised_request, idu
 pub use crate::message::partitioned::{PartitionedReceive, PartitionedSend};
 pub use crate::message::raw::{
     SLOTS, SlotHold, SlotReceive, check_receive, imrecv, imrecv_into, irecv, irecv_into, isend, isend_from,
-    recv, recv_into, send, send_now,
+    recv, recv_into, recv_now, send, send_now,
 };
 
 use super::algorithms;

@@ -371,6 +371,7 @@ impl Engine {
     }
 
     /// Sends a message unless the queue is full.
+    #[inline]
     pub fn try_send(
         &self,
         operation: &'static str,

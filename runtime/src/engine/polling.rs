@@ -32,6 +32,16 @@ impl Engine {
             self.wake();
             return Ok(0);
         }
+        self.poll_for(more, takes)
+    }
+
+    /// The same where there is something to find.
+    #[inline]
+    pub(super) fn poll_for(
+        &self,
+        more: bool,
+        takes: impl Fn(&Header, Kind, Payload<'_>) -> bool,
+    ) -> Result<usize> {
         self.poll_transports(|transport| {
             transport.progress_briefly(more, &mut |event| self.take(event, &takes))
         })

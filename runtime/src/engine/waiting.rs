@@ -25,6 +25,9 @@ const NOTE_AGAIN: Duration = Duration::from_millis(500);
 /// Polls between two readings of the clock.
 const POLLS_PER_CLOCK_READ: u32 = 16;
 
+/// Looks for what may come soon: about two microseconds.
+const LOOKS: u32 = 256;
+
 /// Polls in vain between two yields of the core.
 const MISSES_PER_YIELD: u32 = 64;
 
@@ -104,6 +107,32 @@ impl Engine {
             // That a queue has space again is no event.
             if news == News::None && !self.tasks.has_full_queue() { None } else { ready() }
         })
+    }
+
+    /// [`Engine::wait_taking`] for a short time, of what comes in one message; none, and nothing is lost, if it has not come then, or
+    /// anything else is to be looked at.
+    #[inline]
+    pub fn wait_shortly<R>(
+        &self,
+        takes: impl Fn(&Header, Kind, Payload<'_>) -> bool,
+        taken: impl Fn() -> Option<R>,
+    ) -> Option<R> {
+        let _inside = self.progress.enter();
+        for _ in 0..LOOKS {
+            if self.two_sided.has_any() {
+                return None;
+            }
+            if self.is_idle() {
+                continue;
+            }
+            let polled = self.poll_for(false, &takes);
+            if let Some(result) = taken() {
+                self.progress.count_awaited();
+                return Some(result);
+            }
+            polled.ok()?;
+        }
+        None
     }
 
     /// [`Engine::wait_until`] for operations of `transport`, which may have ended already: the first poll is made in place.

@@ -3,7 +3,7 @@
 use super::isend;
 use super::receive;
 use super::send::{self, Mode};
-use super::{Matched, Message, Source, Tag};
+use super::{Matched, Message, Source, Status, Tag};
 use crate::{Communicator, RawBuffer, Request, Result};
 
 pub use super::slot::{SlotHold, SlotReceive};
@@ -79,6 +79,12 @@ pub fn check_receive(comm: &Communicator, source: Source, tag: Tag) -> Result<()
 /// As [`Communicator::recv_into`]; those of a message that has come are in the result, beside what it says of itself.
 pub fn recv_into(comm: &Communicator, source: Source, tag: Tag, buffer: &mut [u8]) -> Result<Matched<()>> {
     comm.receive_into("recv_into", (source, tag), buffer)
+}
+
+/// [`recv_into`] of a message that comes soon; none, and nothing is done, if it does not, or anything is wrong.
+#[inline]
+pub fn recv_now(comm: &Communicator, source: usize, tag: Tag, buffer: &mut [u8]) -> Option<Status> {
+    comm.receive_now(source, tag, buffer)
 }
 
 /// Starts to receive at most `max` bytes (`MPI_Irecv`). If the message that comes is lost, the result says why, and which it

@@ -14,7 +14,7 @@ use crate::comm::{Awaited, Channel};
 use crate::engine::two_sided::{Buffer, Direct, Incoming, Receiver, Unexpected, check_capacity, deliver};
 use crate::engine::{Engine, Promise};
 use crate::protocol::messages::Pattern;
-use crate::protocol::wire::Header;
+use crate::protocol::wire::{Header, Kind};
 use crate::waits::Awaits;
 use crate::{Class, Communicator, Element, Error, Request, Result};
 
@@ -221,6 +221,24 @@ impl Communicator {
         let engine = &channel.engine;
         let what = || awaited(pattern.source, channel, source, tag);
         engine.wait_until(operation, &what, None, || engine.two_sided.take(pattern).map(Ok))
+    }
+
+    /// Receives a message that has come, or comes soon, whole and at once; none, and nothing is done, if it does not, or anything is wrong.
+    #[inline]
+    pub(super) fn receive_now(&self, source: usize, tag: Tag, buffer: &mut [u8]) -> Option<Status> {
+        let channel = self.channel();
+        let pattern = pattern(channel, "recv", Source::Rank(source), tag).ok()??;
+        let engine = &channel.engine;
+        let (envelope, bytes) = if engine.two_sided.has_any() {
+            engine.two_sided.take_to(pattern, buffer)?
+        } else {
+            let direct = Direct::new(pattern, buffer);
+            let takes = |header: &Header, kind, payload: Payload<'_>| {
+                kind == Kind::Eager && direct.takes(engine, header, kind, payload)
+            };
+            engine.wait_shortly(takes, || direct.take())?
+        };
+        Some(Status { source, tag: envelope.tag, bytes })
     }
 
     /// Waits for a message, and receives it to a buffer. Errors of the message itself are in the result, beside what it says of

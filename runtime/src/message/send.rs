@@ -61,6 +61,7 @@ impl<'a> Sending<'a> {
     }
 
     /// Whether so many bytes travel with their header.
+    #[inline]
     pub fn is_short(&self, bytes: usize) -> bool {
         bytes <= self.engine().routes.route(self.to).capabilities.max_message - HEADER_BYTES
     }

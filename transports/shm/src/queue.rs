@@ -28,6 +28,10 @@ const BLOCK: usize = 16384;
 const PREFIXED: u32 = 1 << 31;
 /// Bytes of a cache line.
 const LINE: usize = 64;
+/// Words of a message behind the cell's header in its first line.
+const WORDS: usize = (LINE - CELL_HEADER) / size_of::<u64>();
+/// The lengths of a message that has the job's prefix and fits the first line just so: most short ones.
+const LINE_LENGTHS: [u32; 2] = [(WORDS * size_of::<u64>()) as u32 | PREFIXED, 0];
 /// Who sends a payload of so many bytes may well send another such.
 const LONG: usize = 1024;
 /// So many bytes of its block are fetched at the most: what is longer is written as soon without.
@@ -123,7 +127,14 @@ impl Queue {
         Ok(self.sequence(last)?.load(Ordering::Acquire) == last / CELLS * 2)
     }
 
+    /// The first line of a cell: sequence number, lengths, and the beginning of the message.
+    #[inline]
+    fn line(&self, index: u64) -> TransportResult<&[AtomicU64; 8]> {
+        self.0.line(Self::cell(index))
+    }
+
     /// Appends a message, with the long part of the payload written by such stores. `Ok(false)`: the queue is full.
+    #[inline]
     pub fn push_by(
         &self,
         stores: Stores,
@@ -137,13 +148,14 @@ impl Queue {
         }
         let tail = self.0.word64(TAIL)?;
         let mut index = tail.load(Ordering::Relaxed);
-        loop {
+        let line = loop {
             let round = index / CELLS * 2;
-            let sequence = self.sequence(index)?.load(Ordering::Acquire);
+            let line = self.line(index)?;
+            let sequence = line[0].load(Ordering::Acquire);
             if sequence == round {
                 // Release: who sees the claim sees its owner `appending`.
                 match tail.compare_exchange_weak(index, index + 1, Ordering::Release, Ordering::Relaxed) {
-                    Ok(_) => break,
+                    Ok(_) => break line,
                     Err(now) => index = now,
                 }
             } else if sequence < round {
@@ -151,13 +163,18 @@ impl Queue {
             } else {
                 index = tail.load(Ordering::Relaxed);
             }
-        }
-        let (header, prefixed) = match prefix.and_then(|prefix| header.strip_prefix(prefix)) {
-            Some(rest) => (rest, PREFIXED),
-            None => (header, 0),
         };
-        self.write(index, stores, prefixed, header, payload)?;
-        self.sequence(index)?.store(index / CELLS * 2 + 1, Ordering::Release);
+        match prefix.and_then(|prefix| header.strip_prefix(prefix)) {
+            Some(rest) if payload.is_empty() && rest.len() == size_of::<[u64; WORDS]>() => {
+                line[1].store(zerocopy::transmute!(LINE_LENGTHS), Ordering::Relaxed);
+                for (word, bytes) in line[2..].iter().zip(rest.as_chunks().0) {
+                    word.store(u64::from_ne_bytes(*bytes), Ordering::Relaxed);
+                }
+            }
+            Some(rest) => self.write(index, stores, PREFIXED, rest, payload)?,
+            None => self.write(index, stores, 0, header, payload)?,
+        }
+        line[0].store(index / CELLS * 2 + 1, Ordering::Release);
         // The owner wrote the next cell last: the next message need not wait for its line, nor a short one for the second.
         let next = Self::cell(index + 1);
         self.0.prefetch(next)?;
@@ -234,18 +251,27 @@ impl Queue {
 
     /// Takes the near part of the message at `head` into `buffer`; its cell stays the message's until it is [released](Queue::release).
     /// Owner only, with `head` counting from 0.
+    #[inline]
     pub fn take(
         &self,
         prefix: Option<&Prefix>,
         head: u64,
         Inbox(buffer): &mut Inbox,
     ) -> TransportResult<Option<Taken>> {
-        if !self.ready(head)? {
+        let line = self.line(head)?;
+        if line[0].load(Ordering::Acquire) != head / CELLS * 2 + 1 {
             return Ok(None);
         }
-        let at = Self::cell(head);
-        let near = self.0.word32(at + 8)?.load(Ordering::Relaxed);
-        let far = self.0.word32(at + 12)?.load(Ordering::Relaxed) as usize;
+        let lengths: [u32; 2] = zerocopy::transmute!(line[1].load(Ordering::Relaxed));
+        if let Some(prefix) = prefix.filter(|_| lengths == LINE_LENGTHS) {
+            buffer[..prefix.len()].copy_from_slice(prefix);
+            for (to, word) in buffer[prefix.len()..LINE].as_chunks_mut().0.iter_mut().zip(&line[2..]) {
+                *to = word.load(Ordering::Relaxed).to_ne_bytes();
+            }
+            return Ok(Some(Taken { near: LINE, far: 0 }));
+        }
+        let (at, [near, far]) = (Self::cell(head), lengths);
+        let far = far as usize;
         let start = match prefix.filter(|_| near & PREFIXED != 0) {
             Some(prefix) => {
                 buffer[..prefix.len()].copy_from_slice(prefix);

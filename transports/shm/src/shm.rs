@@ -118,6 +118,7 @@ impl Shm {
     }
 
     /// Appends a message to a peer's queue, if there is room.
+    #[inline]
     fn append(&self, peer: &Peer, header: &[u8], payload: &[u8]) -> TransportResult<Posted> {
         let waits = peer.full.load(Ordering::Relaxed) && !peer.queue.has_room()?;
         let appending = self.deaths.get().map(|_| self.queue.append()).transpose()?;

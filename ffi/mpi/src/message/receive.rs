@@ -7,7 +7,7 @@ use transom::{RawBuffer, Source, Tag, raw};
 
 use super::{Envelope, buffer, dest, send, source, status as of, tag};
 use crate::abi::{Comm, PROC_NULL, Request, SUCCESS, Status};
-use crate::buffer::{Buffer, Triple, raw_buffer};
+use crate::buffer::{Buffer, Triple, bytes_mut, raw_buffer};
 use crate::comm::CommObject;
 use crate::comm::inter::Inter;
 use crate::failure::{Failure, Result};
@@ -64,6 +64,20 @@ pub fn recv(recv_buffer: Triple, from: Envelope, status: Pointer<Status>) -> Res
     let comm = world::hold(from.comm)?;
     let recv_buffer = buffer(from.rank, recv_buffer)?;
     give(await_one(&comm, recv_buffer, source(&comm, from.rank)?, tag(from.tag))?, status)
+}
+
+/// `MPI_Recv` of plain data from one rank that comes soon: none else, and nothing is done.
+#[inline]
+pub fn recv_now(recv_buffer: Triple, from: Envelope, status: Pointer<Status>) -> Option<c_int> {
+    let len = recv_buffer.plain_len()?;
+    let source = usize::try_from(from.rank).ok()?;
+    if !world::is_running() || status.is_null() && !status.is_ignored() {
+        return None;
+    }
+    let comm = world::hold(from.comm).ok().filter(|comm| comm.inter.is_none())?;
+    let bytes = bytes_mut(recv_buffer.address, len).ok()?;
+    let of_message = raw::recv_now(&comm.comm, source, tag(from.tag), bytes)?;
+    give(Ok(of(None, of_message)), status).ok().map(|()| SUCCESS)
 }
 
 /// Waits for a message.
@@ -158,7 +172,13 @@ impl Exchange {
             None => false,
         };
         if is_sent {
-            return give(await_one(comm, self.recv_buffer, from, with)?, status);
+            let mut recv_buffer = self.recv_buffer;
+            if let (Source::Rank(source), None, Some(bytes)) = (from, &comm.inter, recv_buffer.plain_mut()?)
+                && let Some(of_message) = raw::recv_now(comm.messages(), source, with, bytes)
+            {
+                return give(Ok(of(None, of_message)), status);
+            }
+            return give(await_one(comm, recv_buffer, from, with)?, status);
         }
         let (received, sent) = self.begin(comm, false)?;
         let received = request::outcome(received.wait());

@@ -217,6 +217,19 @@ impl TwoSided {
         self.change(|state| state.take(pattern)).map(|(_, arrived)| arrived)
     }
 
+    /// Takes that message to a buffer, if it is there whole, has room, and nobody is to be told of it: its envelope and length.
+    #[inline]
+    pub fn take_to(&self, pattern: Pattern, buffer: &mut [u8]) -> Option<(Envelope, usize)> {
+        self.change(|state| {
+            let (envelope, arrived) = state.look(pattern)?;
+            let Incoming { body: Body::Eager(bytes), number: None, .. } = arrived else { return None };
+            let bytes = bytes.payload();
+            bytes.copy_to(buffer.get_mut(..bytes.len())?);
+            let taken = (envelope, bytes.len());
+            state.take(pattern).map(|_| taken)
+        })
+    }
+
     /// Cancels a receive. False if it has matched a message.
     pub fn cancel(&self, pattern: Pattern, number: u64) -> bool {
         let cancelled = self.change(|state| state.cancel(pattern, number));

@@ -233,4 +233,16 @@ impl Span {
     pub fn word64(&self, offset: usize) -> TransportResult<&AtomicU64> {
         self.cell::<u64>(offset)
     }
+
+    /// The words of a cache line for protocols.
+    #[inline]
+    pub fn line(&self, offset: usize) -> TransportResult<&[AtomicU64; 8]> {
+        const BYTES: usize = size_of::<[AtomicU64; 8]>();
+        let at = self.at(offset, BYTES)?;
+        if !(at as usize).is_multiple_of(BYTES) {
+            return Err(TransportError::Range { offset, bytes: BYTES, len: self.len });
+        }
+        // SAFETY: as in `cell`; an array of atomics is aligned as one of them is.
+        Ok(unsafe { &*at.cast::<[AtomicU64; 8]>() })
+    }
 }
