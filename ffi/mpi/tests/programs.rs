@@ -59,6 +59,7 @@ programs! {
     external32: "external", [1], ["shm"];
     messages: "messages", [1, 2, 3], BOTH;
     receives_in_slots_and_beyond: "receives", [1, 2, 3], BOTH;
+    messages_in_order: "order", [2, 3], BOTH;
     truncated_messages: "truncated", [1, 2, 3], BOTH;
     generalised_requests: "general", [1, 2, 3], BOTH;
     partitioned_messages: "partitioned", [1, 2, 3], BOTH;
