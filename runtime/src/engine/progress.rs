@@ -372,7 +372,7 @@ fn run(engine: &Engine) {
     latency::prefer_latency();
     let mut before = Calls::default();
     let (mut pause, mut pause_for) = (true, PAUSE);
-    let (mut looked, mut passed) = (Instant::now(), Instant::now());
+    let (mut looked, mut passed, mut found) = (Instant::now(), Instant::now(), progress.events());
     loop {
         progress.hold.pass();
         // Awaited requests are checked for failures and deadlines as often as blocked calls are.
@@ -387,9 +387,12 @@ fn run(engine: &Engine) {
         }
         let calls = progress.calls();
         let settled = calls == before || progress.left.swap(false, Ordering::Relaxed);
-        // Calls that find what they want at once take nothing that has come.
-        let often = !settled && comes_often(calls, before, passed.elapsed()) && engine.is_idle();
-        (before, passed) = (calls, Instant::now());
+        // Calls that find what they want at once take nothing that has come: only where some do take what comes will they take
+        // what is there now.
+        let events = progress.events();
+        let takes = events != found;
+        let often = !settled && comes_often(calls, before, passed.elapsed()) && (takes || engine.is_idle());
+        (before, passed, found) = (calls, Instant::now(), events);
         if state.sleeping > 0 || state.watcher != Watcher::None {
             // Callers that sleep for a moment, call after call, need not wake it each time.
             state.parked = settled;
@@ -435,6 +438,7 @@ fn run(engine: &Engine) {
         progress.changed.notify_all();
         if progress.has_no_callers() {
             serve(engine, active);
+            found = progress.events();
             if engine.failed().is_some() {
                 let mut state = progress.state.lock();
                 if !state.stop {

@@ -109,24 +109,24 @@ impl Engine {
         })
     }
 
-    /// [`Engine::wait_taking`] for a short time, of what comes in one message; none, and nothing is lost, if it has not come then, or
-    /// anything else is to be looked at.
+    /// [`Engine::wait_taking`] for a short time; none, and nothing is lost, if `ready` has no result then, or `is_otherwise`.
     #[inline]
     pub fn wait_shortly<R>(
         &self,
         takes: impl Fn(&Header, Kind, Payload<'_>) -> bool,
-        taken: impl Fn() -> Option<R>,
+        is_otherwise: impl Fn() -> bool,
+        ready: impl Fn() -> Option<R>,
     ) -> Option<R> {
         let _inside = self.progress.enter();
         for _ in 0..LOOKS {
-            if self.two_sided.has_any() {
+            if is_otherwise() {
                 return None;
             }
             if self.is_idle() {
                 continue;
             }
             let polled = self.poll_for(false, &takes);
-            if let Some(result) = taken() {
+            if let Some(result) = ready() {
                 self.progress.count_awaited();
                 return Some(result);
             }

@@ -236,7 +236,7 @@ impl Communicator {
             let takes = |header: &Header, kind, payload: Payload<'_>| {
                 kind == Kind::Eager && direct.takes(engine, header, kind, payload)
             };
-            engine.wait_shortly(takes, || direct.take())?
+            engine.wait_shortly(takes, || engine.two_sided.has_any(), || direct.take())?
         };
         Some(Status { source, tag: envelope.tag, bytes })
     }

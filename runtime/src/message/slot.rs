@@ -59,8 +59,12 @@ impl SlotReceive {
     pub fn wait(self, comm: &Communicator) -> Result<()> {
         let channel = comm.channel();
         let engine = &channel.engine;
-        let ended = || engine.two_sided.slots.has_ended(self.slot).then_some(Ok(()));
-        engine.wait_until("wait", &|| self.awaits(channel), None, ended)
+        let has_ended = || engine.two_sided.slots.has_ended(self.slot);
+        // Another thread may be the one that receives.
+        if engine.wait_shortly(|_, _, _| false, has_ended, || has_ended().then_some(())).is_some() {
+            return Ok(());
+        }
+        engine.wait_until("wait", &|| self.awaits(channel), None, || has_ended().then_some(Ok(())))
     }
 
     /// Makes progress; whether it has ended.
