@@ -13,6 +13,8 @@ const YIELD_INTERVAL: Duration = Duration::from_micros(2);
 const CHECKS: u32 = 32;
 /// Looks whether there is anything to poll for between two polls, on a core of its own.
 const LOOKS: u32 = 8;
+/// Looks in a row for what may come soon, on a core of its own: about two microseconds.
+const SHORT_LOOKS: u32 = 256;
 /// A yield that lasts longer gave the core to a computing thread: a thread that yields waits for the end of that thread's
 /// time slice, one that sleeps preempts it when woken.
 const SLICE: Duration = Duration::from_millis(1);
@@ -78,6 +80,11 @@ impl Backoff {
     /// How often a wait looks whether there is anything to poll for, before it does.
     pub fn looks_per_poll(&self) -> u32 {
         if self.yield_interval.is_zero() { 1 } else { LOOKS }
+    }
+
+    /// How often a wait looks in a row for what may come soon, before it does anything else.
+    pub fn short_looks(&self) -> u32 {
+        if self.yield_interval.is_zero() { 1 } else { SHORT_LOOKS }
     }
 
     /// The next step of a wait that has found nothing at `now`. Yields here, and says so; sleeping is the caller's part.

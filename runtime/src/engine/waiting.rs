@@ -25,8 +25,8 @@ const NOTE_AGAIN: Duration = Duration::from_millis(500);
 /// Polls between two readings of the clock.
 const POLLS_PER_CLOCK_READ: u32 = 16;
 
-/// Looks for what may come soon: about two microseconds.
-const LOOKS: u32 = 256;
+/// A poll takes as long as so many looks, or longer.
+const LOOKS_PER_POLL: u32 = 16;
 
 /// Polls in vain between two yields of the core.
 const MISSES_PER_YIELD: u32 = 64;
@@ -118,13 +118,16 @@ impl Engine {
         ready: impl Fn() -> Option<R>,
     ) -> Option<R> {
         let _inside = self.progress.enter();
-        for _ in 0..LOOKS {
+        let mut looks = self.progress.backoff().short_looks();
+        while looks > 0 {
             if is_otherwise() {
                 return None;
             }
             if self.is_idle() {
+                looks -= 1;
                 continue;
             }
+            looks = looks.saturating_sub(LOOKS_PER_POLL);
             let polled = self.poll_for(false, &takes);
             if let Some(result) = ready() {
                 self.progress.count_awaited();

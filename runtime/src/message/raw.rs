@@ -83,7 +83,7 @@ pub fn recv_into(comm: &Communicator, source: Source, tag: Tag, buffer: &mut [u8
 
 /// [`recv_into`] of a message that comes soon; none, and nothing is done, if it does not, or anything is wrong.
 #[inline]
-pub fn recv_now(comm: &Communicator, source: usize, tag: Tag, buffer: &mut [u8]) -> Option<Status> {
+pub fn recv_now(comm: &Communicator, source: Source, tag: Tag, buffer: &mut [u8]) -> Option<Status> {
     comm.receive_now(source, tag, buffer)
 }
 

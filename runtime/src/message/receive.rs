@@ -225,9 +225,9 @@ impl Communicator {
 
     /// Receives a message that has come, or comes soon, whole and at once; none, and nothing is done, if it does not, or anything is wrong.
     #[inline]
-    pub(super) fn receive_now(&self, source: usize, tag: Tag, buffer: &mut [u8]) -> Option<Status> {
+    pub(super) fn receive_now(&self, source: Source, tag: Tag, buffer: &mut [u8]) -> Option<Status> {
         let channel = self.channel();
-        let pattern = pattern(channel, "recv", Source::Rank(source), tag).ok()??;
+        let pattern = pattern(channel, "recv", source, tag).ok()??;
         let engine = &channel.engine;
         let (envelope, bytes) = if engine.two_sided.has_any() {
             engine.two_sided.take_to(pattern, buffer)?
@@ -238,7 +238,10 @@ impl Communicator {
             };
             engine.wait_shortly(takes, || engine.two_sided.has_any(), || direct.take())?
         };
-        Some(Status { source, tag: envelope.tag, bytes })
+        Some(match source {
+            Source::Rank(source) => Status { source, tag: envelope.tag, bytes },
+            Source::Any => Status::of(channel, envelope, bytes),
+        })
     }
 
     /// Waits for a message, and receives it to a buffer. Errors of the message itself are in the result, beside what it says of

@@ -6,7 +6,7 @@ use transom::raw::SlotReceive;
 use transom::{RawBuffer, Source, Tag, raw};
 
 use super::{Envelope, buffer, dest, send, source, status as of, tag};
-use crate::abi::{Comm, PROC_NULL, Request, SUCCESS, Status};
+use crate::abi::{ANY_SOURCE, Comm, PROC_NULL, Request, SUCCESS, Status};
 use crate::buffer::{Buffer, Triple, bytes_mut, raw_buffer};
 use crate::comm::CommObject;
 use crate::comm::inter::Inter;
@@ -66,11 +66,15 @@ pub fn recv(recv_buffer: Triple, from: Envelope, status: Pointer<Status>) -> Res
     give(await_one(&comm, recv_buffer, source(&comm, from.rank)?, tag(from.tag))?, status)
 }
 
-/// `MPI_Recv` of plain data from one rank that comes soon: none else, and nothing is done.
+/// `MPI_Recv` of plain data that has come, or comes soon: none else, and nothing is done.
 #[inline]
 pub fn recv_now(recv_buffer: Triple, from: Envelope, status: Pointer<Status>) -> Option<c_int> {
     let len = recv_buffer.plain_len()?;
-    let source = usize::try_from(from.rank).ok()?;
+    let source = match usize::try_from(from.rank) {
+        Ok(rank) => Source::Rank(rank),
+        Err(_) if from.rank == ANY_SOURCE => Source::Any,
+        Err(_) => return None,
+    };
     if !world::is_running() || status.is_null() && !status.is_ignored() {
         return None;
     }
@@ -173,8 +177,8 @@ impl Exchange {
         };
         if is_sent {
             let mut recv_buffer = self.recv_buffer;
-            if let (Source::Rank(source), None, Some(bytes)) = (from, &comm.inter, recv_buffer.plain_mut()?)
-                && let Some(of_message) = raw::recv_now(comm.messages(), source, with, bytes)
+            if let (None, Some(bytes)) = (&comm.inter, recv_buffer.plain_mut()?)
+                && let Some(of_message) = raw::recv_now(comm.messages(), from, with, bytes)
             {
                 return give(Ok(of(None, of_message)), status);
             }
