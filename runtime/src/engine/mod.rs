@@ -308,10 +308,7 @@ impl Engine {
 
     /// As [`Engine::send`], of several messages, one behind the other: with one call where that takes less time.
     pub fn send_all(&self, operation: &'static str, peer: usize, messages: &[(Header, &[u8])]) -> Result<()> {
-        if let [(header, payload)] = messages {
-            return self.send(operation, peer, header, payload);
-        }
-        let all: SmallVec<[(&[u8], &[u8]); 4]> =
+        let all: SmallVec<[(&[u8], &[u8]); SEVERAL]> =
             messages.iter().map(|(header, payload)| (header.as_bytes(), *payload)).collect();
         let mut taken = 0;
         self.count_send();

@@ -27,7 +27,7 @@ const TURN: usize = 4 << 20;
 const ABOUT: usize = 256 << 10;
 
 /// Messages that are sent with one call: each is three pieces of memory.
-pub(crate) const SEVERAL: usize = PARTS / 3;
+const SEVERAL: usize = PARTS / 3;
 
 const _: () = assert!(ROOM + MAX_MESSAGE + (MAX_PUTS + MAX_GETS) * Header::BYTES < MOST_BUFFERED / 2);
 
