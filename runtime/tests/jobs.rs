@@ -53,8 +53,9 @@ fn suite_over_verbs() {
 }
 
 /// Programs that need no window: they run where no memory can be registered, too.
-const WINDOWLESS: [&str; 9] = [
+const WINDOWLESS: [&str; 10] = [
     "lengths_in_both_directions",
+    "one_way",
     "order_is_kept",
     "probes",
     "synchronous_sends",

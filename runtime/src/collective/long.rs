@@ -138,7 +138,7 @@ pub(super) fn spread(
     round: usize,
 ) -> Result<()> {
     let own = std::mem::take(&mut parts[channel.rank]);
-    let mut shown = Shown::of_all(channel, own);
+    let mut shown = Shown::both_ways(channel, own);
     others(channel).try_for_each(|peer| exchange.block(shown.offer(exchange, peer, round)))?;
     let taken = each(others(channel), |peer| take(exchange, channel, peer, round, parts[peer]).map(drop));
     shown.settle_after(exchange, taken)?;
@@ -176,7 +176,7 @@ fn exchange_blocks(
         if from[peer].len() < LONG_IN_PAGES {
             return exchange.send_now(peer, 0, from[peer]);
         }
-        shown.push(Shown::of_all(channel, from[peer]));
+        shown.push(Shown::both_ways(channel, from[peer]));
         shown.last_mut().map_or(Ok(()), |block| exchange.block(block.offer(exchange, peer, 0)))
     })?;
     // From those before this rank, for whom it is the next.

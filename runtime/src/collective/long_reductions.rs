@@ -176,7 +176,7 @@ fn combine_parts(
     unit: usize,
     combine: &Combine,
 ) -> Result<()> {
-    let mut shown: Vec<Shown<'_>> = parts.iter().map(|part| Shown::of_all(channel, part)).collect();
+    let mut shown: Vec<Shown<'_>> = parts.iter().map(|part| Shown::both_ways(channel, part)).collect();
     others(channel).try_for_each(|peer| exchange.block(shown[peer].offer(exchange, peer, 0)))?;
     let combined = combine_part(exchange, channel, operands, own, unit, combine);
     shown.into_iter().fold(combined, |result, shown| shown.settle_after(exchange, result))

@@ -93,6 +93,8 @@ pub(super) struct Shown<'a> {
     bytes: &'a [u8],
     /// Ranks that give to one at once.
     givers: usize,
+    /// Whether that one gives as much to each of them.
+    both_ways: bool,
     /// By number of the transport; nothing where that can register none.
     regions: Vec<(usize, Option<Box<dyn Region>>)>,
     /// Who was told, in which round.
@@ -101,7 +103,7 @@ pub(super) struct Shown<'a> {
 
 impl<'a> Shown<'a> {
     pub fn new(channel: &'a Channel, bytes: &'a [u8]) -> Self {
-        Self { channel, bytes, givers: 1, regions: Vec::new(), told: Vec::new() }
+        Self { channel, bytes, givers: 1, both_ways: false, regions: Vec::new(), told: Vec::new() }
     }
 
     /// Of one of all ranks that give to one at once.
@@ -109,12 +111,18 @@ impl<'a> Shown<'a> {
         Self { givers: channel.size - 1, ..Self::new(channel, bytes) }
     }
 
+    /// Of one of all ranks that give to each other at once.
+    pub fn both_ways(channel: &'a Channel, bytes: &'a [u8]) -> Self {
+        Self { both_ways: true, ..Self::of_all(channel, bytes) }
+    }
+
     /// The key by which a rank gets them; empty if there is none, or they are too short for that.
     fn key_for(&mut self, peer: usize) -> Vec<u8> {
         let (engine, to) = (&*self.channel.engine, self.channel.job_rank(peer));
         let Route { transport, capabilities } = engine.routes.route(to);
         let one_message = capabilities.max_message - HEADER_BYTES;
-        if self.bytes.len() <= one_message || self.bytes.len() < transport.shown_from(self.givers) {
+        let least = transport.shown_from(self.givers, self.both_ways);
+        if self.bytes.len() <= one_message || self.bytes.len() < least {
             return Vec::new();
         }
         let transport = engine.routes.index(to);

@@ -31,7 +31,8 @@ pub(super) fn handle(engine: &Engine, header: &Header, kind: Kind, payload: Payl
         | Kind::Recall
         | Kind::Recalled
         | Kind::Parts
-        | Kind::Part => {
+        | Kind::Part
+        | Kind::Join => {
             if two_sided::handle(engine, header, kind, payload).is_none() {
                 tracing::warn!(?kind, origin = header.origin, "dropped a malformed part of a message");
             }

@@ -72,19 +72,24 @@ impl Backoff {
         Self { spin: spin.unwrap_or(default), yield_interval }
     }
 
+    /// Whether each rank has a core of its own.
+    pub fn has_cores(&self) -> bool {
+        !self.yield_interval.is_zero()
+    }
+
     /// How often a wait checks its condition between two polls of the transports.
     pub fn checks_per_poll(&self) -> u32 {
-        if self.yield_interval.is_zero() { 1 } else { CHECKS }
+        if self.has_cores() { CHECKS } else { 1 }
     }
 
     /// How often a wait looks whether there is anything to poll for, before it does.
     pub fn looks_per_poll(&self) -> u32 {
-        if self.yield_interval.is_zero() { 1 } else { LOOKS }
+        if self.has_cores() { LOOKS } else { 1 }
     }
 
     /// How often a wait looks in a row for what may come soon, before it does anything else.
     pub fn short_looks(&self) -> u32 {
-        if self.yield_interval.is_zero() { 1 } else { SHORT_LOOKS }
+        if self.has_cores() { SHORT_LOOKS } else { 1 }
     }
 
     /// The next step of a wait that has found nothing at `now`. Yields here, and says so; sleeping is the caller's part.

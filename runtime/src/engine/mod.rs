@@ -4,6 +4,7 @@
 mod agent;
 mod awaited;
 mod backoff;
+mod claims;
 mod dead;
 mod exposure;
 mod gates;

@@ -101,7 +101,7 @@ fn answered_send<B: Buffer>(sending: &Sending<'_>, data: B, promise: Arc<Promise
     if sending.is_own() || sending.is_short(bytes) {
         let copy = sending.copied(data.bytes())?;
         let buffer = SendBuffer { region: None, exposed: data.expose().0 };
-        let number = engine.two_sided.await_answer(sending.to, answered(sending, buffer, promise));
+        let number = engine.two_sided.await_answer(sending.to, None, answered(sending, buffer, promise));
         let sent = if sending.is_own() {
             sending.deliver(copy, Some(number));
             Ok(())
@@ -113,8 +113,9 @@ fn answered_send<B: Buffer>(sending: &Sending<'_>, data: B, promise: Arc<Promise
     let (exposed, span) = data.expose();
     let region = sending.register(&span, false);
     let key = region.as_ref().map(|region| region.key().0).unwrap_or_default();
-    let number =
-        engine.two_sided.await_answer(sending.to, answered(sending, SendBuffer { region, exposed }, promise));
+    let shown = region.as_ref().map(|_| span);
+    let then = answered(sending, SendBuffer { region, exposed }, promise);
+    let number = engine.two_sided.await_answer(sending.to, shown, then);
     let header = sending.request_to_send(number, bytes);
     ended(sending, number, engine.send_in_order(sending.operation, sending.to, &header, &key))
 }

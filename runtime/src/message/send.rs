@@ -26,8 +26,6 @@ pub(super) enum Mode {
 /// A part of a collective is sent at once, but a message in segments waits until a receive asks for it, and then until its sender makes
 /// progress, which may compute: the length up to which that is the shorter way is so many times less.
 const SEGMENTS: usize = 16;
-/// Whose sender blocks, and sends while they are received, may be so many times longer.
-const BLOCKING: usize = 16;
 
 /// One send: the call, to whom (rank in the communicator and in the job), the tag.
 #[derive(Debug, Clone, Copy)]
@@ -90,7 +88,7 @@ impl<'a> Sending<'a> {
     /// Whether a longer message travels in parts, for which the receiver does not ask.
     pub fn is_in_parts(&self, bytes: usize) -> bool {
         let Route { transport, capabilities } = self.engine().routes.route(self.to);
-        capabilities.registration_is_free && bytes <= MOST_IN_PARTS && bytes < transport.shown_from(1)
+        capabilities.registration_is_free && bytes <= MOST_IN_PARTS && bytes < transport.shown_from(1, false)
     }
 
     /// The parts with their headers.
@@ -119,8 +117,8 @@ impl<'a> Sending<'a> {
     /// none, take less time: who `blocks` until the message is received sends them at once.
     pub fn register(&self, memory: &Span, blocks: bool) -> Option<Box<dyn Region>> {
         let Route { transport, capabilities } = self.engine().routes.route(self.to);
-        let shown = transport.shown_from(1);
-        let most = if blocks && shown > MOST_IN_PARTS { shown * BLOCKING } else { shown / SEGMENTS };
+        let most = transport.shown_from(1, false) / SEGMENTS;
+        let most = if blocks { most.max(transport.shown_waiting_from()) } else { most };
         let in_segments = capabilities.registration_is_free && memory.len() < most;
         if in_segments { None } else { register(self.engine(), self.to, memory) }
     }
@@ -212,12 +210,12 @@ pub(super) fn send(
         }
         return Ok(());
     }
-    let region = if short { None } else { sending.register(&memory::expose_read_only(bytes), true) };
+    let shown = memory::expose_read_only(bytes);
+    let region = if short { None } else { sending.register(&shown, true) };
     let promise = Promise::new();
     let completed = promise.clone();
-    let number = engine
-        .two_sided
-        .await_answer(sending.to, Box::new(move |engine, answer| completed.complete(engine, Ok(answer))));
+    let then = Box::new(move |engine: &Engine, answer| completed.complete(engine, Ok(answer)));
+    let number = engine.two_sided.await_answer(sending.to, region.as_ref().map(|_| shown), then);
     let sent = if sending.is_own() {
         sending.copied(bytes).map(|data| sending.deliver(data, Some(number)))
     } else if short {

@@ -100,6 +100,10 @@ pub enum Kind {
     Parts = 39,
     /// The next part of my message of number `value`, from byte `offset` on.
     Part = 40,
+    /// I get your message of number `value`, of `count` bytes: if you have time, put parts of `offset` bytes each, from its last one on.
+    /// Claim them in my line `window`, for its use `compare`. The payload is the keys of my lines, so many bytes as `ty` says, and
+    /// of the buffer.
+    Join = 41,
 }
 
 impl Kind {
@@ -143,6 +147,7 @@ impl Kind {
             38 => Self::Recalled,
             39 => Self::Parts,
             40 => Self::Part,
+            41 => Self::Join,
             _ => return None,
         })
     }

@@ -62,6 +62,47 @@ pub fn lengths_in_both_directions(job: &Job) -> Result<()> {
     Ok(())
 }
 
+/// Long messages one way, to a receiver that blocks or does not, of a sender that waits or computes: either end may copy them, or both.
+pub fn one_way(job: &Job) -> Result<()> {
+    let other = job.rank() ^ 1;
+    if other >= job.size() {
+        return job.barrier();
+    }
+    for (tag, len) in (0..).zip([131_071, 131_072, 300_001, (1 << 20) + 1, (8 << 20) + 5]) {
+        for kind in 0..12 {
+            let pair = job.rank() / 2 * 2;
+            if job.rank() == pair {
+                let data = pattern(pair + kind, len);
+                match kind % 4 {
+                    0 => job.send(other, tag, &data)?,
+                    1 => job.ssend(other, tag, &data)?,
+                    2 => assert_eq!(job.isend(other, tag, data.clone()).wait()?, data),
+                    _ => {
+                        let sent = job.isend(other, tag, data.clone());
+                        let start = Instant::now();
+                        while start.elapsed() < Duration::from_micros(300) {}
+                        assert_eq!(sent.wait()?, data);
+                    }
+                }
+                continue;
+            }
+            let received = match kind / 4 {
+                0 => job.recv::<u8>(pair, tag)?.0,
+                1 => job.irecv::<u8>(pair, tag, len).wait()?.0,
+                _ => {
+                    let mut room = vec![9; len + 3];
+                    assert_eq!(job.recv_into(pair, tag, &mut room)?.bytes, len);
+                    assert_eq!(room[len..], [9; 3]);
+                    room.truncate(len);
+                    room
+                }
+            };
+            assert!(received == pattern(pair + kind, len), "{len} bytes, kind {kind}");
+        }
+    }
+    job.barrier()
+}
+
 /// Everybody sends to everybody in one order and receives in another; of each pair the order stays.
 pub fn order_is_kept(job: &Job) -> Result<()> {
     const COUNT: u32 = 60;

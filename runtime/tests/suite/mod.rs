@@ -63,6 +63,7 @@ pub const PROGRAMS: &[(&str, Program)] = &[
     ("awaited", collectives::awaited),
     ("wrong_arguments", collectives::wrong_arguments),
     ("lengths_in_both_directions", messages::lengths_in_both_directions),
+    ("one_way", messages::one_way),
     ("order_is_kept", messages::order_is_kept),
     ("probes", receives::probes),
     ("synchronous_sends", receives::synchronous_sends),

@@ -250,9 +250,15 @@ pub trait Transport: Send + Sync + fmt::Debug {
     }
 
     /// So many bytes that a peer needs reach it sooner if they are shown to it, and it gets them, than as messages; where `givers` ranks at
-    /// once have as many for it.
-    fn shown_from(&self, _givers: usize) -> usize {
+    /// once have as many for it, and it has as many for them if it goes `both_ways`.
+    fn shown_from(&self, _givers: usize, _both_ways: bool) -> usize {
         if self.capabilities().registration_is_free { 16 << 10 } else { 64 << 10 }
+    }
+
+    /// So many bytes of one message reach a peer sooner if they are shown, where the sender waits until it is received: it sends them
+    /// if there are fewer, or helps with the copy.
+    fn shown_waiting_from(&self) -> usize {
+        0
     }
 
     /// Exposes memory to peers until the region is dropped.

@@ -63,11 +63,11 @@ pub unsafe fn copy_own(direction: Direction, local: *mut u8, there: u64, len: us
 }
 
 /// Whether the kernel takes so much longer for a copy than a copy takes that the way through a queue, which is two copies and
-/// messages, is the shorter one. That depends on the processor and the kernel, and is tried once: on AMD's Zen 4 and 5 it takes five and
-/// nine times as long, and from another core's cache more; on Intel's CPUs about twice as long, by older measurements of each.
+/// messages, is the shorter one even for long messages that both ends could copy. That depends on the processor and the kernel, and is
+/// tried once: on AMD's Zen 4 and 5 it takes five and nine times as long, on Intel's CPUs twice to three times.
 pub fn is_slow() -> bool {
     const BYTES: usize = 64 << 10;
-    const TIMES_A_COPY: u32 = 3;
+    const TIMES_A_COPY: u32 = 4;
     static SLOW: OnceLock<bool> = OnceLock::new();
     *SLOW.get_or_init(|| {
         let (mut to, from) = (vec![1u8; BYTES], vec![2u8; BYTES]);

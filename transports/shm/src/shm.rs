@@ -321,11 +321,16 @@ impl Transport for Shm {
         }
     }
 
-    /// Where the queue is the shorter way, it is so for what is a part of it.
-    fn shown_from(&self, givers: usize) -> usize {
+    /// The queue is the shorter way for what is a part of it; but where the kernel is quick, not for what goes both ways at once.
+    fn shown_from(&self, givers: usize, both_ways: bool) -> usize {
         const LEAST: usize = 16 << 10;
-        const PART: usize = QUEUE_BYTES / 2;
-        if attach::is_slow() { (PART / givers.max(1)).max(LEAST) } else { LEAST }
+        const BOTH_WAYS: usize = 64 << 10;
+        let part = (QUEUE_BYTES / 2 / givers.max(1)).max(LEAST);
+        if both_ways && !attach::is_slow() { part.min(BOTH_WAYS) } else { part }
+    }
+
+    fn shown_waiting_from(&self) -> usize {
+        if attach::is_slow() { QUEUE_BYTES / 2 * 16 } else { 128 << 10 }
     }
 
     fn register(&self, memory: &Span) -> TransportResult<Box<dyn Region>> {

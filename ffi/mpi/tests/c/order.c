@@ -3,7 +3,7 @@
 #include <time.h>
 #include "check.h"
 
-enum { BATCHES = 300, BATCH = 16, TAGS = 3, LONGEST = 100000 };
+enum { BATCHES = 300, BATCH = 16, TAGS = 3, LONGEST = 300000 };
 static const int lengths[] = {0, 1, 8, 16, 17, 64, 900, 5000, 17000, LONGEST};
 
 static unsigned state;

@@ -6,6 +6,9 @@
 #[path = "../awaited.rs"]
 mod awaited;
 mod awaiting;
+#[path = "../claims.rs"]
+mod claims;
+mod copying;
 mod detach;
 mod flush;
 mod grant;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use transom_transport::Payload;
 
+use super::joint;
 use super::parts::{self, Key, Parts};
 use super::segments::store_segment;
 use super::slots;
@@ -14,7 +15,7 @@ use crate::protocol::messages::{Envelope, Pattern};
 use crate::protocol::wire::{self, Header, INLINE_BYTES, Kind};
 
 /// Longest key of a region that is accepted.
-const MAX_KEY: usize = 256;
+pub(super) const MAX_KEY: usize = 256;
 
 /// Handles one message. `None` if it is malformed.
 pub(in crate::engine) fn handle(
@@ -56,6 +57,7 @@ pub(in crate::engine) fn handle(
             let key = Key { peer, number: header.value, asked: false };
             parts::go_on(engine, key, header.offset, payload)
         }
+        Kind::Join => joint::join(engine, header, payload),
         Kind::Done => {
             let then = engine.two_sided.end_send(peer, header.value)?;
             then(engine, Answer::Done(header.status == wire::OK));
@@ -188,7 +190,8 @@ mod tests {
             for kind in [Kind::ClearToSend, Kind::Segment, Kind::Done, Kind::Put] {
                 assert!(handle(kind, 1, 77, b"").is_none());
             }
-            let own = engine.two_sided.await_answer(0, Box::new(|_, _| panic!("another rank answered")));
+            let own =
+                engine.two_sided.await_answer(0, None, Box::new(|_, _| panic!("another rank answered")));
             assert!(
                 handle(Kind::Done, 0, own, b"").is_none() && handle(Kind::ClearToSend, 0, own, b"").is_none()
             );

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use transom_transport::{Posted, Region, Remote, Span};
 
 use super::delivery::{MAX_GET, failed, has_region, source};
-use super::{Body, Incoming};
+use super::joint::{Copied, Joint};
+use super::{Body, Incoming, awaits_bytes};
 use crate::Result;
 use crate::engine::{Countdown, Engine, Pending, Route, TargetState, waiting};
-use crate::memory::{LocalBuffer, ResultBuffer};
+use crate::memory::{self, LocalBuffer, ResultBuffer};
 use crate::protocol::wire::{HEADER_BYTES, Kind};
 use crate::settings::Fault;
 use crate::waits::Awaits;
@@ -31,9 +32,38 @@ pub(crate) fn fetch_blocking(
     let Body::Rendezvous { bytes, key } = arrived.body else { return Ok(()) };
     let fetched = source(engine, from, key, bytes)
         .map_err(|error| failed(engine, operation, &error))
-        .and_then(|remote| get(engine, operation, &remote, &ResultBuffer::borrowed(buffer)));
+        .and_then(|remote| get_jointly(engine, operation, arrived.number, &remote, buffer));
     engine.acknowledge(from, arrived.number, fetched.is_ok());
     fetched
+}
+
+/// Gets all of message `number`, with its sender's help if it can.
+fn get_jointly(
+    engine: &Engine,
+    operation: &'static str,
+    number: Option<u64>,
+    remote: &Remote,
+    buffer: &mut [u8],
+) -> Result<()> {
+    let shown = memory::expose(buffer);
+    let joint = Joint::offer(engine, remote.peer, number, &shown);
+    let result = ResultBuffer::borrowed(buffer);
+    let Some(joint) = joint else { return get(engine, operation, remote, &result) };
+    let transport = engine.routes.to(remote.peer);
+    let what = || awaits_bytes(remote.peer);
+    // Nothing tells a thread that sleeps when the sender has put its last part.
+    let sleep = Some(waiting::SHORT_SLEEP);
+    let copied = engine.wait_until(operation, &what, sleep, || match joint.get(transport, remote, &result) {
+        Ok(Copied::Some | Copied::Own) => None,
+        Ok(Copied::All) => Some(Ok(result.len())),
+        Ok(Copied::UpTo(end)) => Some(Ok(end)),
+        Err(error) => Some(Err(failed(engine, operation, &error))),
+    });
+    drop(joint);
+    let copied = copied?;
+    let rest =
+        remote.part(copied, result.len() - copied).map_err(|error| failed(engine, operation, &error))?;
+    get(engine, operation, &rest, &ResultBuffer::borrowed(&mut buffer[copied..]))
 }
 
 /// Gets what a rank shows at `start` of a region into `buffer`.

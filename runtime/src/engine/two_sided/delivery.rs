@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use transom_transport::{Posted, RegionKey, Remote, TransportError, TransportResult};
 
+use super::joint::{Copied, Joint};
 use super::segments;
 use super::{Advance, Body, Buffer, Incoming, Transfer};
 use crate::engine::{Countdown, Engine, Pending};
@@ -82,7 +83,7 @@ pub(crate) fn deliver<B: Buffer>(
         (Ok(buffer), Body::Rendezvous { key, bytes }) if has_region(engine, from, &key) => {
             match source(engine, from, key, bytes) {
                 Ok(remote) => {
-                    engine.start_transfer(fetch(operation, remote, buffer, number, Box::new(then)));
+                    engine.start_transfer(fetch(engine, operation, remote, buffer, number, Box::new(then)));
                 }
                 Err(error) => {
                     engine.acknowledge(from, number, false);
@@ -112,7 +113,7 @@ pub(crate) fn fetch_all(
         .and_then(|remote| remote.part(0, bytes))
         .map_err(|error| failed(engine, operation, &error));
     match remote.and_then(|remote| Ok((remote, zeroed(engine, operation, bytes)?))) {
-        Ok((remote, vec)) => engine.start_transfer(fetch(operation, remote, vec, None, then)),
+        Ok((remote, vec)) => engine.start_transfer(fetch(engine, operation, remote, vec, None, then)),
         Err(error) => then(engine, Err(error)),
     }
 }
@@ -122,8 +123,14 @@ pub(super) fn has_region(engine: &Engine, from: usize, key: &[u8]) -> bool {
     !key.is_empty() && engine.routes.route(from).capabilities.rma
 }
 
+fn gone(peer: usize) -> TransportError {
+    TransportError::Peer { peer, reason: "it has ended while it sent a message".into() }
+}
+
 /// A get of a whole message under way.
 struct Fetch<B: Buffer> {
+    /// With the sender's help, if it may give some. Dropped before the buffer.
+    joint: Option<Joint>,
     remote: Remote,
     buffer: Arc<B::Exposed>,
     bytes: usize,
@@ -132,6 +139,7 @@ struct Fetch<B: Buffer> {
 }
 
 fn fetch<B: Buffer>(
+    engine: &Engine,
     operation: &'static str,
     remote: Remote,
     buffer: B,
@@ -139,7 +147,9 @@ fn fetch<B: Buffer>(
     then: OnDelivered<B>,
 ) -> Box<Fetch<B>> {
     let (peer, bytes) = (remote.peer, buffer.bytes().len());
-    let buffer = Arc::new(buffer.expose().0);
+    let (buffer, shown) = buffer.expose();
+    let joint = Joint::offer(engine, peer, number, &shown);
+    let buffer = Arc::new(buffer);
     let filled = buffer.clone();
     let delivered = move |engine: &Engine, error: Option<TransportError>| {
         engine.acknowledge(peer, number, error.is_none());
@@ -150,12 +160,30 @@ fn fetch<B: Buffer>(
         };
         then(engine, result);
     };
-    Box::new(Fetch { remote, buffer, bytes, at: 0, count: Countdown::new(1, Some(Box::new(delivered))) })
+    Box::new(Fetch {
+        joint,
+        remote,
+        buffer,
+        bytes,
+        at: 0,
+        count: Countdown::new(1, Some(Box::new(delivered))),
+    })
 }
 
 impl<B: Buffer> Transfer for Fetch<B> {
     fn advance(mut self: Box<Self>, engine: &Engine) -> Advance {
         let mut error = None;
+        if let Some(joint) = &self.joint {
+            match joint.get(engine.routes.to(self.remote.peer), &self.remote, &B::result(&self.buffer)) {
+                Ok(Copied::Some) => return Advance::Progressed(self),
+                Ok(Copied::Own) if engine.dead.has(self.remote.peer) => error = Some(gone(self.remote.peer)),
+                Ok(Copied::Own) => return Advance::Blocked(self),
+                Ok(Copied::All) => self.at = self.bytes,
+                Ok(Copied::UpTo(end)) => self.at = end,
+                Err(refused) => error = Some(refused),
+            }
+            self.joint = None;
+        }
         while self.at < self.bytes && error.is_none() {
             match self.post_get(engine) {
                 Ok(Posted::Pending) => {}

@@ -2,13 +2,14 @@
 //!
 //! Short messages are sent eagerly, those of a few times the transport's longest in parts. Of a longer one only a request to send
 //! travels (rendezvous): when a receive has matched it, the receiver fetches the bytes straight to their final place by the
-//! transport's get, or has the sender send them in segments, and then tells the sender that it is done. What takes several polls is
+//! transport's get, maybe with the sender's help ([`joint`]), or has the sender send them in segments, and then tells the sender that it is done. What takes several polls is
 //! a [`Transfer`].
 
 mod agent;
 mod blocking;
 mod buffer;
 mod delivery;
+mod joint;
 mod parts;
 mod segments;
 mod slots;
@@ -20,12 +21,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use smallvec::SmallVec;
-use transom_transport::Payload;
+use transom_transport::{Payload, Span};
 
 use super::Engine;
 use super::receive_slots::ReceiveSlots;
 use crate::Result;
-use crate::memory::RawBuffer;
+use crate::memory::{RawBuffer, Source};
 use crate::protocol::messages::{Envelope, Messages, Pattern};
 use crate::protocol::wire::{self, Header, Kind};
 pub(crate) use agent::Direct;
@@ -34,6 +35,7 @@ pub(crate) use blocking::{fetch_blocking, fetch_region, register, send_segments}
 pub(crate) use buffer::Buffer;
 use delivery::OnDelivered;
 pub(crate) use delivery::{check_capacity, deliver, fetch_all};
+use joint::Joints;
 pub(crate) use parts::{MOST as MOST_IN_PARTS, Parts, ask, awaits_bytes};
 use segments::SegmentedReceive;
 pub(crate) use segments::SegmentedSend;
@@ -149,15 +151,25 @@ pub(crate) struct TwoSided {
     state: Mutex<Messages<Posted, Unexpected>>,
     /// Whether the state has anything in it: written by who holds its lock.
     any: AtomicBool,
-    /// Sends that await an answer, by number: the receiver, and the callback.
-    sends: Mutex<HashMap<u64, (usize, OnAnswer)>>,
+    /// Sends that await an answer, by number.
+    sends: Mutex<HashMap<u64, AwaitingSend>>,
     /// Messages that arrive in segments, by number.
     segmented: Mutex<HashMap<u64, SegmentedReceive>>,
     /// Messages of which parts are to come.
     parts: Mutex<HashMap<parts::Key, Arc<Parts>>>,
     numbers: AtomicU64,
+    joints: Joints,
     pub transfers: Transfers,
     pub slots: ReceiveSlots,
+}
+
+/// A send that awaits an answer.
+struct AwaitingSend {
+    /// The receiver.
+    peer: usize,
+    then: OnAnswer,
+    /// Its bytes, if the receiver may get them.
+    source: Option<Arc<Source>>,
 }
 
 impl std::fmt::Debug for TwoSided {
@@ -172,20 +184,32 @@ impl TwoSided {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Registers a send that `peer` answers; returns its number.
-    pub fn await_answer(&self, peer: usize, then: OnAnswer) -> u64 {
-        let number = self.number();
-        self.sends.lock().insert(number, (peer, then));
+    /// Registers a send that `peer` answers; returns its number. `shown`: its bytes, if the receiver may get them.
+    pub fn await_answer(&self, peer: usize, shown: Option<Span>, then: OnAnswer) -> u64 {
+        let (number, source) = (self.number(), shown.map(Source::new).map(Arc::new));
+        self.sends.lock().insert(number, AwaitingSend { peer, then, source });
         number
     }
 
-    /// The send is answered, or awaits no answer any more.
+    /// The send is answered, or awaits no answer any more. Its bytes are not read any more.
     pub fn end_send(&self, peer: usize, number: u64) -> Option<OnAnswer> {
-        let mut sends = self.sends.lock();
-        if sends.get(&number)?.0 != peer {
-            return None;
+        let AwaitingSend { then, source, .. } = {
+            let mut sends = self.sends.lock();
+            if sends.get(&number)?.peer != peer {
+                return None;
+            }
+            sends.remove(&number)?
+        };
+        if let Some(source) = source {
+            source.end();
         }
-        sends.remove(&number).map(|(_, then)| then)
+        Some(then)
+    }
+
+    /// The bytes of a send to `peer` that awaits an answer, if they are shown.
+    fn source(&self, peer: usize, number: u64) -> Option<Arc<Source>> {
+        let sends = self.sends.lock();
+        sends.get(&number).filter(|send| send.peer == peer)?.source.clone()
     }
 
     /// The first message that a receive would match: its envelope and length.
@@ -249,6 +273,7 @@ impl TwoSided {
         let cleared = self.change(Messages::clear);
         drop(cleared);
         let sends = std::mem::take(&mut *self.sends.lock());
+        sends.values().filter_map(|send| send.source.as_ref()).for_each(|source| source.end());
         drop(sends);
         let segmented = std::mem::take(&mut *self.segmented.lock());
         drop(segmented);
