@@ -31,8 +31,31 @@ impl Way {
     }
 }
 
+/// What the target does while an operation is under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beside {
+    /// What the operation wants of it, or nothing.
+    Nothing,
+    /// The same operation on the origin.
+    TheSame,
+    /// A computation.
+    Computation,
+}
+
 /// What an operation is compared with: mostly one thing, the first the best.
-pub fn limits_of(way: Way, operation: Operation) -> Vec<Limit> {
+pub fn limits_of(way: Way, operation: Operation, beside: Beside) -> Vec<Limit> {
+    match (beside, way) {
+        (Beside::Computation, Way::Network) if is_small(operation) => vec![Limit::TcpAsleep],
+        // Processors copy, and devices send, both ways at once as they do one way.
+        (Beside::TheSame, Way::Network) => match of_network(operation) {
+            Limit::Tcp(exchange) => vec![Limit::Tcp(Exchange { both_ways: true, ..exchange })],
+            other => vec![other],
+        },
+        _ => limits_of_one(way, operation),
+    }
+}
+
+fn limits_of_one(way: Way, operation: Operation) -> Vec<Limit> {
     match (way, operation) {
         (Way::Mapped, _) => vec![of_memory(operation)],
         (Way::Attached, _) => vec![of_attach(operation)],
@@ -49,7 +72,7 @@ pub fn repetitions(operation: Operation, limit: Limit) -> u64 {
     match (operation.sync, limit) {
         // The lock has to be there before the put, which can travel with the end of the lock: two round trips.
         (Sync::Lock, Limit::Verbs(Requests { count: 1, .. })) => 2,
-        (_, Limit::Tcp(_) | Limit::Verbs(_)) => 1,
+        (_, Limit::Tcp(_) | Limit::TcpAsleep | Limit::Verbs(_)) => 1,
         _ => operation.count as u64,
     }
 }
@@ -89,7 +112,7 @@ fn of_attach(operation: Operation) -> Limit {
 fn of_network(operation: Operation) -> Limit {
     let Operation { verb, bytes, count: messages, .. } = operation;
     let places = operation.places;
-    let exchange = |out, back| Limit::Tcp(Exchange { messages, places, out, back });
+    let exchange = |out, back| Limit::Tcp(Exchange { messages, places, out, back, both_ways: false });
     match verb {
         _ if is_small(operation) => Limit::Tcp(Exchange::ROUND_TRIP),
         Verb::Put | Verb::Accumulate => exchange(bytes, WORD),
@@ -127,21 +150,21 @@ mod tests {
     #[test]
     fn one_word_is_an_instruction_or_a_round_trip() {
         let put = Operation::new(Verb::Put, WORD);
-        assert_eq!(limits_of(Way::Mapped, put), [Limit::LockedStore]);
-        assert_eq!(limits_of(Way::Network, put), [Limit::Tcp(Exchange::ROUND_TRIP)]);
-        assert_eq!(limits_of(Way::Mapped, put.by(Sync::Lock)), [Limit::TwoAtomicAdds]);
-        assert_eq!(limits_of(Way::Device, put.times(1000, 1000 * WORD)).len(), 2);
-        let limit = |bytes| limits_of(Way::Device, Operation::new(Verb::Accumulate, bytes));
-        let write = limits_of(Way::Device, Operation::new(Verb::Put, 4096));
+        assert_eq!(limits_of(Way::Mapped, put, Beside::Nothing), [Limit::LockedStore]);
+        assert_eq!(limits_of(Way::Network, put, Beside::Nothing), [Limit::Tcp(Exchange::ROUND_TRIP)]);
+        assert_eq!(limits_of(Way::Mapped, put.by(Sync::Lock), Beside::Nothing), [Limit::TwoAtomicAdds]);
+        assert_eq!(limits_of(Way::Device, put.times(1000, 1000 * WORD), Beside::Nothing).len(), 2);
+        let limit = |bytes| limits_of(Way::Device, Operation::new(Verb::Accumulate, bytes), Beside::Nothing);
+        let write = limits_of(Way::Device, Operation::new(Verb::Put, 4096), Beside::Nothing);
         assert!(limit(4096) == write && limit(WORD) != write);
     }
 
     #[test]
     fn a_limit_is_repeated_for_each_transfer_unless_it_has_them_all() {
         let puts = Operation::new(Verb::Put, 4096).times(16, 1 << 20);
-        assert_eq!(repetitions(puts, limits_of(Way::Mapped, puts)[0]), 16);
-        assert_eq!(repetitions(puts, limits_of(Way::Network, puts)[0]), 1);
+        assert_eq!(repetitions(puts, limits_of(Way::Mapped, puts, Beside::Nothing)[0]), 16);
+        assert_eq!(repetitions(puts, limits_of(Way::Network, puts, Beside::Nothing)[0]), 1);
         let lock = Operation::new(Verb::Put, WORD).by(Sync::Lock);
-        assert_eq!(repetitions(lock, limits_of(Way::Device, lock)[0]), 2);
+        assert_eq!(repetitions(lock, limits_of(Way::Device, lock, Beside::Nothing)[0]), 2);
     }
 }

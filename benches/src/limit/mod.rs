@@ -1,6 +1,7 @@
 //! Limits: what the same two processes do without a runtime in between.
 
 mod address;
+mod asleep;
 mod attach;
 mod cache_line;
 mod choice;
@@ -17,9 +18,10 @@ use transom::Communicator;
 use crate::operation::Transfers;
 use crate::windows::Extent;
 
+use asleep::Asleep;
 use attach::Attach;
 use cache_line::CacheLine;
-pub use choice::{Way, limits_of, repetitions};
+pub use choice::{Beside, Way, limits_of, repetitions};
 use memory::Memory;
 pub use tcp::Exchange;
 use tcp::Tcp;
@@ -51,6 +53,8 @@ pub enum Limit {
     CacheLine,
     /// Messages to the other rank, and its answer, over raw TCP.
     Tcp(Exchange),
+    /// 8 bytes to a thread of the other rank, which sleeps beside a computation, and its answer, over raw TCP.
+    TcpAsleep,
     /// Requests to the other rank's RDMA device.
     Verbs(Requests),
 }
@@ -69,10 +73,13 @@ impl Limit {
             Self::AttachRead(_) => "process_vm_readv".into(),
             Self::CacheLine => "cache line there and back".into(),
             Self::Tcp(exchange) => exchange.name(),
+            Self::TcpAsleep => "TCP: a thread asleep".into(),
             Self::Verbs(requests) => requests.name(),
         }
     }
 }
+
+const UNREACHED: &str = "rank 0 does not reach rank 1 for the raw TCP limit: give --address";
 
 /// All that measuring limits needs. Both ranks have one, and call [`Limits::sample`] with the same arguments.
 #[derive(Debug)]
@@ -83,6 +90,7 @@ pub struct Limits {
     cache_line: CacheLine,
     /// Where they reach each other by TCP.
     tcp: Option<Tcp>,
+    asleep: Option<Asleep>,
     /// Where the ranks reach each other by RDMA.
     device: Option<Device>,
 }
@@ -106,6 +114,7 @@ impl Limits {
             attach: Attach::new(pair, bytes)?,
             cache_line: CacheLine::new(pair)?,
             tcp: Tcp::connect(pair, address)?,
+            asleep: Asleep::connect(pair, address)?,
             device: if way == Way::Device { Some(Device::connect(pair, bytes)?) } else { None },
         })
     }
@@ -114,6 +123,7 @@ impl Limits {
     pub fn has(&self, limit: Limit) -> bool {
         match limit {
             Limit::Tcp(_) => self.tcp.is_some(),
+            Limit::TcpAsleep => self.asleep.is_some(),
             Limit::Verbs(_) => self.device.is_some(),
             _ => true,
         }
@@ -128,7 +138,11 @@ impl Limits {
             Limit::CacheLine => self.cache_line.sample(self.origin, count),
             Limit::Tcp(exchange) => match &mut self.tcp {
                 Some(tcp) => tcp.sample(self.origin, exchange, count),
-                None => bail!("rank 0 does not reach rank 1 for the raw TCP limit: give --address"),
+                None => bail!(UNREACHED),
+            },
+            Limit::TcpAsleep => match &mut self.asleep {
+                Some(asleep) => asleep.sample(self.origin, count),
+                None => bail!(UNREACHED),
             },
             _ if !self.origin => Ok(Duration::ZERO),
             Limit::AttachWrite(transfers) => self.attach.write(transfers, count),

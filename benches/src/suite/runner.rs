@@ -97,7 +97,7 @@ fn limit(stage: &Stage<'_>, measure: &dyn Measure) -> Option<(Limit, u64, Option
     let operation = measure.compared()?;
     // All ranks decide alike: those that are not of the pair have no part in it.
     let has = |limit: &Limit| stage.two.as_ref().is_none_or(|two| two.pair.has(*limit));
-    let limit = limits_of(stage.way, operation).into_iter().find(has)?;
+    let limit = limits_of(stage.way, operation, measure.beside()).into_iter().find(has)?;
     Some((limit, repetitions(operation, limit), None))
 }
 

@@ -1,6 +1,7 @@
 //! Many operations of several ranks at once: puts both ways, and message rates of pairs.
 
 use super::{Measure, check};
+use crate::limit::Beside;
 use crate::operation::Operation;
 use crate::repeat::Recorder;
 use crate::suite::row::Head;
@@ -22,6 +23,10 @@ impl Measure for Bidirectional {
 
     fn compared(&self) -> Option<Operation> {
         Some(self.operation)
+    }
+
+    fn beside(&self) -> Beside {
+        Beside::TheSame
     }
 
     fn round(&mut self, stage: &mut Stage<'_>, recorder: &mut Recorder) -> anyhow::Result<()> {

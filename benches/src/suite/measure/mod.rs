@@ -21,6 +21,7 @@ use transom::Communicator;
 
 use super::row::Head;
 use super::stage::Stage;
+use crate::limit::Beside;
 use crate::operation::Operation;
 use crate::repeat::{Once, Recorder};
 use crate::windows::Windows;
@@ -53,6 +54,11 @@ pub trait Measure {
     /// What the limit is chosen by, between rank 0 and rank 1.
     fn compared(&self) -> Option<Operation> {
         None
+    }
+
+    /// What rank 1 does meanwhile.
+    fn beside(&self) -> Beside {
+        Beside::Nothing
     }
 
     /// How samples of ranks become one.

@@ -1,6 +1,7 @@
 //! Operations of rank 0 on rank 1: latency, bandwidth, and both while the target computes.
 
 use super::{Measure, check};
+use crate::limit::Beside;
 use crate::operation::Operation;
 use crate::pair::Target;
 use crate::repeat::Recorder;
@@ -25,6 +26,13 @@ impl Measure for PairOperation {
 
     fn compared(&self) -> Option<Operation> {
         Some(self.operation)
+    }
+
+    fn beside(&self) -> Beside {
+        match self.target {
+            Target::Computes => Beside::Computation,
+            _ => Beside::Nothing,
+        }
     }
 
     fn round(&mut self, stage: &mut Stage<'_>, recorder: &mut Recorder) -> anyhow::Result<()> {
