@@ -1,7 +1,7 @@
 //! Messages that both ends copy: all of it by either end, some by each, and what the sender cannot put.
 
 use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::*;
 use crate::engine::two_sided::{handle, register};
@@ -10,7 +10,7 @@ use crate::protocol::wire::Kind;
 use crate::{Job, Result};
 
 const BYTES: usize = (1 << 20) + 5;
-const PATIENCE: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(20);
 
 fn data() -> Vec<u8> {
     (0..BYTES).map(|i| (i * 7 + i / 251) as u8).collect()
@@ -23,7 +23,7 @@ fn one_way(receive: impl Fn(&Engine, u64, &Remote) -> Result<()> + Send + Sync) 
     let program = |job: Job| {
         let engine = &job.member().engine;
         if job.rank() == 1 {
-            let (number, key) = announced.lock().recv_timeout(PATIENCE).unwrap();
+            let (number, key) = announced.lock().recv_timeout(LIMIT).unwrap();
             let remote = engine.routes.to(0).attach(0, &key).unwrap();
             receive(engine, number, &remote)?;
             return job.barrier();
@@ -45,7 +45,7 @@ fn one_way(receive: impl Fn(&Engine, u64, &Remote) -> Result<()> + Send + Sync) 
 fn wait(mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {
-        assert!(start.elapsed() < PATIENCE, "nothing comes of it");
+        assert!(start.elapsed() < LIMIT, "nothing comes of it");
         std::thread::yield_now();
     }
 }
@@ -54,7 +54,7 @@ fn get_all(joint: &Joint, engine: &Engine, remote: &Remote, result: &ResultBuffe
     let start = Instant::now();
     loop {
         match joint.get(engine.routes.to(0), remote, result).unwrap() {
-            Copied::Some | Copied::Own => assert!(start.elapsed() < PATIENCE, "it does not end"),
+            Copied::Some | Copied::Own => assert!(start.elapsed() < LIMIT, "it does not end"),
             end => return end,
         }
     }
@@ -113,6 +113,31 @@ fn what_the_sender_cannot_put_is_told() {
         drop(joint);
         let whole = data();
         assert!(buffer[..end] == whole[..end] && buffer[end..].iter().all(|byte| *byte == 0));
+        Ok(())
+    });
+}
+
+#[test]
+fn a_receive_that_is_given_up_waits_for_the_part_that_is_put() {
+    one_way(|engine, number, _| {
+        let mut buffer = vec![0; BYTES];
+        let shown = expose(&mut buffer);
+        let Some(joint) = Joint::offer(engine, 0, Some(number + 1), &shown) else { return Ok(()) };
+        // A sender that takes a while for a part.
+        let (lines, line, number) = (joint.line.lines.clone(), joint.line.line, joint.line.number);
+        let claimed = claims(&lines.memory, line.into()).unwrap();
+        claimed.last(number, joint.parts.count()).unwrap();
+        std::thread::scope(|scope| {
+            let start = Instant::now();
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis(5));
+                claimed.end_put(true);
+            });
+            drop(joint);
+            assert!(start.elapsed() >= Duration::from_millis(5));
+        });
+        assert_eq!(claimed.last(number, 8), None, "nothing is put any more");
+        assert_eq!(lines.free.lock().len(), LINES);
         Ok(())
     });
 }
