@@ -5,17 +5,20 @@
     reason = "this module is the one place for it in the runtime; each block says why it is sound"
 )]
 
+mod source;
+
 use std::any::Any;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use transom_shm::{Caution, Direction, InPlace, Quiet, copy_own};
 use transom_transport::memory::Parts;
 use transom_transport::{
     ListTransfer, Memory, Part, Posted, Remote, Span, Transfer, Transport, TransportResult,
 };
 use zerocopy::{FromBytes, IntoBytes};
+
+pub(crate) use source::Source;
 
 /// A raw buffer: memory that the caller has promised to keep valid. For language bindings, whose buffers and windows are
 /// not borrowed.
@@ -300,45 +303,6 @@ pub(crate) fn expose_read_only(bytes: &[u8]) -> Span {
     // SAFETY: valid for the borrow, during which the caller waits, or for as long as it keeps the bytes with the region. If the wait fails, the registration ends first; a
     // peer on this node that reads later reads what is there, through the kernel, and writes nothing.
     unsafe { Span::from_raw(bytes.as_ptr().cast_mut(), bytes.len()) }
-}
-
-/// The bytes of a message that is being sent, which may be put to where the receiver has asked for them, until the send ends.
-#[derive(Debug)]
-pub(crate) struct Source {
-    len: usize,
-    bytes: Mutex<Option<Span>>,
-}
-
-impl Source {
-    /// Such bytes ([`expose_read_only`], [`RawBuffer::span`], [`ExposedVec::new`]).
-    pub fn new(bytes: Span) -> Self {
-        Self { len: bytes.len(), bytes: Mutex::new(Some(bytes)) }
-    }
-
-    /// How many.
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Puts `len` of them from `start` on, by a transport whose puts are over when they return. `None` if the send has ended.
-    pub fn put(
-        &self,
-        transport: &dyn Transport,
-        (remote, offset): (&Remote, usize),
-        (start, len): (usize, usize),
-    ) -> Option<TransportResult<Posted>> {
-        let bytes = self.bytes.lock();
-        let local = bytes.as_ref().filter(|_| transport.capabilities().immediate)?.part(start, len).ok()?;
-        let transfer = Transfer { remote, offset, local: local.address() as *mut u8, len, context: 0 };
-        // SAFETY: the send has not ended, and does not before the lock is free: until then its bytes stay valid for reads, as is
-        // promised where they are exposed. The put is over when it returns.
-        Some(unsafe { transport.put(&transfer) })
-    }
-
-    /// The send ends: when this returns, the bytes are not read any more.
-    pub fn end(&self) {
-        *self.bytes.lock() = None;
-    }
 }
 
 /// A buffer of the agent's own, the first bytes of which a transport fills.

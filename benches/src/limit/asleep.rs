@@ -8,11 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use transom::Communicator;
 use transom_transport::latency;
 
-use super::address;
 use super::tcp::{Exchange, Tcp};
 
 /// How long rank 1 waits for what rank 0 asks.
@@ -21,42 +20,33 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// A connection to a thread of rank 1.
 #[derive(Debug)]
 pub struct Asleep {
-    /// By which both meet.
-    meeting: Tcp,
-    stream: TcpStream,
+    connection: Tcp,
     answered: Arc<AtomicU64>,
-    answering: Option<JoinHandle<()>>,
+    /// Of rank 1: its end, and the thread.
+    answering: Option<(TcpStream, JoinHandle<()>)>,
 }
 
 impl Asleep {
     /// A connection, if rank 0 reaches rank 1. Collective.
     pub fn connect(pair: &Communicator, address: Option<IpAddr>) -> anyhow::Result<Option<Self>> {
-        let Some(meeting) = Tcp::connect(pair, address)? else { return Ok(None) };
-        let Some(stream) = address::connect(pair, address)? else { return Ok(None) };
-        stream.set_nodelay(true)?;
+        let Some(connection) = Tcp::connect(pair, address)? else { return Ok(None) };
         let answered = Arc::<AtomicU64>::default();
-        let answering = match pair.rank() {
-            0 => {
-                stream.set_nonblocking(true)?;
-                None
-            }
-            _ => {
-                let (stream, answered) = (stream.try_clone()?, answered.clone());
-                Some(thread::Builder::new().name("limit".into()).spawn(move || answer(stream, &answered))?)
-            }
-        };
-        Ok(Some(Self { meeting, stream, answered, answering }))
+        let mut answering = None;
+        if pair.rank() == 1 {
+            let (end, stream, answered) = (connection.blocking()?, connection.blocking()?, answered.clone());
+            let thread = thread::Builder::new().name("limit".into());
+            answering = Some((end, thread.spawn(move || answer(stream, &answered))?));
+        }
+        Ok(Some(Self { connection, answered, answering }))
     }
 
-    /// Time of `count` operations, at rank 0; rank 1 computes meanwhile.
-    pub fn sample(&mut self, origin: bool, count: u64) -> anyhow::Result<Duration> {
+    /// Time of `count` operations, at rank 0; rank 1, which it meets first, computes meanwhile.
+    pub fn sample(&mut self, meeting: &mut Tcp, origin: bool, count: u64) -> anyhow::Result<Duration> {
         let before = self.answered.load(Ordering::Acquire);
-        self.meeting.sample(origin, Exchange::ROUND_TRIP, 1)?;
+        meeting.sample(origin, Exchange::ROUND_TRIP, 1)?;
         let start = Instant::now();
         if origin {
-            (0..count)
-                .try_for_each(|_| self.ask())
-                .context("the raw TCP connection to a thread that sleeps")?;
+            (0..count).try_for_each(|_| self.connection.ask())?;
             return Ok(start.elapsed());
         }
         while self.answered.load(Ordering::Acquire) < before + count {
@@ -66,27 +56,14 @@ impl Asleep {
         }
         Ok(Duration::ZERO)
     }
-
-    fn ask(&mut self) -> std::io::Result<()> {
-        let mut word = [1; 8];
-        self.stream.write_all(&word)?;
-        let mut got = 0;
-        while got < word.len() {
-            match self.stream.read(&mut word[got..]) {
-                Ok(0) => return Err(std::io::ErrorKind::UnexpectedEof.into()),
-                Ok(some) => got += some,
-                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
-    }
 }
 
 impl Drop for Asleep {
     fn drop(&mut self) {
-        let _ = self.stream.shutdown(Shutdown::Both);
-        self.answering.take().map(JoinHandle::join);
+        if let Some((end, thread)) = self.answering.take() {
+            let _ = end.shutdown(Shutdown::Both);
+            let _ = thread.join();
+        }
     }
 }
 

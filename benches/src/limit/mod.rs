@@ -90,6 +90,7 @@ pub struct Limits {
     cache_line: CacheLine,
     /// Where they reach each other by TCP.
     tcp: Option<Tcp>,
+    /// The same, where that is how the runtime's ranks reach each other.
     asleep: Option<Asleep>,
     /// Where the ranks reach each other by RDMA.
     device: Option<Device>,
@@ -114,7 +115,7 @@ impl Limits {
             attach: Attach::new(pair, bytes)?,
             cache_line: CacheLine::new(pair)?,
             tcp: Tcp::connect(pair, address)?,
-            asleep: Asleep::connect(pair, address)?,
+            asleep: if way == Way::Network { Asleep::connect(pair, address)? } else { None },
             device: if way == Way::Device { Some(Device::connect(pair, bytes)?) } else { None },
         })
     }
@@ -123,7 +124,7 @@ impl Limits {
     pub fn has(&self, limit: Limit) -> bool {
         match limit {
             Limit::Tcp(_) => self.tcp.is_some(),
-            Limit::TcpAsleep => self.asleep.is_some(),
+            Limit::TcpAsleep => self.asleep.is_some() && self.tcp.is_some(),
             Limit::Verbs(_) => self.device.is_some(),
             _ => true,
         }
@@ -140,9 +141,9 @@ impl Limits {
                 Some(tcp) => tcp.sample(self.origin, exchange, count),
                 None => bail!(UNREACHED),
             },
-            Limit::TcpAsleep => match &mut self.asleep {
-                Some(asleep) => asleep.sample(self.origin, count),
-                None => bail!(UNREACHED),
+            Limit::TcpAsleep => match (&mut self.asleep, &mut self.tcp) {
+                (Some(asleep), Some(tcp)) => asleep.sample(tcp, self.origin, count),
+                _ => bail!(UNREACHED),
             },
             _ if !self.origin => Ok(Duration::ZERO),
             Limit::AttachWrite(transfers) => self.attach.write(transfers, count),

@@ -123,6 +123,21 @@ impl Tcp {
         })
     }
 
+    /// A word there and back, at the end that begins.
+    pub fn ask(&mut self) -> anyhow::Result<()> {
+        let Exchange { out, back, .. } = Exchange::ROUND_TRIP;
+        self.buffer.resize(out.max(back), 1);
+        self.send(0, out)?;
+        self.receive(0, back)
+    }
+
+    /// The connection, for a thread that sleeps on it.
+    pub fn blocking(&self) -> std::io::Result<TcpStream> {
+        let stream = self.stream.try_clone()?;
+        stream.set_nonblocking(false)?;
+        Ok(stream)
+    }
+
     fn send(&mut self, at: usize, bytes: usize) -> anyhow::Result<()> {
         let mut rest = &self.buffer[at..at + bytes];
         let mut stream = &self.stream;

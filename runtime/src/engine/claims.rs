@@ -88,7 +88,7 @@ impl<'a> Claims<'a> {
 
     /// The receiver ends this use: nothing can be claimed any more. Whether the sender puts no part now.
     pub fn close(self) -> bool {
-        // Of a use of which all is claimed.
+        // As if the receiver had claimed all.
         let now = self.claimed.fetch_or(COUNT, Ordering::AcqRel);
         let put = self.put.load(Ordering::Acquire);
         put & FAILED != 0 || put == theirs(now)

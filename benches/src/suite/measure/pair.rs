@@ -31,7 +31,7 @@ impl Measure for PairOperation {
     fn beside(&self) -> Beside {
         match self.target {
             Target::Computes => Beside::Computation,
-            _ => Beside::Nothing,
+            Target::Waits => Beside::Nothing,
         }
     }
 

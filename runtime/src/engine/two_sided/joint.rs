@@ -1,5 +1,5 @@
 //! Long messages that both ends copy: the receiver shows its buffer, and gets parts from the first on, while the sender, if it polls,
-//! puts parts from the last on, until they meet ([`Claims`]). Half the time where a copy takes a core's.
+//! puts parts from the last on, until they meet ([`Claims`]).
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -113,19 +113,19 @@ impl Drop for Line {
 #[derive(Debug)]
 pub(super) struct Joint {
     line: Line,
-    parts: Parts,
+    parts: Layout,
     /// Shows the buffer, until nothing is put to it any more.
     _shown: Box<dyn Region>,
 }
 
 /// Of how many bytes each part is.
 #[derive(Debug, Clone, Copy)]
-struct Parts {
+struct Layout {
     each: usize,
     bytes: usize,
 }
 
-impl Parts {
+impl Layout {
     fn new(bytes: usize) -> Self {
         const PAGE: usize = 4 << 10;
         let each = (bytes / PARTS).clamp(*PART.start(), *PART.end()).max(bytes.div_ceil(Claims::MOST));
@@ -175,7 +175,7 @@ impl Joint {
         let shown = transport.register(memory).ok()?;
         let line = Line::take(lines)?;
         line.claims().ok()?.open(line.number);
-        let parts = Parts::new(memory.len());
+        let parts = Layout::new(memory.len());
         let header = Header {
             value: number,
             compare: line.number.into(),
@@ -232,7 +232,7 @@ fn at_once(peer: usize, posted: Posted) -> TransportResult<()> {
 struct Help {
     source: Arc<Source>,
     buffer: Remote,
-    parts: Parts,
+    parts: Layout,
     /// The receiver's claims: where, and the number of their use.
     lines: Span,
     line: usize,
@@ -244,7 +244,7 @@ pub(super) fn join(engine: &Engine, header: &Header, payload: Payload<'_>) -> Op
     let peer = header.origin as usize;
     // It may have ended.
     let Some(source) = engine.two_sided.source(peer, header.value) else { return Some(()) };
-    let parts = Parts::checked(header.offset, header.count).filter(|parts| parts.bytes == source.len())?;
+    let parts = Layout::checked(header.offset, header.count).filter(|parts| parts.bytes == source.len())?;
     let line = usize::try_from(header.window).ok().filter(|line| *line < LINES)?;
     let number = u32::try_from(header.compare).ok()?;
     let Route { transport, capabilities } = engine.routes.route(peer);

@@ -50,6 +50,13 @@ fn wait(mut is_so: impl FnMut() -> bool) {
     }
 }
 
+/// What the sender of a message is asked to help with; none where ranks share cores.
+fn offered(engine: &Engine, number: u64, buffer: &mut [u8]) -> Option<Joint> {
+    let joint = Joint::offer(engine, 0, Some(number), &expose(buffer));
+    assert_eq!(joint.is_some(), engine.progress.backoff().has_cores(), "whether it is asked");
+    joint
+}
+
 fn get_all(joint: &Joint, engine: &Engine, remote: &Remote, result: &ResultBuffer<'_>) -> Copied {
     let start = Instant::now();
     loop {
@@ -64,11 +71,7 @@ fn get_all(joint: &Joint, engine: &Engine, remote: &Remote, result: &ResultBuffe
 fn a_sender_that_waits_puts_all_that_nobody_gets() {
     one_way(|engine, number, remote| {
         let mut buffer = vec![0; BYTES];
-        let shown = expose(&mut buffer);
-        let Some(joint) = Joint::offer(engine, 0, Some(number), &shown) else {
-            assert!(!engine.progress.backoff().has_cores(), "it is not asked to");
-            return Ok(());
-        };
+        let Some(joint) = offered(engine, number, &mut buffer) else { return Ok(()) };
         let claims = joint.line.claims().unwrap();
         wait(|| joint.parts.count() == claims.of_sender() && claims.theirs() == Theirs::Put);
         assert_eq!(get_all(&joint, engine, remote, &ResultBuffer::borrowed(&mut buffer)), Copied::All);
@@ -83,10 +86,9 @@ fn a_receiver_gets_all_that_nobody_puts_and_both_do_some() {
     one_way(|engine, number, remote| {
         for turn in 0..2 * LINES as u64 {
             let mut buffer = vec![0; BYTES];
-            let shown = expose(&mut buffer);
             // No such message: its sender does nothing.
             let number = if turn % 2 == 0 { number + 1 } else { number };
-            let Some(joint) = Joint::offer(engine, 0, Some(number), &shown) else { continue };
+            let Some(joint) = offered(engine, number, &mut buffer) else { continue };
             assert_eq!(get_all(&joint, engine, remote, &ResultBuffer::borrowed(&mut buffer)), Copied::All);
             assert!(turn % 2 == 1 || joint.line.claims().unwrap().of_sender() == 0);
             drop(joint);
@@ -102,8 +104,7 @@ fn a_receiver_gets_all_that_nobody_puts_and_both_do_some() {
 fn what_the_sender_cannot_put_is_told() {
     one_way(|engine, number, remote| {
         let mut buffer = vec![0; BYTES];
-        let shown = expose(&mut buffer);
-        let Some(joint) = Joint::offer(engine, 0, Some(number + 1), &shown) else { return Ok(()) };
+        let Some(joint) = offered(engine, number + 1, &mut buffer) else { return Ok(()) };
         // As the sender would.
         let claims = joint.line.claims().unwrap();
         let last = claims.last(joint.line.number, joint.parts.count()).unwrap();
@@ -121,8 +122,7 @@ fn what_the_sender_cannot_put_is_told() {
 fn a_receive_that_is_given_up_waits_for_the_part_that_is_put() {
     one_way(|engine, number, _| {
         let mut buffer = vec![0; BYTES];
-        let shown = expose(&mut buffer);
-        let Some(joint) = Joint::offer(engine, 0, Some(number + 1), &shown) else { return Ok(()) };
+        let Some(joint) = offered(engine, number + 1, &mut buffer) else { return Ok(()) };
         // A sender that takes a while for a part.
         let (lines, line, number) = (joint.line.lines.clone(), joint.line.line, joint.line.number);
         let claimed = claims(&lines.memory, line.into()).unwrap();
@@ -180,7 +180,7 @@ fn what_cannot_be_is_refused() {
 #[test]
 fn parts_cover_messages_of_all_lengths() {
     for bytes in [1, LEAST, LEAST + 1, 1_000_003, 1 << 20, (1 << 20) + 5, 5 << 30, 100 << 30] {
-        let parts = Parts::new(bytes);
+        let parts = Layout::new(bytes);
         assert!(parts.count() <= Claims::MOST as u64, "{bytes}");
         let mut end = 0;
         for part in 0..parts.count() {
