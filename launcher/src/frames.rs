@@ -338,6 +338,11 @@ pub enum ToLauncher {
         /// What.
         contribution: Contribution,
     },
+    /// The agent looks at its ranks.
+    Looking {
+        /// Number of the question.
+        number: u64,
+    },
     /// What the ranks wait for.
     Looked {
         /// Number of the question.

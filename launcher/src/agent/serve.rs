@@ -221,6 +221,7 @@ impl Agent {
 
     /// Looks at the ranks, and says what they wait for when those that can have answered.
     fn look(&self, number: u64, places: bool) {
+        self.say(ToLauncher::Looking { number });
         let of = |(local, rank): (usize, &Rank)| Subject {
             rank: self.number(local),
             pid: rank.pid.as_raw(),

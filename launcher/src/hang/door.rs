@@ -19,7 +19,7 @@ use crate::run::Event;
 /// How long who has connected may take to ask.
 const ASKING: Duration = Duration::from_secs(2);
 /// How long a launcher may take to answer: it waits for those of other hosts.
-const ANSWER: Duration = Duration::from_secs(10);
+const ANSWER: Duration = Duration::from_secs(25);
 /// Longest question and answer, in bytes.
 const LONGEST_QUESTION: u64 = 16;
 const LONGEST_ANSWER: u64 = 256 << 20;

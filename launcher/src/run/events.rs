@@ -122,6 +122,7 @@ impl Job {
                 self.agreements.add(rank, contribution);
                 self.tell_agreements();
             }
+            ToLauncher::Looking { number } => self.looking(index, number),
             ToLauncher::Looked { number, ranks } => self.looked(index, number, ranks),
             ToLauncher::Done => {
                 for host in self.within(index) {

@@ -117,6 +117,7 @@ fn to_launcher() -> Vec<ToLauncher> {
         ToLauncher::FenceBroken { rank: 1 },
         ToLauncher::Abort { rank: 0, pid: 4_000_000, code: 7 },
         ToLauncher::Agree { rank: 1, contribution },
+        ToLauncher::Looking { number: 1 },
         ToLauncher::Looked { number: 1, ranks: Vec::new() },
         ToLauncher::Of { host: 1, message: Box::new(ToLauncher::FenceEnter(Vec::new())) },
         ToLauncher::Gone { status: Some(Status::Code(1)), error: None },
