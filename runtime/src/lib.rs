@@ -78,7 +78,7 @@ pub use epoch::{NotYet, Transfer, Update};
 pub use error::{Class, Error, Result};
 pub use explain::Explanation;
 pub use job::{Job, init, local, run};
-pub use memory::{Lingering, RawBuffer};
+pub use memory::{Lingering, RawBuffer, Room};
 pub use message::{ANY_SOURCE, ANY_TAG, Message, Source, Status, Tag};
 pub use operation::{
     Band, Bor, Bxor, Element, Land, Layout, Lor, Lxor, Max, MaxLoc, Min, MinLoc, NoOp, Operation, Prod,

@@ -5,6 +5,7 @@
     reason = "this module is the one place for it in the runtime; each block says why it is sound"
 )]
 
+mod room;
 mod source;
 
 use std::any::Any;
@@ -18,6 +19,7 @@ use transom_transport::{
 };
 use zerocopy::{FromBytes, IntoBytes};
 
+pub use room::Room;
 pub(crate) use source::Source;
 
 /// A raw buffer: memory that the caller has promised to keep valid. For language bindings, whose buffers and windows are
@@ -53,6 +55,18 @@ impl RawBuffer {
     #[inline(always)]
     pub unsafe fn unchecked(start: *mut u8, len: usize) -> Self {
         Self { start, len }
+    }
+
+    /// Bytes of the program's in a call that blocks: it does not return before nobody reads them any more.
+    #[inline]
+    pub(crate) fn lent(bytes: &[u8]) -> Self {
+        Self { start: bytes.as_ptr().cast_mut(), len: bytes.len() }
+    }
+
+    /// The same of bytes that are written.
+    #[inline]
+    pub(crate) fn lent_mut(bytes: &mut [u8]) -> Self {
+        Self { start: bytes.as_mut_ptr(), len: bytes.len() }
     }
 
     /// No bytes.
@@ -103,7 +117,8 @@ impl RawBuffer {
     }
 
     /// Some of the bytes, if there are so many.
-    pub(crate) fn part(self, start: usize, len: usize) -> Option<Self> {
+    #[must_use]
+    pub fn part(self, start: usize, len: usize) -> Option<Self> {
         let inside = start <= self.len && len <= self.len - start;
         inside.then(|| Self { start: self.start.wrapping_add(start), len })
     }

@@ -2,6 +2,7 @@
 //! request, or whenever a persistent request is started.
 
 pub mod gathering;
+mod held;
 mod inter;
 pub mod local;
 pub mod neighbours;

@@ -87,6 +87,8 @@ pub(crate) struct Exchange<'a> {
     channel: &'a Channel,
     kind: Kind,
     sequence: u64,
+    /// Whether its call blocks.
+    blocks: bool,
     /// The rank that is waited for, and in which round.
     pub(super) awaited: AtomicUsize,
     round: AtomicUsize,
@@ -96,17 +98,22 @@ pub(crate) struct Exchange<'a> {
 }
 
 impl<'a> Exchange<'a> {
-    /// Starts the next collective.
+    /// Starts the next collective, which blocks.
     pub fn new(channel: &'a Channel, kind: Kind) -> Self {
-        Self::numbered(channel, kind, channel.next_sequence())
+        Self::of(channel, kind, channel.next_sequence(), true)
     }
 
-    /// The collective of that number.
+    /// The collective of that number, which goes on without its caller.
     pub fn numbered(channel: &'a Channel, kind: Kind, sequence: u64) -> Self {
+        Self::of(channel, kind, sequence, false)
+    }
+
+    fn of(channel: &'a Channel, kind: Kind, sequence: u64, blocks: bool) -> Self {
         Self {
             channel,
             kind,
             sequence,
+            blocks,
             awaited: AtomicUsize::new(channel.rank),
             round: AtomicUsize::new(0),
             direct: Mutex::default(),
@@ -128,6 +135,18 @@ impl<'a> Exchange<'a> {
 
     pub fn operation(&self) -> &'static str {
         Kind::name(self.kind as u8)
+    }
+
+    /// Whether its call blocks: then its futures are ready when they are polled first.
+    #[inline]
+    pub fn blocks(&self) -> bool {
+        self.blocks
+    }
+
+    /// Waits for something in the form of the collective: in the calling thread, or as a future.
+    #[inline]
+    pub async fn wait<R>(&self, future: impl Future<Output = Result<R>>) -> Result<R> {
+        if self.blocks { self.block(future) } else { future.await }
     }
 
     /// Runs a collective to its end in the calling thread.

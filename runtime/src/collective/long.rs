@@ -1,48 +1,66 @@
-//! Blocking collectives that move the program's buffers. What is long is not sent: who has it shows it, and who needs it gets it to its final
+//! Collectives that move the program's buffers. What is long is not sent: who has it shows it, and who needs it gets it to its final
 //! place, so that no byte is copied twice. What is short is sent as in [`super::algorithms`].
+//!
+//! Each is here once, as a future that is ready at once in the form that blocks; its other form is in [`super::later`].
 
 use super::exchange::{Exchange, Kind};
+use super::raw::check_blocks;
 use super::shown::{Given, LONG_IN_PAGES, Shown, give_root};
 use crate::comm::Channel;
-use crate::{Class, Communicator, Result};
+use crate::{Class, Communicator, RawBuffer, Result};
 
 pub use super::shown::LONG;
 
 /// Takes what a peer gives in this round: so many bytes, which may be less than there is room for.
-pub(super) fn take(
-    exchange: &Exchange<'_>,
-    channel: &Channel,
-    peer: usize,
-    round: usize,
-    to: &mut [u8],
-) -> Result<usize> {
-    let given = match Given::wait_at(exchange, channel, (peer, round), to)? {
-        Ok(len) => return Ok(len),
-        Err(given) => given,
-    };
+pub(super) async fn take(exchange: &Exchange<'_>, peer: usize, round: usize, to: RawBuffer) -> Result<usize> {
+    match Given::wait_at(exchange, exchange.channel(), (peer, round), to).await? {
+        Ok(len) => Ok(len),
+        Err(given) => read_all(exchange, peer, given, to).await,
+    }
+}
+
+/// The same in a blocking call.
+pub(super) fn take_now(exchange: &Exchange<'_>, peer: usize, round: usize, to: &mut [u8]) -> Result<usize> {
+    match Given::wait_now(exchange, exchange.channel(), (peer, round), to)? {
+        Ok(len) => Ok(len),
+        Err(given) => exchange.block(read_all(exchange, peer, given, RawBuffer::lent_mut(to))),
+    }
+}
+
+async fn read_all(exchange: &Exchange<'_>, peer: usize, given: Given<'_>, to: RawBuffer) -> Result<usize> {
     let (len, room) = (given.len(), to.len());
-    let read = match to.get_mut(..len) {
-        Some(place) => given.read(0, place),
+    let read = match to.part(0, len) {
+        Some(place) => given.read(0, place).await,
         None => Err(exchange.other_length(peer, len, room)),
     };
-    exchange.block(given.finish())?;
+    exchange.wait(given.finish()).await?;
     read.map(|()| len)
 }
 
-/// Does something for each peer. After an error of lengths, which is the program's, too, for the others wait for this rank's answers.
-pub(super) fn each(
-    mut peers: impl Iterator<Item = usize>,
-    mut act: impl FnMut(usize) -> Result<()>,
+/// Takes what peers give in this round, each to its part.
+pub(super) async fn take_each(
+    exchange: &Exchange<'_>,
+    peers: impl Iterator<Item = usize>,
+    round: usize,
+    parts: &[RawBuffer],
 ) -> Result<()> {
     let mut result = Ok(());
-    peers.try_for_each(|peer| match act(peer) {
+    for peer in peers {
+        let taken = take(exchange, peer, round, parts[peer]).await;
+        goes_on(&mut result, taken.map(drop))?;
+    }
+    result
+}
+
+/// After an error of lengths, which is the program's, too, for the others wait for this rank's answers.
+pub(super) fn goes_on(result: &mut Result<()>, next: Result<()>) -> Result<()> {
+    match next {
         Err(error) if error.class() == Class::Count => {
-            result = Err(error);
+            *result = Err(error);
             Ok(())
         }
-        other => other,
-    })?;
-    result
+        next => next,
+    }
 }
 
 /// This rank's bytes at every other (`MPI_Bcast`, at the root).
@@ -50,9 +68,8 @@ pub(super) fn each(
 /// # Errors
 /// Those of all collectives.
 pub fn broadcast_from(comm: &Communicator, data: &[u8]) -> Result<()> {
-    let channel = comm.channel();
-    let exchange = Exchange::new(channel, Kind::Broadcast);
-    pass_down(&exchange, channel, (channel.rank, 0), data)
+    let exchange = Exchange::new(comm.channel(), Kind::Broadcast);
+    exchange.block(pass_down(&exchange, (comm.rank(), 0), RawBuffer::lent(data)))
 }
 
 /// The root's bytes, which this rank is not, from the beginning of `data` on (`MPI_Bcast`).
@@ -60,64 +77,82 @@ pub fn broadcast_from(comm: &Communicator, data: &[u8]) -> Result<()> {
 /// # Errors
 /// Those of all collectives; there are more bytes than `data` has room for.
 pub fn broadcast_into(comm: &Communicator, root: usize, data: &mut [u8]) -> Result<()> {
-    let channel = comm.channel();
-    channel.check_rank("broadcast", root)?;
-    let exchange = Exchange::new(channel, Kind::Broadcast);
-    let place = (channel.rank + channel.size - root) % channel.size;
+    comm.channel().check_rank("broadcast", root)?;
+    let exchange = Exchange::new(comm.channel(), Kind::Broadcast);
+    exchange.block(pass_on(&exchange, root, RawBuffer::lent_mut(data)))
+}
+
+/// The root's bytes, from above, and to those below.
+pub(super) async fn pass_on(exchange: &Exchange<'_>, root: usize, data: RawBuffer) -> Result<()> {
+    let (rank, size) = exchange.place();
+    let place = (rank + size - root) % size;
     let above = if place == 0 { 0 } else { 1 << place.ilog2() };
-    let parent = (place - above + root) % channel.size;
-    let given = match Given::wait_at(&exchange, channel, (parent, 0), data)? {
-        Ok(len) => return pass_down(&exchange, channel, (root, place), &data[..len]),
+    let parent = (place - above + root) % size;
+    let given = match Given::wait_at(exchange, exchange.channel(), (parent, 0), data).await? {
+        Ok(len) => return pass_down(exchange, (root, place), data.part(0, len).unwrap_or(data)).await,
         Err(given) => given,
     };
     let (len, room) = (given.len(), data.len());
-    if let Some(data) = data.get_mut(..len) {
-        let read = given.read(0, data);
-        exchange.block(given.finish())?;
-        read?;
-        return pass_down(&exchange, channel, (root, place), data);
+    if let Some(data) = data.part(0, len) {
+        read_all(exchange, parent, given, data).await?;
+        return pass_down(exchange, (root, place), data).await;
     }
     // The ranks below may have room for it.
     let wrong = exchange.other_length(parent, len, room);
     let mut all = Vec::new();
     if all.try_reserve_exact(len).is_ok() {
         all.resize(len, 0);
-        let read = given.read(0, &mut all);
-        exchange.block(given.finish())?;
-        read?;
-        pass_down(&exchange, channel, (root, place), &all)?;
+        let all = crate::Room::new(all);
+        read_all(exchange, parent, given, all.raw()).await?;
+        pass_down(exchange, (root, place), all.raw()).await?;
+        drop(all.take());
     }
     Err(wrong)
 }
 
 /// Down a binomial tree, from this rank's place on.
-fn pass_down(
+pub(super) async fn pass_down(
     exchange: &Exchange<'_>,
-    channel: &Channel,
     (root, place): (usize, usize),
-    data: &[u8],
+    data: RawBuffer,
 ) -> Result<()> {
-    let below = |distance: usize| (place + distance + root) % channel.size;
+    let (_, size) = exchange.place();
+    let below = |distance: usize| (place + distance + root) % size;
     let mut distance = if place == 0 { 1 } else { 2 << place.ilog2() };
-    if data.len() < LONG_IN_PAGES {
-        while place + distance < channel.size {
-            exchange.send_now(below(distance), 0, data)?;
-            distance *= 2;
-        }
-        return Ok(());
-    }
-    let mut shown = Shown::new(channel, data);
-    while place + distance < channel.size {
-        exchange.block(shown.offer(exchange, below(distance), 0))?;
+    let mut shown = Shown::new(exchange.channel(), data.bytes());
+    while place + distance < size {
+        give(exchange, &mut shown, below(distance), 0).await?;
         distance *= 2;
     }
-    exchange.block(shown.settle(exchange))
+    exchange.wait(shown.settle(exchange)).await
+}
+
+/// Gives a peer bytes in this round, which it may still have to get: what is short goes without a future.
+async fn give(exchange: &Exchange<'_>, shown: &mut Shown<'_>, peer: usize, round: usize) -> Result<()> {
+    match shown.short() {
+        Some(bytes) if exchange.blocks() => exchange.send_now(peer, round, bytes),
+        _ => exchange.wait(shown.offer(exchange, peer, round)).await,
+    }
 }
 
 /// Other ranks, the next first.
-pub(super) fn others(channel: &Channel) -> impl Iterator<Item = usize> {
+pub(super) fn others(channel: &Channel) -> impl Iterator<Item = usize> + use<> {
     let (rank, size) = (channel.rank, channel.size);
     (1..size).map(move |distance| (rank + distance) % size)
+}
+
+/// Other ranks, for whom this one is the next, the one after that, and so on.
+fn others_before(channel: &Channel) -> impl Iterator<Item = usize> + use<> {
+    let (rank, size) = (channel.rank, channel.size);
+    (1..size).map(move |distance| (rank + size - distance) % size)
+}
+
+pub(super) fn lent(parts: &[&[u8]]) -> Vec<RawBuffer> {
+    parts.iter().map(|part| RawBuffer::lent(part)).collect()
+}
+
+fn lent_mut(parts: &mut [&mut [u8]]) -> Vec<RawBuffer> {
+    parts.iter_mut().map(|part| RawBuffer::lent_mut(part)).collect()
 }
 
 /// Every rank's bytes in its part, at every rank: this rank's are there (`MPI_Allgatherv`, for long parts).
@@ -125,25 +160,19 @@ pub(super) fn others(channel: &Channel) -> impl Iterator<Item = usize> {
 /// # Errors
 /// Those of all collectives; a wrong number of parts, or one is longer than the others have room for.
 pub fn allgather_into(comm: &Communicator, parts: &mut [&mut [u8]]) -> Result<()> {
-    let channel = comm.channel();
-    super::raw::check_blocks(channel, "allgather", parts.len())?;
-    let exchange = Exchange::new(channel, Kind::Allgather);
-    spread(&exchange, channel, parts, 0)
+    check_blocks(comm.channel(), "allgather", parts.len())?;
+    let exchange = Exchange::new(comm.channel(), Kind::Allgather);
+    exchange.block(spread(&exchange, &lent_mut(parts), 0))
 }
 
-pub(super) fn spread(
-    exchange: &Exchange<'_>,
-    channel: &Channel,
-    parts: &mut [&mut [u8]],
-    round: usize,
-) -> Result<()> {
-    let own = std::mem::take(&mut parts[channel.rank]);
-    let mut shown = Shown::both_ways(channel, own);
-    others(channel).try_for_each(|peer| exchange.block(shown.offer(exchange, peer, round)))?;
-    let taken = each(others(channel), |peer| take(exchange, channel, peer, round, parts[peer]).map(drop));
-    shown.settle_after(exchange, taken)?;
-    parts[channel.rank] = own;
-    Ok(())
+pub(super) async fn spread(exchange: &Exchange<'_>, parts: &[RawBuffer], round: usize) -> Result<()> {
+    let channel = exchange.channel();
+    let mut shown = Shown::both_ways(channel, parts[channel.rank].bytes());
+    for peer in others(channel) {
+        exchange.wait(shown.offer(exchange, peer, round)).await?;
+    }
+    let taken = take_each(exchange, others(channel), round, parts).await;
+    shown.settle_after(exchange, taken).await
 }
 
 /// Block j of rank i becomes block i of rank j (`MPI_Alltoallv`).
@@ -151,38 +180,40 @@ pub(super) fn spread(
 /// # Errors
 /// Those of all collectives; a wrong number of blocks, or one is longer than there is room for.
 pub fn alltoall_into(comm: &Communicator, from: &[&[u8]], to: &mut [&mut [u8]]) -> Result<()> {
-    let channel = comm.channel();
-    super::raw::check_blocks(channel, "alltoall", from.len())?;
-    super::raw::check_blocks(channel, "alltoall", to.len())?;
-    exchange_blocks(&Exchange::new(channel, Kind::Alltoall), channel, from, to)
+    check_blocks(comm.channel(), "alltoall", from.len())?;
+    check_blocks(comm.channel(), "alltoall", to.len())?;
+    let exchange = Exchange::new(comm.channel(), Kind::Alltoall);
+    exchange.block(exchange_blocks(&exchange, &lent(from), &lent_mut(to)))
 }
 
-fn exchange_blocks(
+/// The blocks of one list to those of another one's, which are not the same memory.
+pub(super) async fn exchange_blocks(
     exchange: &Exchange<'_>,
-    channel: &Channel,
-    from: &[&[u8]],
-    to: &mut [&mut [u8]],
+    from: &[RawBuffer],
+    to: &[RawBuffer],
 ) -> Result<()> {
-    let (own, room) = (from[channel.rank], to[channel.rank].len());
-    let copied = match to[channel.rank].get_mut(..own.len()) {
+    let channel = exchange.channel();
+    let (own, room) = (from[channel.rank], to[channel.rank]);
+    let copied = match room.part(0, own.len()) {
         Some(place) => {
-            place.copy_from_slice(own);
+            place.bytes_mut().copy_from_slice(own.bytes());
             Ok(())
         }
-        None => Err(exchange.other_length(channel.rank, own.len(), room)),
+        None => Err(exchange.other_length(channel.rank, own.len(), room.len())),
     };
     let mut shown = Vec::new();
-    others(channel).try_for_each(|peer| {
-        if from[peer].len() < LONG_IN_PAGES {
-            return exchange.send_now(peer, 0, from[peer]);
+    for peer in others(channel) {
+        let mut block = Shown::both_ways(channel, from[peer].bytes());
+        give(exchange, &mut block, peer, 0).await?;
+        if block.is_told() {
+            shown.push(block);
         }
-        shown.push(Shown::both_ways(channel, from[peer]));
-        shown.last_mut().map_or(Ok(()), |block| exchange.block(block.offer(exchange, peer, 0)))
-    })?;
-    // From those before this rank, for whom it is the next.
-    let before = (1..channel.size).map(|distance| (channel.rank + channel.size - distance) % channel.size);
-    let taken = each(before, |peer| take(exchange, channel, peer, 0, to[peer]).map(drop));
-    shown.into_iter().fold(copied.and(taken), |result, shown| shown.settle_after(exchange, result))
+    }
+    let mut result = copied.and(take_each(exchange, others_before(channel), 0, to).await);
+    for block in shown {
+        result = block.settle_after(exchange, result).await;
+    }
+    result
 }
 
 /// [`alltoall_into`] of blocks of one length (`MPI_Alltoall`): one for each rank, one behind the other.
@@ -198,14 +229,20 @@ pub fn alltoall_equal(comm: &Communicator, from: &[u8], to: &mut [u8]) -> Result
         return Err(exchange.other_length(rank, from.len(), to.len()));
     }
     if block >= LONG_IN_PAGES {
-        let from: Vec<&[u8]> = from.chunks(block).collect();
-        return exchange_blocks(&exchange, channel, &from, &mut to.chunks_mut(block).collect::<Vec<_>>());
+        let (from, to) = (RawBuffer::lent(from), RawBuffer::lent_mut(to));
+        let blocks = |all: RawBuffer| -> Vec<RawBuffer> {
+            (0..size).filter_map(|of| all.part(of * block, block)).collect()
+        };
+        return exchange.block(exchange_blocks(&exchange, &blocks(from), &blocks(to)));
     }
     let part = |of: usize| of * block..(of + 1) * block;
     to[part(rank)].copy_from_slice(&from[part(rank)]);
     others(channel).try_for_each(|peer| exchange.send_now(peer, 0, &from[part(peer)]))?;
-    let before = (1..size).map(|distance| (rank + size - distance) % size);
-    each(before, |peer| take(&exchange, channel, peer, 0, &mut to[part(peer)]).map(drop))
+    let mut result = Ok(());
+    for peer in others_before(channel) {
+        goes_on(&mut result, take_now(&exchange, peer, 0, &mut to[part(peer)]).map(drop))?;
+    }
+    result
 }
 
 /// Every rank's bytes in its part, at this rank, which is the root: its own are there (`MPI_Gatherv`).
@@ -214,9 +251,9 @@ pub fn alltoall_equal(comm: &Communicator, from: &[u8], to: &mut [u8]) -> Result
 /// Those of all collectives; a wrong number of parts, or one has no room for what its rank gives.
 pub fn gather_into(comm: &Communicator, parts: &mut [&mut [u8]]) -> Result<()> {
     let channel = comm.channel();
-    super::raw::check_blocks(channel, "gather", parts.len())?;
+    check_blocks(channel, "gather", parts.len())?;
     let exchange = Exchange::new(channel, Kind::Gather);
-    each(others(channel), |peer| take(&exchange, channel, peer, 0, parts[peer]).map(drop))
+    exchange.block(take_each(&exchange, others(channel), 0, &lent_mut(parts)))
 }
 
 /// This rank's bytes for the root, which it is not (`MPI_Gatherv`).
@@ -224,9 +261,8 @@ pub fn gather_into(comm: &Communicator, parts: &mut [&mut [u8]]) -> Result<()> {
 /// # Errors
 /// Those of all collectives.
 pub fn gather_from(comm: &Communicator, root: usize, data: &[u8]) -> Result<()> {
-    let channel = comm.channel();
-    channel.check_rank("gather", root)?;
-    let exchange = Exchange::new(channel, Kind::Gather);
+    comm.channel().check_rank("gather", root)?;
+    let exchange = Exchange::new(comm.channel(), Kind::Gather);
     exchange.block(give_root(&exchange, root, 0, data))
 }
 
@@ -235,12 +271,24 @@ pub fn gather_from(comm: &Communicator, root: usize, data: &[u8]) -> Result<()> 
 /// # Errors
 /// Those of all collectives; a wrong number of parts.
 pub fn scatter_from(comm: &Communicator, parts: &[&[u8]]) -> Result<()> {
-    let channel = comm.channel();
-    super::raw::check_blocks(channel, "scatter", parts.len())?;
-    let exchange = Exchange::new(channel, Kind::Scatter);
-    let mut shown: Vec<Shown<'_>> = parts.iter().map(|part| Shown::new(channel, part)).collect();
-    others(channel).try_for_each(|peer| exchange.block(shown[peer].offer(&exchange, peer, 0)))?;
-    shown.into_iter().try_for_each(|shown| exchange.block(shown.settle(&exchange)))
+    check_blocks(comm.channel(), "scatter", parts.len())?;
+    let exchange = Exchange::new(comm.channel(), Kind::Scatter);
+    exchange.block(deal(&exchange, &lent(parts)))
+}
+
+/// To each other rank its part.
+pub(super) async fn deal(exchange: &Exchange<'_>, parts: &[RawBuffer]) -> Result<()> {
+    let channel = exchange.channel();
+    let mut given = Vec::with_capacity(parts.len());
+    for peer in others(channel) {
+        let mut shown = Shown::new(channel, parts[peer].bytes());
+        exchange.wait(shown.offer(exchange, peer, 0)).await?;
+        given.push(shown);
+    }
+    for shown in given {
+        exchange.wait(shown.settle(exchange)).await?;
+    }
+    Ok(())
 }
 
 /// This rank's part of the root's, which it is not, from the beginning of `data` on (`MPI_Scatterv`).
@@ -248,8 +296,7 @@ pub fn scatter_from(comm: &Communicator, parts: &[&[u8]]) -> Result<()> {
 /// # Errors
 /// Those of all collectives; there are more bytes than `data` has room for.
 pub fn scatter_into(comm: &Communicator, root: usize, data: &mut [u8]) -> Result<()> {
-    let channel = comm.channel();
-    channel.check_rank("scatter", root)?;
-    let exchange = Exchange::new(channel, Kind::Scatter);
-    take(&exchange, channel, root, 0, data).map(drop)
+    comm.channel().check_rank("scatter", root)?;
+    let exchange = Exchange::new(comm.channel(), Kind::Scatter);
+    take_now(&exchange, root, 0, data).map(drop)
 }

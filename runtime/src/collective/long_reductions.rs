@@ -1,13 +1,13 @@
-//! Blocking reductions of the program's buffers, for long data: each rank combines a part of all ranks' elements, in their order.
+//! Reductions of the program's buffers, for long data: each rank combines a part of all ranks' elements, in their order. Each is a future
+//! as those of [`super::long`].
 
 use std::cell::Cell;
 
 use super::exchange::{Exchange, Kind};
-use super::long::{each, others, spread, take};
-use super::raw::Combine;
+use super::long::{goes_on, lent, others, spread, take_each};
+use super::raw::{Combine, check_blocks};
 use super::shown::{Given, LONG, LONG_IN_PAGES, Shown, give_root};
-use crate::comm::Channel;
-use crate::{Communicator, Result};
+use crate::{Class, Communicator, RawBuffer, Result, Room};
 
 /// So many bytes are combined at a time, which stay in the cache meanwhile.
 const PIECE: usize = 256 << 10;
@@ -28,6 +28,29 @@ pub fn allreduce_is_long(comm: &Communicator, bytes: usize) -> bool {
     bytes >= if comm.size() == 2 { LONG_IN_PAGES } else { LONG }
 }
 
+/// Elements of all ranks, and where their results come to.
+pub(super) struct Elements<'a> {
+    /// This rank's; without them they are where the results will be.
+    pub operands: Option<RawBuffer>,
+    /// For whoever has some.
+    pub results: RawBuffer,
+    /// Bytes of an element.
+    pub unit: usize,
+    pub combine: &'a Combine,
+}
+
+impl<'a> Elements<'a> {
+    fn lent(operands: Option<&[u8]>, results: &mut [u8], unit: usize, combine: &'a Combine) -> Self {
+        let operands = operands.map(RawBuffer::lent);
+        Self { operands, results: RawBuffer::lent_mut(results), unit, combine }
+    }
+
+    /// The part of one rank, of which there are as many parts.
+    fn part(&self, operands: Option<RawBuffer>, results: RawBuffer) -> Elements<'a> {
+        Elements { operands, results, ..*self }
+    }
+}
+
 /// Every rank's elements, of `unit` bytes, combined at every rank (`MPI_Allreduce`). Without `operands`, the results
 /// replace this rank's.
 ///
@@ -40,16 +63,23 @@ pub fn allreduce_into(
     unit: usize,
     combine: &Combine,
 ) -> Result<()> {
-    let channel = comm.channel();
-    let exchange = Exchange::new(channel, Kind::Allreduce);
-    if channel.size == 2 && results.len() <= WHOLE {
-        let replaced = if operands.is_none() { results.to_vec() } else { Vec::new() };
-        let operands = operands.unwrap_or(&replaced);
-        return combine_parts(&exchange, channel, &[operands; 2], Some(operands), results, unit, combine);
+    let exchange = Exchange::new(comm.channel(), Kind::Allreduce);
+    exchange.block(allreduce(&exchange, &Elements::lent(operands, results, unit, combine)))
+}
+
+pub(super) async fn allreduce(exchange: &Exchange<'_>, elements: &Elements<'_>) -> Result<()> {
+    let (rank, size) = exchange.place();
+    let (operands, results) = (elements.operands, elements.results);
+    if size == 2 && results.len() <= WHOLE {
+        let replaced = operands.is_none().then(|| Room::new(results.bytes().to_vec()));
+        let given = operands.or_else(|| replaced.as_ref().map(Room::raw)).unwrap_or(results);
+        combine_parts(exchange, &[given; 2], &elements.part(Some(given), results)).await?;
+        drop(replaced.map(Room::take));
+        return Ok(());
     }
-    let mut parts = cut(results, channel.size, unit);
-    combine_own(&exchange, channel, operands, &mut parts, unit, combine)?;
-    spread(&exchange, channel, &mut parts, 1)
+    let parts = cut(results, size, elements.unit);
+    combine_own(exchange, &parts, parts[rank], elements).await?;
+    spread(exchange, &parts, 1).await
 }
 
 /// Every rank's elements combined at this rank, which is the root (`MPI_Reduce`). Without `operands`, the results replace
@@ -64,11 +94,16 @@ pub fn reduce_into(
     unit: usize,
     combine: &Combine,
 ) -> Result<()> {
-    let channel = comm.channel();
-    let exchange = Exchange::new(channel, Kind::Reduce);
-    let mut parts = cut(results, channel.size, unit);
-    combine_own(&exchange, channel, operands, &mut parts, unit, combine)?;
-    each(others(channel), |peer| take(&exchange, channel, peer, 1, parts[peer]).map(drop))
+    let exchange = Exchange::new(comm.channel(), Kind::Reduce);
+    exchange.block(reduce(&exchange, &Elements::lent(operands, results, unit, combine)))
+}
+
+/// At the root.
+pub(super) async fn reduce(exchange: &Exchange<'_>, elements: &Elements<'_>) -> Result<()> {
+    let (rank, size) = exchange.place();
+    let parts = cut(elements.results, size, elements.unit);
+    combine_own(exchange, &parts, parts[rank], elements).await?;
+    take_each(exchange, others(exchange.channel()), 1, &parts).await
 }
 
 /// This rank's elements for the root, which it is not (`MPI_Reduce`).
@@ -82,13 +117,27 @@ pub fn reduce_from(
     unit: usize,
     combine: &Combine,
 ) -> Result<()> {
-    let channel = comm.channel();
-    channel.check_rank("reduce", root)?;
-    let exchange = Exchange::new(channel, Kind::Reduce);
-    let parts = split(data, channel.size, unit);
-    let mut own = vec![0; parts[channel.rank].len()];
-    combine_parts(&exchange, channel, &parts, Some(parts[channel.rank]), &mut own, unit, combine)?;
-    exchange.block(give_root(&exchange, root, 1, &own))
+    comm.channel().check_rank("reduce", root)?;
+    let exchange = Exchange::new(comm.channel(), Kind::Reduce);
+    exchange.block(reduce_for(&exchange, root, RawBuffer::lent(data), unit, combine))
+}
+
+/// At the others.
+pub(super) async fn reduce_for(
+    exchange: &Exchange<'_>,
+    root: usize,
+    data: RawBuffer,
+    unit: usize,
+    combine: &Combine,
+) -> Result<()> {
+    let (rank, size) = exchange.place();
+    let parts = cut(data, size, unit);
+    let own = Room::new(vec![0; parts[rank].len()]);
+    let elements = Elements { operands: Some(parts[rank]), results: own.raw(), unit, combine };
+    combine_parts(exchange, &parts, &elements).await?;
+    exchange.wait(give_root(exchange, root, 1, own.raw().bytes())).await?;
+    drop(own.take());
+    Ok(())
 }
 
 /// Every rank's elements for this one combined with its own, which are `operands`, or in `own`; `parts` are those for the
@@ -104,217 +153,206 @@ pub fn reduce_scatter_into(
     unit: usize,
     combine: &Combine,
 ) -> Result<()> {
-    let channel = comm.channel();
-    super::raw::check_blocks(channel, "reduce_scatter", parts.len())?;
-    let exchange = Exchange::new(channel, Kind::ReduceScatter);
-    combine_parts(&exchange, channel, parts, operands, own, unit, combine)
+    check_blocks(comm.channel(), "reduce_scatter", parts.len())?;
+    let exchange = Exchange::new(comm.channel(), Kind::ReduceScatter);
+    let elements = Elements::lent(operands, own, unit, combine);
+    exchange.block(combine_parts(&exchange, &lent(parts), &elements))
 }
 
-/// Bytes of parts of whole elements, as even as can be; the last has what is no element.
-fn lengths(bytes: usize, parts: usize, unit: usize) -> impl Iterator<Item = usize> {
-    let units = bytes / unit.max(1);
-    let first = move |part: usize| match part == parts {
-        true => bytes,
+/// Parts of whole elements, as even as can be; the last has what is no element.
+fn cut(data: RawBuffer, parts: usize, unit: usize) -> Vec<RawBuffer> {
+    let units = data.len() / unit.max(1);
+    let first = |part: usize| match part == parts {
+        true => data.len(),
         false => (units / parts * part + (units % parts).min(part)) * unit,
     };
-    (0..parts).map(move |part| first(part + 1) - first(part))
-}
-
-/// Parts of whole elements.
-fn cut(mut data: &mut [u8], parts: usize, unit: usize) -> Vec<&mut [u8]> {
-    let mut all = Vec::with_capacity(parts);
-    for len in lengths(data.len(), parts, unit) {
-        let (part, rest) = data.split_at_mut(len);
-        all.push(part);
-        data = rest;
-    }
-    all
-}
-
-/// The same of what is only read.
-fn split(mut data: &[u8], parts: usize, unit: usize) -> Vec<&[u8]> {
-    let mut all = Vec::with_capacity(parts);
-    for len in lengths(data.len(), parts, unit) {
-        let (part, rest) = data.split_at(len);
-        all.push(part);
-        data = rest;
-    }
-    all
+    let part = |part: usize| data.part(first(part), first(part + 1) - first(part));
+    (0..parts).filter_map(part).collect()
 }
 
 /// Combines all ranks' elements of this rank's part of the results, while the others do so with theirs.
-fn combine_own(
+async fn combine_own(
     exchange: &Exchange<'_>,
-    channel: &Channel,
-    operands: Option<&[u8]>,
-    parts: &mut [&mut [u8]],
-    unit: usize,
-    combine: &Combine,
+    results: &[RawBuffer],
+    own: RawBuffer,
+    elements: &Elements<'_>,
 ) -> Result<()> {
-    let own = std::mem::take(&mut parts[channel.rank]);
-    let combined = match operands {
-        Some(operands) => {
-            let given = split(operands, channel.size, unit);
-            combine_parts(exchange, channel, &given, Some(given[channel.rank]), own, unit, combine)
-        }
-        None => {
-            let given: Vec<&[u8]> = parts.iter().map(|part| &**part).collect();
-            combine_parts(exchange, channel, &given, None, own, unit, combine)
-        }
-    };
-    parts[channel.rank] = own;
-    combined
-}
-
-/// Gives the others their parts of this rank's elements, and combines theirs with its own.
-fn combine_parts(
-    exchange: &Exchange<'_>,
-    channel: &Channel,
-    parts: &[&[u8]],
-    operands: Option<&[u8]>,
-    own: &mut [u8],
-    unit: usize,
-    combine: &Combine,
-) -> Result<()> {
-    let mut shown: Vec<Shown<'_>> = parts.iter().map(|part| Shown::both_ways(channel, part)).collect();
-    others(channel).try_for_each(|peer| exchange.block(shown[peer].offer(exchange, peer, 0)))?;
-    let combined = combine_part(exchange, channel, operands, own, unit, combine);
-    shown.into_iter().fold(combined, |result, shown| shown.settle_after(exchange, result))
-}
-
-/// Combines all ranks' elements of a part.
-fn combine_part(
-    exchange: &Exchange<'_>,
-    channel: &Channel,
-    operands: Option<&[u8]>,
-    own: &mut [u8],
-    unit: usize,
-    combine: &Combine,
-) -> Result<()> {
-    match own.len().checked_mul(channel.size) {
-        Some(all) if channel.size > 1 && all <= TOGETHER => {
-            combine_whole(exchange, channel, operands, own, combine)
-        }
-        _ => combine_in_pieces(exchange, channel, operands, own, unit, combine),
+    let (rank, size) = exchange.place();
+    match elements.operands.map(|operands| cut(operands, size, elements.unit)) {
+        Some(given) => combine_parts(exchange, &given, &elements.part(Some(given[rank]), own)).await,
+        None => combine_parts(exchange, results, &elements.part(None, own)).await,
     }
 }
 
-/// Refuses operands of another length than the result.
-fn check_operands(
+/// Gives the others their parts of this rank's elements, and combines theirs with its own.
+pub(super) async fn combine_parts(
     exchange: &Exchange<'_>,
-    channel: &Channel,
-    operands: Option<&[u8]>,
-    len: usize,
+    parts: &[RawBuffer],
+    elements: &Elements<'_>,
 ) -> Result<()> {
-    let other = operands.map(<[u8]>::len).filter(|operands| *operands != len);
-    other.map_or(Ok(()), |operands| Err(exchange.other_length(channel.rank, operands, len)))
+    let channel = exchange.channel();
+    let mut given = Vec::with_capacity(parts.len());
+    for peer in others(channel) {
+        let mut shown = Shown::both_ways(channel, parts[peer].bytes());
+        exchange.wait(shown.offer(exchange, peer, 0)).await?;
+        given.push(shown);
+    }
+    let mut result = combine_part(exchange, elements).await;
+    for shown in given {
+        result = shown.settle_after(exchange, result).await;
+    }
+    result
+}
+
+/// Combines all ranks' elements of a part.
+async fn combine_part(exchange: &Exchange<'_>, elements: &Elements<'_>) -> Result<()> {
+    let (rank, size) = exchange.place();
+    let len = elements.results.len();
+    let other = elements.operands.map(RawBuffer::len).filter(|operands| *operands != len);
+    let checked = other.map_or(Ok(()), |operands| Err(exchange.other_length(rank, operands, len)));
+    match len.checked_mul(size) {
+        Some(all) if size > 1 && all <= TOGETHER => combine_whole(exchange, elements, checked).await,
+        _ => combine_in_pieces(exchange, elements, checked).await,
+    }
 }
 
 /// What is so short that there is room for all ranks' elements: they come to where they are combined.
-fn combine_whole(
+async fn combine_whole(
     exchange: &Exchange<'_>,
-    channel: &Channel,
-    operands: Option<&[u8]>,
-    own: &mut [u8],
-    combine: &Combine,
+    elements: &Elements<'_>,
+    mut result: Result<()>,
 ) -> Result<()> {
-    let (rank, size, len) = (channel.rank, channel.size, own.len());
-    let mut result = check_operands(exchange, channel, operands, len);
-    let mut buffers = BUFFERS.take();
-    buffers.0.resize(buffers.0.len().max(size * len), 0);
+    let (rank, size) = exchange.place();
+    let (own, len) = (elements.results, elements.results.len());
+    let (mut rest, spare) = BUFFERS.take();
+    rest.resize(rest.len().max(size * len), 0);
+    let rest = Room::new(rest);
+    let room = |of: usize| rest.raw().part(of * len, len).unwrap_or(own);
     // The last rank's come to the result, where they are combined with all before; this rank's are there, if nowhere else.
-    let (rest, replaced) = buffers.0[..size * len].split_at_mut((size - 1) * len);
-    let operands = match operands {
-        Some(operands) => operands,
-        None => {
-            replaced.copy_from_slice(own);
-            replaced
-        }
-    };
-    let mut places: Vec<&mut [u8]> = rest.chunks_mut(len.max(1)).take(size - 1).collect();
-    places.resize_with(size - 1, Default::default);
-    places.push(own);
+    let place = |of: usize| if of + 1 == size { own } else { room(of) };
+    let operands = elements.operands.unwrap_or_else(|| {
+        let replaced = room(size - 1);
+        replaced.bytes_mut().copy_from_slice(own.bytes());
+        replaced
+    });
     let mut given = Vec::new();
-    result = result.and(each(others(channel), |peer| {
-        let came = match Given::wait_at(exchange, channel, (peer, 0), places[peer])? {
-            Ok(came) => came,
-            Err(from) => {
-                let read = if from.len() == len { from.read(0, places[peer]) } else { Ok(()) };
-                let came = from.len();
-                given.push(from);
-                read.map(|()| came)?
-            }
-        };
-        if came == len { Ok(()) } else { Err(exchange.other_length(peer, came, len)) }
-    }));
+    for peer in others(exchange.channel()) {
+        let came = bring(exchange, peer, place(peer), &mut given).await;
+        if let Err(error) = goes_on(&mut result, came) {
+            result = Err(error);
+            break;
+        }
+    }
     if result.is_ok() {
-        let mut combined: Option<&[u8]> = None;
-        for (of, place) in places.into_iter().enumerate() {
+        let mut combined: Option<RawBuffer> = None;
+        for of in 0..size {
             combined = Some(match combined {
                 None if of == rank => operands,
-                None => place,
+                None => place(of),
                 Some(left) => {
                     if of == rank {
-                        place.copy_from_slice(operands);
+                        place(of).bytes_mut().copy_from_slice(operands.bytes());
                     }
-                    combine(left, place);
-                    place
+                    (elements.combine)(left.bytes(), place(of).bytes_mut());
+                    place(of)
                 }
             });
         }
     }
-    BUFFERS.set(buffers);
-    given.into_iter().fold(result, |result, given| result.and(exchange.block(given.finish())))
+    // Where a peer has failed, its elements may still be under way.
+    if result.as_ref().err().is_none_or(|error| error.class() == Class::Count) {
+        BUFFERS.set((rest.take(), spare));
+    }
+    for given in given {
+        result = result.and(exchange.wait(given.finish()).await);
+    }
+    result
+}
+
+/// Has a peer's elements come to a place; what it shows is read then.
+async fn bring<'a>(
+    exchange: &'a Exchange<'a>,
+    peer: usize,
+    place: RawBuffer,
+    given: &mut Vec<Given<'a>>,
+) -> Result<()> {
+    let (came, read) = match Given::wait_at(exchange, exchange.channel(), (peer, 0), place).await? {
+        Ok(came) => (came, Ok(())),
+        Err(from) => {
+            let came = from.len();
+            let read = if came == place.len() { from.read(0, place).await } else { Ok(()) };
+            given.push(from);
+            (came, read)
+        }
+    };
+    read?;
+    if came == place.len() { Ok(()) } else { Err(exchange.other_length(peer, came, place.len())) }
 }
 
 /// The same in pieces, which are got one behind the other.
-fn combine_in_pieces(
+async fn combine_in_pieces(
     exchange: &Exchange<'_>,
-    channel: &Channel,
-    operands: Option<&[u8]>,
-    own: &mut [u8],
-    unit: usize,
-    combine: &Combine,
+    elements: &Elements<'_>,
+    mut result: Result<()>,
 ) -> Result<()> {
+    let (channel, own) = (exchange.channel(), elements.results);
     let mut given: Vec<Option<Given<'_>>> = (0..channel.size).map(|_| None).collect();
-    let mut result = each(others(channel), |peer| {
-        let from = given[peer].insert(exchange.block(Given::wait(exchange, channel, (peer, 0)))?);
-        if from.len() == own.len() { Ok(()) } else { Err(exchange.other_length(peer, from.len(), own.len())) }
-    });
-    result = result.and(check_operands(exchange, channel, operands, own.len()));
-    if result.is_ok() {
-        let piece = (PIECE / unit.max(1)).max(1) * unit.max(1);
-        let mut buffers = BUFFERS.take();
-        let most = piece.min(own.len()).max(buffers.0.len());
-        buffers.0.resize(most, 0);
-        buffers.1.resize(most, 0);
-        let mut pieces = own.chunks_mut(piece).enumerate();
-        result = pieces.try_for_each(|(number, own)| {
-            let (at, len) = (number * piece, own.len());
-            let replaced = &mut buffers.1[..len];
-            let operands = match operands {
-                Some(operands) => &operands[at..at + len],
-                None => {
-                    replaced.copy_from_slice(own);
-                    replaced
-                }
-            };
-            combine_piece(&given, at, operands, own, &mut buffers.0[..len], combine)
-        });
-        if most <= PIECE {
-            BUFFERS.set(buffers);
+    for peer in others(channel) {
+        let from = match exchange.wait(Given::wait(exchange, channel, (peer, 0))).await {
+            Ok(from) => given[peer].insert(from),
+            Err(error) => {
+                result = Err(error);
+                break;
+            }
+        };
+        if from.len() != own.len() {
+            result = Err(exchange.other_length(peer, from.len(), own.len()));
         }
     }
-    given.into_iter().flatten().fold(result, |result, given| result.and(exchange.block(given.finish())))
+    if result.is_ok() {
+        result = combine_given(&given, elements).await;
+    }
+    for given in given.into_iter().flatten() {
+        result = result.and(exchange.wait(given.finish()).await);
+    }
+    result
 }
 
-/// Combines all ranks' elements of a piece, in the order of ranks: what is given, and this rank's, which is not.
-fn combine_piece(
+/// Piece by piece: what is given, and this rank's, which is not.
+async fn combine_given(given: &[Option<Given<'_>>], elements: &Elements<'_>) -> Result<()> {
+    let (own, unit) = (elements.results, elements.unit.max(1));
+    let piece = (PIECE / unit).max(1) * unit;
+    let (mut spare, mut replaced) = BUFFERS.take();
+    let most = piece.min(own.len()).max(spare.len());
+    spare.resize(most, 0);
+    replaced.resize(most, 0);
+    let (spare, replaced) = (Room::new(spare), Room::new(replaced));
+    for at in (0..own.len()).step_by(piece) {
+        let len = piece.min(own.len() - at);
+        let of = |all: RawBuffer, at: usize| all.part(at, len).unwrap_or(own);
+        let result = of(own, at);
+        let operands = match elements.operands {
+            Some(operands) => of(operands, at),
+            None => {
+                let replaced = of(replaced.raw(), 0);
+                replaced.bytes_mut().copy_from_slice(result.bytes());
+                replaced
+            }
+        };
+        combine_piece(given, (at, operands), (result, of(spare.raw(), 0)), elements.combine).await?;
+    }
+    let buffers = (spare.take(), replaced.take());
+    if most <= PIECE {
+        BUFFERS.set(buffers);
+    }
+    Ok(())
+}
+
+/// Combines all ranks' elements of a piece, in the order of ranks.
+async fn combine_piece(
     given: &[Option<Given<'_>>],
-    at: usize,
-    operands: &[u8],
-    result: &mut [u8],
-    spare: &mut [u8],
+    (at, operands): (usize, RawBuffer),
+    (result, spare): (RawBuffer, RawBuffer),
     combine: &Combine,
 ) -> Result<()> {
     // Each step leaves what is combined in the buffer that it does not find it in; the last one, in `result`.
@@ -322,14 +360,14 @@ fn combine_piece(
     let own_first = given.len() > 1 && given[0].is_none();
     for (number, given) in given.iter().enumerate() {
         match given {
-            Some(given) => given.read(at, next)?,
+            Some(given) => given.read(at, next).await?,
             None if own_first => (),
-            None => next.copy_from_slice(operands),
+            None => next.bytes_mut().copy_from_slice(operands.bytes()),
         }
         match number {
             0 => (),
-            1 if own_first => combine(operands, next),
-            _ => combine(combined, next),
+            1 if own_first => combine(operands.bytes(), next.bytes_mut()),
+            _ => combine(combined.bytes(), next.bytes_mut()),
         }
         std::mem::swap(&mut next, &mut combined);
     }

@@ -3,6 +3,7 @@
 mod algorithms;
 mod direct;
 mod exchange;
+mod later;
 mod long;
 mod long_reductions;
 mod neighbours;

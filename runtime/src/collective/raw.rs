@@ -11,6 +11,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+pub use super::later::{
+    iallgather_into, iallreduce_into, ialltoall_into, ibroadcast_from, ibroadcast_into, igather_from,
+    igather_into, ireduce_from, ireduce_into, ireduce_scatter_into, iscatter_from, iscatter_into,
+};
 pub use super::long::{
     LONG, allgather_into, alltoall_equal, alltoall_into, broadcast_from, broadcast_into, gather_from,
     gather_into, scatter_from, scatter_into,

@@ -1,7 +1,7 @@
 //! Bytes that a rank shows to others, who get them from there, and what is sent instead where it can show none.
 
-use std::cell::Cell;
 use std::future::{Future, poll_fn};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 
 use transom_transport::Region;
@@ -9,10 +9,10 @@ use transom_transport::Region;
 use super::direct::Arrived;
 use super::exchange::{Exchange, Taken};
 use crate::comm::Channel;
-use crate::engine::two_sided::{fetch_all, fetch_region, register};
+use crate::engine::two_sided::{fetch_all, fetch_region, fetch_to, register};
 use crate::engine::{Promise, Route};
 use crate::protocol::wire::HEADER_BYTES;
-use crate::{Class, Result, memory};
+use crate::{Class, RawBuffer, Result, memory};
 
 /// So many bytes are long: getting them costs two messages more than sending them.
 pub const LONG: usize = 64 << 10;
@@ -116,6 +116,16 @@ impl<'a> Shown<'a> {
         Self { both_ways: true, ..Self::of_all(channel, bytes) }
     }
 
+    /// The bytes, if they are so short that they are always sent.
+    pub fn short(&self) -> Option<&'a [u8]> {
+        (self.bytes.len() < LONG_IN_PAGES).then_some(self.bytes)
+    }
+
+    /// Whether somebody may still have to get them.
+    pub fn is_told(&self) -> bool {
+        !self.told.is_empty()
+    }
+
     /// The key by which a rank gets them; empty if there is none, or they are too short for that.
     fn key_for(&mut self, peer: usize) -> Vec<u8> {
         let (engine, to) = (&*self.channel.engine, self.channel.job_rank(peer));
@@ -137,7 +147,7 @@ impl<'a> Shown<'a> {
 
     /// Gives a peer all of them in this round: shows them, or sends them.
     pub async fn offer(&mut self, exchange: &Exchange<'_>, peer: usize, round: usize) -> Result<()> {
-        let key = if self.bytes.len() < LONG_IN_PAGES { Vec::new() } else { self.key_for(peer) };
+        let key = if self.short().is_some() { Vec::new() } else { self.key_for(peer) };
         if key.is_empty() {
             return exchange.send(peer, round, self.bytes).await;
         }
@@ -160,11 +170,11 @@ impl<'a> Shown<'a> {
         result
     }
 
-    /// [`settle`](Self::settle) in a blocking call, after something that may have failed: others read this rank's bytes nevertheless.
-    pub fn settle_after(self, exchange: &Exchange<'_>, result: Result<()>) -> Result<()> {
+    /// [`settle`](Self::settle) after something that may have failed: others read this rank's bytes nevertheless.
+    pub async fn settle_after(self, exchange: &Exchange<'_>, result: Result<()>) -> Result<()> {
         match result {
             Err(error) if error.class() != Class::Count => Err(error),
-            result => result.and(exchange.block(self.settle(exchange))),
+            result => result.and(exchange.wait(self.settle(exchange)).await),
         }
     }
 }
@@ -177,7 +187,7 @@ pub(super) struct Given<'a> {
     from: (usize, usize),
     bytes: Bytes,
     /// Whether they could not be had. What this rank has no room for is no failure of the peer's.
-    failed: Cell<bool>,
+    failed: AtomicBool,
 }
 
 enum Bytes {
@@ -187,7 +197,7 @@ enum Bytes {
 
 impl<'a> Given<'a> {
     fn new(exchange: &'a Exchange<'a>, channel: &'a Channel, from: (usize, usize), bytes: Bytes) -> Self {
-        Self { exchange, channel, from, bytes, failed: Cell::new(false) }
+        Self { exchange, channel, from, bytes, failed: AtomicBool::new(false) }
     }
 
     /// Waits for it.
@@ -213,8 +223,8 @@ impl<'a> Given<'a> {
         Ok(Self::new(exchange, channel, from, bytes))
     }
 
-    /// Waits for it, in a blocking call: how long it is if it comes in one message meanwhile and fits into `place`, where it is then.
-    pub fn wait_at(
+    /// Waits for it, in a blocking call: how long it is if it comes in messages meanwhile and fits into `place`, where it is then.
+    pub fn wait_now(
         exchange: &'a Exchange<'a>,
         channel: &'a Channel,
         from: (usize, usize),
@@ -226,6 +236,19 @@ impl<'a> Given<'a> {
         }
     }
 
+    /// The same in either form.
+    pub async fn wait_at(
+        exchange: &'a Exchange<'a>,
+        channel: &'a Channel,
+        from: (usize, usize),
+        place: RawBuffer,
+    ) -> Result<std::result::Result<usize, Self>> {
+        if exchange.blocks() {
+            return Self::wait_now(exchange, channel, from, place.bytes_mut());
+        }
+        Self::wait(exchange, channel, from).await.map(Err)
+    }
+
     pub fn len(&self) -> usize {
         match &self.bytes {
             Bytes::Sent(bytes) => bytes.len(),
@@ -233,21 +256,41 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// Copies those from `at` on, in a blocking call.
-    pub fn read(&self, at: usize, to: &mut [u8]) -> Result<()> {
+    /// Copies those from `at` on.
+    pub async fn read(&self, at: usize, to: RawBuffer) -> Result<()> {
         let (peer, own) = (self.from.0, to.len());
         let range = at.checked_add(own).filter(|end| *end <= self.len()).map(|end| at..end);
         let range = range.ok_or_else(|| self.exchange.other_length(peer, self.len(), own))?;
-        match &self.bytes {
-            Bytes::Sent(bytes) => to.copy_from_slice(&bytes[range]),
-            Bytes::Shown { key, .. } => {
-                let from = (self.channel.job_rank(peer), key.clone());
-                let fetched = fetch_region(&self.channel.engine, self.exchange.operation(), from, at, to);
-                self.failed.set(self.failed.get() || fetched.is_err());
-                fetched?;
+        let key = match &self.bytes {
+            Bytes::Sent(bytes) => {
+                to.bytes_mut().copy_from_slice(&bytes[range]);
+                return Ok(());
             }
+            Bytes::Shown { key, .. } => key.clone(),
+        };
+        let (engine, operation) = (&*self.channel.engine, self.exchange.operation());
+        let from = (self.channel.job_rank(peer), key);
+        let fetched = if self.exchange.blocks() {
+            fetch_region(engine, operation, from, at, to.bytes_mut())
+        } else {
+            let promise = Promise::new();
+            let fetched = promise.clone();
+            let then = Box::new(move |engine: &_, bytes| fetched.complete(engine, bytes));
+            fetch_to(engine, operation, from, at, to, then);
+            self.fetched(&promise).await.map(drop)
+        };
+        if fetched.is_err() {
+            self.failed.store(true, Ordering::Relaxed);
         }
-        Ok(())
+        fetched
+    }
+
+    /// Waits until bytes are here.
+    fn fetched<B>(&self, promise: &Promise<B>) -> impl Future<Output = Result<B>> {
+        poll_fn(|_| match promise.take().or_else(|| self.exchange.in_vain().map(Err)) {
+            Some(bytes) => Poll::Ready(bytes),
+            None => Poll::Pending,
+        })
     }
 
     /// All of them, and the peer is told.
@@ -260,12 +303,8 @@ impl<'a> Given<'a> {
         let fetched = promise.clone();
         let then = Box::new(move |engine: &_, bytes| fetched.complete(engine, bytes));
         fetch_all(engine, self.exchange.operation(), (self.channel.job_rank(self.from.0), key), len, then);
-        let bytes = poll_fn(|_| match promise.take().or_else(|| self.exchange.in_vain().map(Err)) {
-            Some(bytes) => Poll::Ready(bytes),
-            None => Poll::Pending,
-        });
-        let bytes = bytes.await;
-        self.failed.set(bytes.is_err());
+        let bytes = self.fetched(&promise).await;
+        self.failed.store(bytes.is_err(), Ordering::Relaxed);
         self.finish().await?;
         bytes
     }
@@ -274,7 +313,7 @@ impl<'a> Given<'a> {
     pub async fn finish(self) -> Result<()> {
         let Bytes::Shown { .. } = self.bytes else { return Ok(()) };
         let (peer, round) = self.from;
-        self.exchange.send(peer, round + FETCHED, &[u8::from(!self.failed.get())]).await
+        self.exchange.send(peer, round + FETCHED, &[u8::from(!self.failed.load(Ordering::Relaxed))]).await
     }
 }
 

@@ -3,18 +3,20 @@
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-use transom::raw;
+use transom::{Communicator, raw};
 
+use super::held::{Held, HeldParts};
 use super::parts::Lengths;
 use super::{
-    How, Parts, Plan, apart, at_root, collectives, equal, inter, listed, parts, root, run, unless_in_place,
-    unpack_all,
+    How, Parts, Plan, apart, at_root, collectives, equal, inter, listed, nonblocking, parts, root, run,
+    unless_in_place, unpack_all,
 };
 use crate::abi::{Comm, Datatype, Info, Request};
 use crate::buffer::{Buffer, Triple};
 use crate::comm::CommObject;
 use crate::failure::Result;
 use crate::pointer::{Counts, Pointer};
+use crate::request::Pending;
 
 fn barrier_plan(comm: Arc<CommObject>) -> Plan {
     Plan::new(move |how| run!(how, barrier, ibarrier, (&comm.comm), |()| -> Result<()> { Ok(()) }))
@@ -43,9 +45,10 @@ fn gather_plan(comm: Arc<CommObject>, at: usize, moves: Moves, lengths: Lengths)
     Ok(Plan::new(move |how| {
         let (own, parts) = &moves;
         let sample = own.as_ref().or(parts.as_ref().and_then(|parts| parts.first()));
-        if how == How::Blocking && lengths.is_direct(&comm, sample)? {
+        if lengths.is_direct(&comm, sample)? {
             let comm = &comm.comm;
             match parts {
+                _ if how == How::Nonblocking => return start_gather(comm, at, &moves),
                 Some(parts) => {
                     let kept = keep(own.as_ref(), &parts[at]);
                     parts::fill(parts, |places| Ok(raw::gather_into(comm, places)?))?;
@@ -65,13 +68,32 @@ fn gather_plan(comm: Arc<CommObject>, at: usize, moves: Moves, lengths: Lengths)
     }))
 }
 
+/// The direct way, nonblocking.
+fn start_gather(comm: &Communicator, at: usize, (own, parts): &Moves) -> Result<Option<Pending>> {
+    let Some(parts) = parts.clone() else {
+        let held = own.as_ref().map_or_else(|| Ok(Held::packed(Vec::new())), Held::of)?;
+        let request = raw::igather_from(comm, at, held.raw());
+        return Ok(Some(nonblocking(request, |()| held.end_read())));
+    };
+    // An error of this rank's leaves none of the others waiting.
+    let kept = keep(own.as_ref(), &parts[at]);
+    let held = HeldParts::of(&parts)?;
+    let request = raw::igather_into(comm, held.raw());
+    Ok(Some(nonblocking(request, move |()| held.end(&parts).and(kept))))
+}
+
 fn allgather_plan(comm: Arc<CommObject>, own: Option<Buffer>, parts: Parts) -> Result<Plan> {
     apart(own.as_ref(), Some(&parts[comm.comm.rank()]))?;
     let moves = (own, Some(parts.clone()));
     Ok(Plan::new(move |how| {
-        if how == How::Blocking && parts::longest(&parts)? >= raw::LONG {
+        if parts::longest(&parts)? >= raw::LONG {
             // An error of this rank's leaves none of the others waiting.
             let kept = keep(moves.0.as_ref(), &parts[comm.comm.rank()]);
+            if how == How::Nonblocking {
+                let (held, parts) = (HeldParts::of(&parts)?, parts.clone());
+                let request = raw::iallgather_into(&comm.comm, held.raw());
+                return Ok(Some(nonblocking(request, move |()| held.end(&parts).and(kept))));
+            }
             parts::fill(&parts, |places| Ok(raw::allgather_into(&comm.comm, places)?))?;
             return kept.map(|()| None);
         }

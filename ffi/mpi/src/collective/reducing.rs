@@ -3,15 +3,18 @@
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
+use transom::RawBuffer;
 use transom::raw::{self, Combine};
 
+use super::held::Held;
 use super::reduction::Reduction;
-use super::{How, Plan, collectives, in_place, inter, root, run};
+use super::{How, Plan, collectives, in_place, inter, nonblocking, root, run};
 use crate::abi::{self, Comm, Datatype, ERR_BUFFER, ERR_COMM, Info, Op, Request};
 use crate::buffer::{Buffer, Triple, count};
 use crate::comm::CommObject;
 use crate::failure::{Result, fail};
 use crate::pointer::{Counts, Pointer};
+use crate::request::Pending;
 
 /// Operands and results: two buffers of one datatype; with `MPI_IN_PLACE`, one.
 #[derive(Clone)]
@@ -64,6 +67,18 @@ impl Operands {
         })
     }
 
+    /// Has `start` start to make the results, with what [`combine`](Self::combine) gives.
+    fn start(
+        &self,
+        to: &Buffer,
+        start: impl FnOnce(Option<RawBuffer>, RawBuffer, usize, Combine) -> transom::Request<()>,
+    ) -> Result<Option<Pending>> {
+        let (operands, held) = self.reduction.hold(&self.from, to)?;
+        let request = start(operands, held.raw(), self.unit(), self.reduction.combine.clone());
+        let (to, reduction) = (to.clone(), self.reduction.clone());
+        Ok(Some(nonblocking(request, move |()| held.end(|data| reduction.store(&to, data)))))
+    }
+
     /// Stores the result, if there is one and this rank has it.
     fn store<R: Into<Option<Vec<u8>>>>(&self) -> impl FnOnce(R) -> Result<()> + use<R> {
         let (to, reduction) = (self.to.clone(), self.reduction.clone());
@@ -89,18 +104,29 @@ fn reduce_plan(comm: Arc<CommObject>, operands: Operands, at: usize) -> Plan {
     let (object, long) = (comm.clone(), operands.clone());
     let plan = reduction!(reduce, ireduce, comm, operands, root at);
     Plan::new(move |how| {
-        if how == How::Nonblocking || long.bytes() < raw::LONG {
+        if long.bytes() < raw::LONG {
             return plan.carry_out(how);
         }
-        let comm = &object.comm;
-        if long.to.is_some() {
-            long.combine(|from, to, unit, combine| raw::reduce_into(comm, from, to, unit, combine))?;
-        } else {
-            let (reduction, unit) = (&long.reduction, long.unit());
-            let give = |data: &[u8]| Ok(raw::reduce_from(comm, at, data, unit, &reduction.combine)?);
-            reduction.read(&long.from, give)?;
+        let (comm, reduction, unit) = (&object.comm, &long.reduction, long.unit());
+        match (how, &long.to) {
+            (How::Blocking, Some(_)) => {
+                long.combine(|from, to, unit, combine| raw::reduce_into(comm, from, to, unit, combine))?;
+                Ok(None)
+            }
+            (How::Blocking, None) => {
+                let give = |data: &[u8]| Ok(raw::reduce_from(comm, at, data, unit, &reduction.combine)?);
+                reduction.read(&long.from, give)?;
+                Ok(None)
+            }
+            (How::Nonblocking, Some(to)) => {
+                long.start(to, |from, to, unit, combine| raw::ireduce_into(comm, from, to, unit, combine))
+            }
+            (How::Nonblocking, None) => {
+                let held = reduction.hold_read(&long.from)?;
+                let request = raw::ireduce_from(comm, at, held.raw(), unit, reduction.combine.clone());
+                Ok(Some(nonblocking(request, |()| held.end_read())))
+            }
         }
-        Ok(None)
     })
 }
 
@@ -109,11 +135,16 @@ fn allreduce_plan(comm: Arc<CommObject>, operands: Operands) -> Plan {
     let plan = reduction!(allreduce, iallreduce, comm, operands);
     Plan::new(move |how| {
         let comm = &object.comm;
-        if how == How::Nonblocking || !raw::allreduce_is_long(comm, long.bytes()) {
-            return plan.carry_out(how);
+        match (how, &long.to) {
+            (How::Blocking, Some(_)) if raw::allreduce_is_long(comm, long.bytes()) => {
+                long.combine(|from, to, unit, combine| raw::allreduce_into(comm, from, to, unit, combine))?;
+                Ok(None)
+            }
+            (How::Nonblocking, Some(to)) if raw::allreduce_is_long(comm, long.bytes()) => {
+                long.start(to, |from, to, unit, combine| raw::iallreduce_into(comm, from, to, unit, combine))
+            }
+            _ => plan.carry_out(how),
         }
-        long.combine(|from, to, unit, combine| raw::allreduce_into(comm, from, to, unit, combine))?;
-        Ok(None)
     })
 }
 
@@ -146,9 +177,16 @@ impl<'a> Dealt<'a> {
         Ok(Plan::new(move |how| {
             // Then the runtime's way is the same, message by message, by futures and of packed data.
             let is_few = comm.comm.size() <= raw::short::FEW_RANKS;
-            if how == How::Blocking && (is_few || lengths.iter().any(|len| *len >= raw::LONG)) {
-                deal(&comm, &operands, own.as_ref(), &lengths)?;
-                return Ok(None);
+            let is_long = lengths.iter().any(|len| *len >= raw::LONG);
+            match how {
+                How::Blocking if is_few || is_long => {
+                    deal(&comm, &operands, own.as_ref(), &lengths)?;
+                    return Ok(None);
+                }
+                How::Nonblocking if is_long => {
+                    return start_to_deal(&comm, &operands, own.as_ref(), &lengths);
+                }
+                _ => {}
             }
             let (data, combine) = operands.given()?;
             let lengths = lengths.clone();
@@ -189,6 +227,39 @@ fn deal(comm: &CommObject, operands: &Operands, own: Option<&Buffer>, lengths: &
         }
     })?;
     replacing.map_or(Ok(()), |results| reduction.store(to, &results))
+}
+
+/// [`deal`], nonblocking.
+fn start_to_deal(
+    comm: &CommObject,
+    operands: &Operands,
+    own: Option<&Buffer>,
+    lengths: &[usize],
+) -> Result<Option<Pending>> {
+    let Operands { from, to: Some(to), reduction } = operands else { return Ok(None) };
+    let (rank, given) = (comm.comm.rank(), reduction.hold_read(from)?);
+    let (mut parts, mut start) = (Vec::with_capacity(lengths.len()), 0);
+    for len in lengths {
+        parts.extend(given.raw().part(start, *len));
+        start += len;
+    }
+    let (operands, results) = match own {
+        Some(own) => reduction.hold(own, to)?,
+        None => {
+            // Others read what is in place until all is combined.
+            let start: usize = lengths[..rank].iter().sum();
+            let mut data = reduction.load(from)?;
+            data.truncate(start + lengths[rank]);
+            (None, Held::packed(data.split_off(start)))
+        }
+    };
+    let (unit, combine) = (reduction.bytes(from, 1), reduction.combine.clone());
+    let request = raw::ireduce_scatter_into(&comm.comm, parts, operands, results.raw(), unit, combine);
+    let (to, reduction) = (to.clone(), reduction.clone());
+    Ok(Some(nonblocking(request, move |()| {
+        given.end_read()?;
+        results.end(|data| reduction.store(&to, data))
+    })))
 }
 
 fn sum(counts: &[i64]) -> i64 {

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use transom::raw::Combine;
-use transom::{DataType, ReduceOp, reduce_valid};
+use transom::{DataType, RawBuffer, ReduceOp, reduce_valid};
 use transom_transport::memory::reduce_into;
 
+use super::held::Held;
 use crate::abi::{Datatype, ERR_BUFFER, ERR_OP, Op};
-use crate::buffer::{Buffer, TypedBuffer, bytes, bytes_mut};
+use crate::buffer::{Buffer, TypedBuffer, bytes, bytes_mut, raw_buffer};
 use crate::failure::{Result, fail};
 use crate::op::{self, Operation, UserOp};
 
@@ -17,6 +18,16 @@ pub struct Reduction {
     pub combine: Combine,
     /// The predefined datatype, whose padding travels with it; others travel packed.
     basic: Option<DataType>,
+}
+
+/// Where operands and results are.
+enum Places {
+    /// Not one behind the other.
+    Packed,
+    /// So many bytes, which are both.
+    One(usize),
+    /// So many bytes each.
+    Two(usize),
 }
 
 impl Reduction {
@@ -59,19 +70,47 @@ impl Reduction {
         to: &Buffer,
         body: impl FnOnce(Option<&[u8]>, &mut [u8]) -> Result<()>,
     ) -> Result<()> {
-        if self.basic.is_none() {
-            let mut data = from.pack()?;
-            body(None, &mut data)?;
-            return to.unpack(&data);
+        match self.places(from, to)? {
+            Places::Packed => {
+                let mut data = from.pack()?;
+                body(None, &mut data)?;
+                to.unpack(&data)
+            }
+            Places::One(len) => body(None, bytes_mut(to.place(), len)?),
+            Places::Two(len) => body(Some(bytes(from.place(), len)?), bytes_mut(to.place(), len)?),
         }
+    }
+
+    /// The same for something that goes on: the operands, unless the results replace them, and where these come to.
+    pub fn hold(&self, from: &Buffer, to: &Buffer) -> Result<(Option<RawBuffer>, Held)> {
+        let raw = |buffer: &Buffer, len| raw_buffer(buffer.place(), len);
+        Ok(match self.places(from, to)? {
+            Places::Packed => (None, Held::packed(from.pack()?)),
+            Places::One(len) => (None, Held::in_place(raw(to, len)?)),
+            Places::Two(len) => (Some(raw(from, len)?), Held::in_place(raw(to, len)?)),
+        })
+    }
+
+    /// A buffer's elements, for something that goes on.
+    pub fn hold_read(&self, buffer: &Buffer) -> Result<Held> {
+        match self.basic {
+            Some(_) => raw_buffer(buffer.place(), self.bytes(buffer, buffer.count())).map(Held::in_place),
+            None => buffer.pack().map(Held::packed),
+        }
+    }
+
+    fn places(&self, from: &Buffer, to: &Buffer) -> Result<Places> {
         let len = self.bytes(from, from.count());
+        if self.basic.is_none() {
+            return Ok(Places::Packed);
+        }
         if from.place() == to.place() {
-            return body(None, bytes_mut(to.place(), len)?);
+            return Ok(Places::One(len));
         }
         if from.place().addr().abs_diff(to.place().addr()) < len {
             return fail(ERR_BUFFER, "operands and results overlap: say MPI_IN_PLACE, or use two buffers");
         }
-        body(Some(bytes(from.place(), len)?), bytes_mut(to.place(), len)?)
+        Ok(Places::Two(len))
     }
 
     /// Stores elements where the buffer has them.

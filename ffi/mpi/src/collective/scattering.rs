@@ -3,18 +3,20 @@
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-use transom::raw;
+use transom::{Communicator, raw};
 
+use super::held::{Held, HeldParts};
 use super::parts::Lengths;
 use super::{
-    How, Parts, Plan, apart, at_root, collectives, equal, in_place, inter, listed, pack_all, parts, root,
-    run, typed, unless_in_place, unpack_all,
+    How, Parts, Plan, apart, at_root, collectives, equal, in_place, inter, listed, nonblocking, pack_all,
+    parts, root, run, typed, unless_in_place,
 };
 use crate::abi::{Comm, Datatype, Info, Request};
 use crate::buffer::{Buffer, Triple};
 use crate::comm::CommObject;
 use crate::failure::Result;
 use crate::pointer::{Counts, Pointer};
+use crate::request::Pending;
 
 fn broadcast_plan(comm: Arc<CommObject>, at: usize, buffer: Buffer) -> Plan {
     Plan::new(move |how| {
@@ -27,10 +29,13 @@ fn broadcast_plan(comm: Arc<CommObject>, at: usize, buffer: Buffer) -> Plan {
             }
             return Ok(None);
         }
-        let data = if is_root { buffer.pack()? } else { Vec::new() };
-        let buffer = buffer.clone();
-        let fill = move |data: Vec<u8>| if is_root { Ok(()) } else { buffer.unpack(&data) };
-        run!(how, broadcast, ibroadcast, (&comm.comm, at, data), fill)
+        let (held, buffer) = (Held::of(&buffer)?, buffer.clone());
+        if is_root {
+            let request = raw::ibroadcast_from(&comm.comm, held.raw());
+            return Ok(Some(nonblocking(request, |()| held.end_read())));
+        }
+        let request = raw::ibroadcast_into(&comm.comm, at, held.raw());
+        Ok(Some(nonblocking(request, move |()| held.end(|data| buffer.unpack(data)))))
     })
 }
 
@@ -45,9 +50,12 @@ fn scatter_plan(
     apart(to.as_ref(), parts.as_ref().map(|parts| &parts[at]))?;
     Ok(Plan::new(move |how| {
         let sample = to.as_ref().or(parts.as_ref().and_then(|parts| parts.first()));
-        if how == How::Blocking && lengths.is_direct(&comm, sample)? {
+        if lengths.is_direct(&comm, sample)? {
             let comm = &comm.comm;
             match (&parts, &to) {
+                _ if how == How::Nonblocking => {
+                    return start_scatter(comm, at, parts.as_ref(), to.as_ref());
+                }
                 (Some(parts), to) => {
                     let given = parts::data(parts)?;
                     let given: Vec<&[u8]> = given.iter().map(|data| &data[..]).collect();
@@ -69,6 +77,26 @@ fn scatter_plan(
     }))
 }
 
+/// The direct way, nonblocking.
+fn start_scatter(
+    comm: &Communicator,
+    at: usize,
+    parts: Option<&Parts>,
+    to: Option<&Buffer>,
+) -> Result<Option<Pending>> {
+    if let Some(parts) = parts {
+        // An error of this rank's leaves none of the others waiting.
+        let kept = to.map_or(Ok(()), |to| parts[at].read(|data| to.unpack(data)));
+        let held = HeldParts::of(parts)?;
+        let request = raw::iscatter_from(comm, held.raw());
+        return Ok(Some(nonblocking(request, |()| held.end_read().and(kept))));
+    }
+    let (held, to) = (to.map_or_else(|| Ok(Held::packed(Vec::new())), Held::of)?, to.cloned());
+    let request = raw::iscatter_into(comm, at, held.raw());
+    let fill = move |()| held.end(|data| to.map_or(Ok(()), |to| to.unpack(data)));
+    Ok(Some(nonblocking(request, fill)))
+}
+
 fn alltoall_plan(comm: Arc<CommObject>, from: Parts, to: Parts) -> Plan {
     Plan::new(move |how| {
         if how == How::Blocking {
@@ -77,10 +105,13 @@ fn alltoall_plan(comm: Arc<CommObject>, from: Parts, to: Parts) -> Plan {
             parts::fill(&to, |places| Ok(raw::alltoall_into(&comm.comm, &given, places)?))?;
             return Ok(None);
         }
-        let blocks = pack_all(&from)?;
-        let to = to.clone();
-        let fill = move |all: Vec<Vec<u8>>| unpack_all(&to, &all);
-        run!(how, alltoall, ialltoall, (&comm.comm, blocks), fill)
+        let given = if Arc::ptr_eq(&from, &to) { HeldParts::copied(&from) } else { HeldParts::of(&from) };
+        let (given, held, to) = (given?, HeldParts::of(&to)?, to.clone());
+        let request = raw::ialltoall_into(&comm.comm, given.raw(), held.raw());
+        Ok(Some(nonblocking(request, move |()| {
+            given.end_read()?;
+            held.end(&to)
+        })))
     })
 }
 

@@ -9,7 +9,7 @@ mod reductions;
 use super::algorithms::TOGETHER;
 pub use super::algorithms::{CombineRef, FEW_RANKS};
 use super::exchange::{Exchange, Kind};
-use super::long::take;
+use super::long::take_now;
 use super::raw::check_blocks;
 use super::shown::LONG_IN_PAGES;
 use crate::protocol::dissemination::rounds;
@@ -25,7 +25,7 @@ pub fn fits(block: usize, size: usize) -> bool {
 pub(in super::super) fn barrier(exchange: &Exchange<'_>) -> Result<()> {
     for (to, from, round) in rounds(exchange.place()) {
         exchange.send_now(to, round, &[])?;
-        take(exchange, exchange.channel(), from, round, &mut [])?;
+        take_now(exchange, from, round, &mut [])?;
     }
     Ok(())
 }
@@ -182,7 +182,7 @@ fn check_data(comm: &Communicator, operation: &'static str, data: &[u8]) -> Resu
 
 /// What a peer sends in this round, which is as long as `to`.
 fn take_whole(exchange: &Exchange<'_>, peer: usize, round: usize, to: &mut [u8]) -> Result<()> {
-    match take(exchange, exchange.channel(), peer, round, to)? {
+    match take_now(exchange, peer, round, to)? {
         len if len == to.len() => Ok(()),
         len => Err(exchange.other_length(peer, len, to.len())),
     }

@@ -10,7 +10,7 @@ use super::segments;
 use super::{Advance, Body, Buffer, Incoming, Transfer};
 use crate::engine::{Countdown, Engine, Pending};
 use crate::memory::LocalBuffer;
-use crate::{Class, Element, Error, Result};
+use crate::{Class, Element, Error, RawBuffer, Result};
 
 /// What is done with a received message.
 pub(crate) type OnDelivered<B> = Box<dyn FnOnce(&Engine, Result<B>) + Send>;
@@ -109,11 +109,36 @@ pub(crate) fn fetch_all(
     bytes: usize,
     then: OnDelivered<Vec<u8>>,
 ) {
-    let remote = source(engine, from, key, bytes)
-        .and_then(|remote| remote.part(0, bytes))
+    let place = |engine: &Engine| zeroed(engine, operation, bytes);
+    fetch_range(engine, operation, (from, key), (0, bytes), place, then);
+}
+
+/// Fetches bytes of a region that a rank shows, as many from `start` on as `buffer` has, without blocking.
+pub(crate) fn fetch_to(
+    engine: &Engine,
+    operation: &'static str,
+    (from, key): (usize, Vec<u8>),
+    start: usize,
+    buffer: RawBuffer,
+    then: OnDelivered<RawBuffer>,
+) {
+    fetch_range(engine, operation, (from, key), (start, buffer.len()), |_| Ok(buffer), then);
+}
+
+/// The place is made when the region is known to have so many bytes.
+fn fetch_range<B: Buffer>(
+    engine: &Engine,
+    operation: &'static str,
+    (from, key): (usize, Vec<u8>),
+    (start, bytes): (usize, usize),
+    place: impl FnOnce(&Engine) -> Result<B>,
+    then: OnDelivered<B>,
+) {
+    let remote = source(engine, from, key, start.saturating_add(bytes))
+        .and_then(|remote| remote.part(start, bytes))
         .map_err(|error| failed(engine, operation, &error));
-    match remote.and_then(|remote| Ok((remote, zeroed(engine, operation, bytes)?))) {
-        Ok((remote, vec)) => engine.start_transfer(fetch(engine, operation, remote, vec, None, then)),
+    match remote.and_then(|remote| Ok((remote, place(engine)?))) {
+        Ok((remote, buffer)) => engine.start_transfer(fetch(engine, operation, remote, buffer, None, then)),
         Err(error) => then(engine, Err(error)),
     }
 }

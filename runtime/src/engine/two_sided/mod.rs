@@ -34,7 +34,7 @@ pub(super) use agent::handle;
 pub(crate) use blocking::{fetch_blocking, fetch_region, register, send_segments};
 pub(crate) use buffer::Buffer;
 use delivery::OnDelivered;
-pub(crate) use delivery::{check_capacity, deliver, fetch_all};
+pub(crate) use delivery::{check_capacity, deliver, fetch_all, fetch_to};
 use joint::Joints;
 pub(crate) use parts::{MOST as MOST_IN_PARTS, Parts, ask, awaits_bytes};
 use segments::SegmentedReceive;
