@@ -154,7 +154,7 @@ mod tests {
                         }
                     });
                     let mut parts: Vec<&mut [u8]> = all.chunks_mut(size).collect();
-                    let gathered = super::super::raw::allgather_into(&job, &mut parts);
+                    let gathered = super::super::raw::allgather_into(&job, None, &mut parts);
                     done.store(true, Ordering::Relaxed);
                     gathered
                 })?;

@@ -42,9 +42,9 @@ later! {
     check |channel| channel.check_rank("broadcast", root), run |exchange| pass_on(exchange, root, data);
 
     /// [`allgather_into`](super::raw::allgather_into), nonblocking.
-    iallgather_into: Allgather(parts: Vec<RawBuffer>),
+    iallgather_into: Allgather(own: Option<RawBuffer>, parts: Vec<RawBuffer>),
     check |channel| check_blocks(channel, "allgather", parts.len()),
-    run |exchange| spread(exchange, &parts, 0);
+    run |exchange| spread(exchange, own, &parts, 0);
 
     /// [`alltoall_into`](super::raw::alltoall_into), nonblocking.
     ialltoall_into: Alltoall(from: Vec<RawBuffer>, to: Vec<RawBuffer>),

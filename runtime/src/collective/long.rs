@@ -52,6 +52,17 @@ pub(super) async fn take_each(
     result
 }
 
+/// The same in a blocking call, in the first round.
+fn take_each_now(
+    exchange: &Exchange<'_>,
+    mut peers: impl Iterator<Item = usize>,
+    parts: &mut [&mut [u8]],
+) -> Result<()> {
+    let mut result = Ok(());
+    peers.try_for_each(|peer| goes_on(&mut result, take_now(exchange, peer, 0, parts[peer]).map(drop)))?;
+    result
+}
+
 /// After an error of lengths, which is the program's, too, for the others wait for this rank's answers.
 pub(super) fn goes_on(result: &mut Result<()>, next: Result<()>) -> Result<()> {
     match next {
@@ -69,7 +80,11 @@ pub(super) fn goes_on(result: &mut Result<()>, next: Result<()>) -> Result<()> {
 /// Those of all collectives.
 pub fn broadcast_from(comm: &Communicator, data: &[u8]) -> Result<()> {
     let exchange = Exchange::new(comm.channel(), Kind::Broadcast);
-    exchange.block(pass_down(&exchange, (comm.rank(), 0), RawBuffer::lent(data)))
+    let place = (comm.rank(), 0);
+    if is_short(data) {
+        return pass_down_now(&exchange, place, data);
+    }
+    exchange.block(pass_down(&exchange, place, RawBuffer::lent(data)))
 }
 
 /// The root's bytes, which this rank is not, from the beginning of `data` on (`MPI_Bcast`).
@@ -77,25 +92,58 @@ pub fn broadcast_from(comm: &Communicator, data: &[u8]) -> Result<()> {
 /// # Errors
 /// Those of all collectives; there are more bytes than `data` has room for.
 pub fn broadcast_into(comm: &Communicator, root: usize, data: &mut [u8]) -> Result<()> {
-    comm.channel().check_rank("broadcast", root)?;
-    let exchange = Exchange::new(comm.channel(), Kind::Broadcast);
-    exchange.block(pass_on(&exchange, root, RawBuffer::lent_mut(data)))
+    broadcast_to(comm, root, data).map(drop)
+}
+
+/// The same, and how many there are.
+pub(super) fn broadcast_to(comm: &Communicator, root: usize, data: &mut [u8]) -> Result<usize> {
+    let channel = comm.channel();
+    channel.check_rank("broadcast", root)?;
+    let exchange = Exchange::new(channel, Kind::Broadcast);
+    let (place, parent) = place_below(&exchange, root);
+    let came = Given::wait_now(&exchange, channel, (parent, 0), data)?;
+    match came {
+        Ok(len) if is_short(&data[..len]) => {
+            pass_down_now(&exchange, (root, place), &data[..len]).map(|()| len)
+        }
+        came => exchange.block(pass_came(&exchange, (root, place), parent, came, RawBuffer::lent_mut(data))),
+    }
 }
 
 /// The root's bytes, from above, and to those below.
 pub(super) async fn pass_on(exchange: &Exchange<'_>, root: usize, data: RawBuffer) -> Result<()> {
+    let (place, parent) = place_below(exchange, root);
+    let came = Given::wait_at(exchange, exchange.channel(), (parent, 0), data).await?;
+    pass_came(exchange, (root, place), parent, came, data).await.map(drop)
+}
+
+/// The place of this rank in the binomial tree below a root, and the rank above.
+fn place_below(exchange: &Exchange<'_>, root: usize) -> (usize, usize) {
     let (rank, size) = exchange.place();
     let place = (rank + size - root) % size;
     let above = if place == 0 { 0 } else { 1 << place.ilog2() };
-    let parent = (place - above + root) % size;
-    let given = match Given::wait_at(exchange, exchange.channel(), (parent, 0), data).await? {
-        Ok(len) => return pass_down(exchange, (root, place), data.part(0, len).unwrap_or(data)).await,
+    (place, (place - above + root) % size)
+}
+
+async fn pass_came(
+    exchange: &Exchange<'_>,
+    at: (usize, usize),
+    parent: usize,
+    came: std::result::Result<usize, Given<'_>>,
+    data: RawBuffer,
+) -> Result<usize> {
+    let given = match came {
+        Ok(len) => {
+            pass_down(exchange, at, data.part(0, len).unwrap_or(data)).await?;
+            return Ok(len);
+        }
         Err(given) => given,
     };
     let (len, room) = (given.len(), data.len());
     if let Some(data) = data.part(0, len) {
         read_all(exchange, parent, given, data).await?;
-        return pass_down(exchange, (root, place), data).await;
+        pass_down(exchange, at, data).await?;
+        return Ok(len);
     }
     // The ranks below may have room for it.
     let wrong = exchange.other_length(parent, len, room);
@@ -104,35 +152,39 @@ pub(super) async fn pass_on(exchange: &Exchange<'_>, root: usize, data: RawBuffe
         all.resize(len, 0);
         let all = crate::Room::new(all);
         read_all(exchange, parent, given, all.raw()).await?;
-        pass_down(exchange, (root, place), all.raw()).await?;
+        pass_down(exchange, at, all.raw()).await?;
         drop(all.take());
     }
     Err(wrong)
 }
 
-/// Down a binomial tree, from this rank's place on.
-pub(super) async fn pass_down(
-    exchange: &Exchange<'_>,
-    (root, place): (usize, usize),
-    data: RawBuffer,
-) -> Result<()> {
+/// Those below a place, the next first.
+fn below(exchange: &Exchange<'_>, (root, place): (usize, usize)) -> impl Iterator<Item = usize> + use<> {
     let (_, size) = exchange.place();
-    let below = |distance: usize| (place + distance + root) % size;
-    let mut distance = if place == 0 { 1 } else { 2 << place.ilog2() };
+    let first = if place == 0 { 1 } else { 2usize << place.ilog2() };
+    let distances = std::iter::successors(Some(first), |distance| distance.checked_mul(2));
+    distances
+        .take_while(move |distance| place + distance < size)
+        .map(move |distance| (place + distance + root) % size)
+}
+
+/// Down a binomial tree, from this rank's place on.
+pub(super) async fn pass_down(exchange: &Exchange<'_>, at: (usize, usize), data: RawBuffer) -> Result<()> {
     let mut shown = Shown::new(exchange.channel(), data.bytes());
-    while place + distance < size {
-        give(exchange, &mut shown, below(distance), 0).await?;
-        distance *= 2;
+    for peer in below(exchange, at) {
+        exchange.wait(shown.offer(exchange, peer, 0)).await?;
     }
     exchange.wait(shown.settle(exchange)).await
 }
 
-/// Gives a peer bytes in this round, which it may still have to get: what is short goes without a future.
-async fn give(exchange: &Exchange<'_>, shown: &mut Shown<'_>, peer: usize, round: usize) -> Result<()> {
-    match shown.short() {
-        Some(bytes) if exchange.blocks() => exchange.send_now(peer, round, bytes),
-        _ => exchange.wait(shown.offer(exchange, peer, round)).await,
-    }
+/// The same in a blocking call, of what is always sent.
+fn pass_down_now(exchange: &Exchange<'_>, at: (usize, usize), data: &[u8]) -> Result<()> {
+    below(exchange, at).try_for_each(|peer| exchange.send_now(peer, 0, data))
+}
+
+/// Whether bytes are so few that they are always sent.
+fn is_short(bytes: &[u8]) -> bool {
+    bytes.len() < LONG_IN_PAGES
 }
 
 /// Other ranks, the next first.
@@ -155,24 +207,31 @@ fn lent_mut(parts: &mut [&mut [u8]]) -> Vec<RawBuffer> {
     parts.iter_mut().map(|part| RawBuffer::lent_mut(part)).collect()
 }
 
-/// Every rank's bytes in its part, at every rank: this rank's are there (`MPI_Allgatherv`, for long parts).
+/// Every rank's bytes in its part, at every rank (`MPI_Allgatherv`, for long parts): this rank's are `own`, or there.
 ///
 /// # Errors
 /// Those of all collectives; a wrong number of parts, or one is longer than the others have room for.
-pub fn allgather_into(comm: &Communicator, parts: &mut [&mut [u8]]) -> Result<()> {
+pub fn allgather_into(comm: &Communicator, own: Option<&[u8]>, parts: &mut [&mut [u8]]) -> Result<()> {
     check_blocks(comm.channel(), "allgather", parts.len())?;
     let exchange = Exchange::new(comm.channel(), Kind::Allgather);
-    exchange.block(spread(&exchange, &lent_mut(parts), 0))
+    exchange.block(spread(&exchange, own.map(RawBuffer::lent), &lent_mut(parts), 0))
 }
 
-pub(super) async fn spread(exchange: &Exchange<'_>, parts: &[RawBuffer], round: usize) -> Result<()> {
+pub(super) async fn spread(
+    exchange: &Exchange<'_>,
+    own: Option<RawBuffer>,
+    parts: &[RawBuffer],
+    round: usize,
+) -> Result<()> {
     let channel = exchange.channel();
-    let mut shown = Shown::both_ways(channel, parts[channel.rank].bytes());
+    let place = parts[channel.rank];
+    let mut shown = Shown::both_ways(channel, own.unwrap_or(place).bytes());
     for peer in others(channel) {
         exchange.wait(shown.offer(exchange, peer, round)).await?;
     }
+    let copied = own.map_or(Ok(()), |own| copy_own(exchange, own.bytes(), place.bytes_mut()));
     let taken = take_each(exchange, others(channel), round, parts).await;
-    shown.settle_after(exchange, taken).await
+    shown.settle_after(exchange, taken.and(copied)).await
 }
 
 /// Block j of rank i becomes block i of rank j (`MPI_Alltoallv`).
@@ -183,7 +242,20 @@ pub fn alltoall_into(comm: &Communicator, from: &[&[u8]], to: &mut [&mut [u8]]) 
     check_blocks(comm.channel(), "alltoall", from.len())?;
     check_blocks(comm.channel(), "alltoall", to.len())?;
     let exchange = Exchange::new(comm.channel(), Kind::Alltoall);
-    exchange.block(exchange_blocks(&exchange, &lent(from), &lent_mut(to)))
+    if !from.iter().all(|block| is_short(block)) {
+        return exchange.block(exchange_blocks(&exchange, &lent(from), &lent_mut(to)));
+    }
+    let copied = copy_own(&exchange, from[comm.rank()], to[comm.rank()]);
+    others(comm.channel()).try_for_each(|peer| exchange.send_now(peer, 0, from[peer]))?;
+    copied.and(take_each_now(&exchange, others_before(comm.channel()), to))
+}
+
+/// A rank's block for itself.
+fn copy_own(exchange: &Exchange<'_>, from: &[u8], to: &mut [u8]) -> Result<()> {
+    let (rank, room) = (exchange.place().0, to.len());
+    let place = to.get_mut(..from.len()).ok_or_else(|| exchange.other_length(rank, from.len(), room))?;
+    place.copy_from_slice(from);
+    Ok(())
 }
 
 /// The blocks of one list to those of another one's, which are not the same memory.
@@ -193,21 +265,16 @@ pub(super) async fn exchange_blocks(
     to: &[RawBuffer],
 ) -> Result<()> {
     let channel = exchange.channel();
-    let (own, room) = (from[channel.rank], to[channel.rank]);
-    let copied = match room.part(0, own.len()) {
-        Some(place) => {
-            place.bytes_mut().copy_from_slice(own.bytes());
-            Ok(())
-        }
-        None => Err(exchange.other_length(channel.rank, own.len(), room.len())),
-    };
+    let copied = copy_own(exchange, from[channel.rank].bytes(), to[channel.rank].bytes_mut());
     let mut shown = Vec::new();
     for peer in others(channel) {
-        let mut block = Shown::both_ways(channel, from[peer].bytes());
-        give(exchange, &mut block, peer, 0).await?;
-        if block.is_told() {
-            shown.push(block);
+        if exchange.blocks() && is_short(from[peer].bytes()) {
+            exchange.send_now(peer, 0, from[peer].bytes())?;
+            continue;
         }
+        let mut block = Shown::both_ways(channel, from[peer].bytes());
+        exchange.wait(block.offer(exchange, peer, 0)).await?;
+        shown.push(block);
     }
     let mut result = copied.and(take_each(exchange, others_before(channel), 0, to).await);
     for block in shown {
@@ -253,7 +320,7 @@ pub fn gather_into(comm: &Communicator, parts: &mut [&mut [u8]]) -> Result<()> {
     let channel = comm.channel();
     check_blocks(channel, "gather", parts.len())?;
     let exchange = Exchange::new(channel, Kind::Gather);
-    exchange.block(take_each(&exchange, others(channel), 0, &lent_mut(parts)))
+    take_each_now(&exchange, others(channel), parts)
 }
 
 /// This rank's bytes for the root, which it is not (`MPI_Gatherv`).

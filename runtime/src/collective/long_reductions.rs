@@ -79,7 +79,7 @@ pub(super) async fn allreduce(exchange: &Exchange<'_>, elements: &Elements<'_>) 
     }
     let parts = cut(results, size, elements.unit);
     combine_own(exchange, &parts, parts[rank], elements).await?;
-    spread(exchange, &parts, 1).await
+    spread(exchange, None, &parts, 1).await
 }
 
 /// Every rank's elements combined at this rank, which is the root (`MPI_Reduce`). Without `operands`, the results replace
@@ -98,9 +98,12 @@ pub fn reduce_into(
     exchange.block(reduce(&exchange, &Elements::lent(operands, results, unit, combine)))
 }
 
-/// At the root.
+/// At the root. Of two ranks it combines all: that costs less than to get its other part, too.
 pub(super) async fn reduce(exchange: &Exchange<'_>, elements: &Elements<'_>) -> Result<()> {
     let (rank, size) = exchange.place();
+    if size == 2 {
+        return combine_part(exchange, elements).await;
+    }
     let parts = cut(elements.results, size, elements.unit);
     combine_own(exchange, &parts, parts[rank], elements).await?;
     take_each(exchange, others(exchange.channel()), 1, &parts).await
@@ -131,6 +134,11 @@ pub(super) async fn reduce_for(
     combine: &Combine,
 ) -> Result<()> {
     let (rank, size) = exchange.place();
+    if size == 2 {
+        let mut shown = Shown::both_ways(exchange.channel(), data.bytes());
+        exchange.wait(shown.offer(exchange, root, 0)).await?;
+        return exchange.wait(shown.settle(exchange)).await;
+    }
     let parts = cut(data, size, unit);
     let own = Room::new(vec![0; parts[rank].len()]);
     let elements = Elements { operands: Some(parts[rank]), results: own.raw(), unit, combine };
@@ -210,8 +218,15 @@ async fn combine_part(exchange: &Exchange<'_>, elements: &Elements<'_>) -> Resul
     let len = elements.results.len();
     let other = elements.operands.map(RawBuffer::len).filter(|operands| *operands != len);
     let checked = other.map_or(Ok(()), |operands| Err(exchange.other_length(rank, operands, len)));
+    // What one other rank sends comes to its place, if there is one.
+    let is_sent = || {
+        let shown = Shown::both_ways(exchange.channel(), elements.results.bytes());
+        size == 2 && !shown.is_for(1 - rank)
+    };
     match len.checked_mul(size) {
-        Some(all) if size > 1 && all <= TOGETHER => combine_whole(exchange, elements, checked).await,
+        Some(all) if size > 1 && (all <= TOGETHER || is_sent()) => {
+            combine_whole(exchange, elements, checked).await
+        }
         _ => combine_in_pieces(exchange, elements, checked).await,
     }
 }

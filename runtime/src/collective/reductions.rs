@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 
+use transom_transport::memory::reduce_into;
 use zerocopy::IntoBytes;
 
 use super::raw::{self, Combine};
 use super::typed::elements;
-use crate::{Basic, Communicator, Element, Operation, Request, Result};
+use crate::{Basic, Communicator, Element, Operation, ReduceOp, Request, Result};
 
 /// A function of two elements, the left of which is of lower ranks, as one of bytes.
 fn function<T: Element>(function: impl Fn(T, T) -> T + Send + Sync + 'static) -> Combine {
@@ -22,7 +23,11 @@ fn function<T: Element>(function: impl Fn(T, T) -> T + Send + Sync + 'static) ->
 }
 
 fn predefined<T: Basic, O: Operation<T>>() -> Combine {
-    function(|left: T, right: T| T::reduce(O::OP, left, right))
+    match O::OP {
+        // What these leave depends on the order of their operands.
+        ReduceOp::Replace | ReduceOp::NoOp => function(|left: T, right: T| T::reduce(O::OP, left, right)),
+        op => Arc::new(move |left: &[u8], right: &mut [u8]| reduce_into(op, T::TYPE, right, left)),
+    }
 }
 
 fn whole<T: Element>(operation: &'static str, bytes: Option<Vec<u8>>) -> Result<Option<Vec<T>>> {

@@ -116,25 +116,20 @@ impl<'a> Shown<'a> {
         Self { both_ways: true, ..Self::of_all(channel, bytes) }
     }
 
-    /// The bytes, if they are so short that they are always sent.
-    pub fn short(&self) -> Option<&'a [u8]> {
-        (self.bytes.len() < LONG_IN_PAGES).then_some(self.bytes)
-    }
-
-    /// Whether somebody may still have to get them.
-    pub fn is_told(&self) -> bool {
-        !self.told.is_empty()
+    /// Whether a rank is shown them, if they can be registered: they are not too short for that.
+    pub fn is_for(&self, peer: usize) -> bool {
+        let Route { transport, capabilities } = self.channel.engine.routes.route(self.channel.job_rank(peer));
+        let one_message = capabilities.max_message - HEADER_BYTES;
+        self.bytes.len() > one_message
+            && self.bytes.len() >= transport.shown_from(self.givers, self.both_ways)
     }
 
     /// The key by which a rank gets them; empty if there is none, or they are too short for that.
     fn key_for(&mut self, peer: usize) -> Vec<u8> {
-        let (engine, to) = (&*self.channel.engine, self.channel.job_rank(peer));
-        let Route { transport, capabilities } = engine.routes.route(to);
-        let one_message = capabilities.max_message - HEADER_BYTES;
-        let least = transport.shown_from(self.givers, self.both_ways);
-        if self.bytes.len() <= one_message || self.bytes.len() < least {
+        if !self.is_for(peer) {
             return Vec::new();
         }
+        let (engine, to) = (&*self.channel.engine, self.channel.job_rank(peer));
         let transport = engine.routes.index(to);
         let place = self.regions.iter().position(|(index, _)| *index == transport).unwrap_or_else(|| {
             let region = register(engine, to, &memory::expose_read_only(self.bytes));
@@ -147,7 +142,7 @@ impl<'a> Shown<'a> {
 
     /// Gives a peer all of them in this round: shows them, or sends them.
     pub async fn offer(&mut self, exchange: &Exchange<'_>, peer: usize, round: usize) -> Result<()> {
-        let key = if self.short().is_some() { Vec::new() } else { self.key_for(peer) };
+        let key = if self.bytes.len() < LONG_IN_PAGES { Vec::new() } else { self.key_for(peer) };
         if key.is_empty() {
             return exchange.send(peer, round, self.bytes).await;
         }

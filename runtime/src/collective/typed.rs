@@ -49,14 +49,16 @@ impl Communicator {
     /// # Errors
     /// As [`Communicator::barrier`]; `root` is not a rank; lengths differ.
     pub fn broadcast<T: Element>(&self, root: usize, data: &mut [T]) -> Result<()> {
-        let bytes = raw::broadcast(self, root, bytes(data))?;
-        if bytes.len() != size_of_val(data) {
-            let message =
-                format!("rank {root} sends {} bytes, here is room for {}", bytes.len(), size_of_val(data));
-            return Err(self.channel().error(Class::Count, "broadcast", message));
+        let bytes = data.as_mut_bytes();
+        if self.rank() == root {
+            return raw::broadcast_from(self, bytes);
         }
-        data.as_mut_bytes().copy_from_slice(&bytes);
-        Ok(())
+        let (len, room) = (super::long::broadcast_to(self, root, bytes)?, bytes.len());
+        if len == room {
+            return Ok(());
+        }
+        let message = format!("rank {root} sends {len} bytes, here is room for {room}");
+        Err(self.channel().error(Class::Count, "broadcast", message))
     }
 
     /// The root's elements at every rank, nonblocking (`MPI_Ibcast`); what others give is ignored.

@@ -43,10 +43,7 @@ pub fn fcollect(comm: &Communicator, source: &[u8], dest: &mut [u8]) -> Result<(
         return store("fcollect", &all.concat(), dest);
     }
     let mut parts: Vec<&mut [u8]> = dest.chunks_mut(source.len()).collect();
-    if let Some(own) = parts.get_mut(comm.rank()) {
-        own.copy_from_slice(source);
-    }
-    raw::allgather_into(comm, &mut parts)
+    raw::allgather_into(comm, Some(source), &mut parts)
 }
 
 /// The lengths of every PE's part, for [`collect`].
@@ -74,11 +71,10 @@ pub fn collect(comm: &Communicator, lengths: &[usize], source: &[u8], dest: &mut
         parts.push(part);
         rest = behind;
     }
-    match parts.get_mut(comm.rank()) {
-        Some(own) if own.len() == source.len() => own.copy_from_slice(source),
-        _ => return Err(other_length("collect")),
+    if parts.get(comm.rank()).is_none_or(|own| own.len() != source.len()) {
+        return Err(other_length("collect"));
     }
-    raw::allgather_into(comm, &mut parts)
+    raw::allgather_into(comm, Some(source), &mut parts)
 }
 
 /// Block j of PE i becomes block i of PE j; all of one length (`shmem_alltoall`).

@@ -87,20 +87,32 @@ fn allgather_plan(comm: Arc<CommObject>, own: Option<Buffer>, parts: Parts) -> R
     let moves = (own, Some(parts.clone()));
     Ok(Plan::new(move |how| {
         if parts::longest(&parts)? >= raw::LONG {
-            // An error of this rank's leaves none of the others waiting.
-            let kept = keep(moves.0.as_ref(), &parts[comm.comm.rank()]);
-            if how == How::Nonblocking {
-                let (held, parts) = (HeldParts::of(&parts)?, parts.clone());
-                let request = raw::iallgather_into(&comm.comm, held.raw());
-                return Ok(Some(nonblocking(request, move |()| held.end(&parts).and(kept))));
-            }
-            parts::fill(&parts, |places| Ok(raw::allgather_into(&comm.comm, places)?))?;
-            return kept.map(|()| None);
+            return match how {
+                How::Blocking => gather_all(&comm.comm, moves.0.as_ref(), &parts).map(|()| None),
+                How::Nonblocking => start_to_gather_all(&comm.comm, moves.0.as_ref(), &parts).map(Some),
+            };
         }
         let data = contribution(&comm, &moves)?;
         let parts = parts.clone();
         let fill = move |all: Vec<Vec<u8>>| unpack_all(&parts, &all);
         run!(how, allgather, iallgather, (&comm.comm, data), fill)
+    }))
+}
+
+/// Each rank's data at each, straight to its place.
+fn gather_all(comm: &Communicator, own: Option<&Buffer>, parts: &Parts) -> Result<()> {
+    let gather =
+        |own: Option<&[u8]>| parts::fill(parts, |places| Ok(raw::allgather_into(comm, own, places)?));
+    own.map_or_else(|| gather(None), |own| own.read(|data| gather(Some(data))))
+}
+
+/// The same, nonblocking.
+fn start_to_gather_all(comm: &Communicator, own: Option<&Buffer>, parts: &Parts) -> Result<Pending> {
+    let (own, held, parts) = (own.map(Held::of).transpose()?, HeldParts::of(parts)?, parts.clone());
+    let request = raw::iallgather_into(comm, own.as_ref().map(Held::raw), held.raw());
+    Ok(nonblocking(request, move |()| {
+        own.map_or(Ok(()), Held::end_read)?;
+        held.end(&parts)
     }))
 }
 
