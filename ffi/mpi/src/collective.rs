@@ -39,11 +39,6 @@ impl Plan {
         Self(Box::new(carry_out))
     }
 
-    /// One of the forms.
-    pub fn carry_out(&self, how: How) -> Result<Option<Pending>> {
-        (self.0)(how)
-    }
-
     /// The blocking form.
     pub fn block(&self) -> Result<()> {
         (self.0)(How::Blocking).map(drop)

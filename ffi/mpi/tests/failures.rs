@@ -54,6 +54,7 @@ macro_rules! programs {
 
 programs! {
     collectives;
+    long_collectives;
     messages;
     any_source;
     any_source_and_on;

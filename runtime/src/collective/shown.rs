@@ -280,9 +280,14 @@ impl<'a> Given<'a> {
         fetched
     }
 
-    /// Waits until bytes are here.
+    /// Waits until bytes are here: while whoever shows them lives, since they come to where the program may not look before.
     fn fetched<B>(&self, promise: &Promise<B>) -> impl Future<Output = Result<B>> {
-        poll_fn(|_| match promise.take().or_else(|| self.exchange.in_vain().map(Err)) {
+        let from = self.channel.job_rank(self.from.0);
+        let in_vain = move || match self.channel.engine.dead.has(from) {
+            true => self.exchange.in_vain().map(Err),
+            false => None,
+        };
+        poll_fn(move |_| match promise.take().or_else(in_vain) {
             Some(bytes) => Poll::Ready(bytes),
             None => Poll::Pending,
         })

@@ -3,8 +3,8 @@
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-use transom::RawBuffer;
 use transom::raw::{self, Combine};
+use transom::{Communicator, RawBuffer};
 
 use super::held::Held;
 use super::reduction::Reduction;
@@ -89,61 +89,66 @@ impl Operands {
     }
 }
 
-/// The plan of a reduction of the runtime's, which may have a root.
+/// The plan of a reduction of the runtime's.
 macro_rules! reduction {
-    ($blocking:ident, $nonblocking:ident, $comm:expr, $operands:expr $(, root $root:expr)?) => {{
+    ($blocking:ident, $nonblocking:ident, $comm:expr, $operands:expr) => {{
         let (comm, operands): (Arc<CommObject>, Operands) = ($comm, $operands);
         Plan::new(move |how| {
             let (data, combine) = operands.given()?;
-            run!(how, $blocking, $nonblocking, (&comm.comm, $($root,)? data, combine), operands.store())
+            run!(how, $blocking, $nonblocking, (&comm.comm, data, combine), operands.store())
         })
     }};
 }
 
 fn reduce_plan(comm: Arc<CommObject>, operands: Operands, at: usize) -> Plan {
-    let (object, long) = (comm.clone(), operands.clone());
-    let plan = reduction!(reduce, ireduce, comm, operands, root at);
     Plan::new(move |how| {
-        if long.bytes() < raw::LONG {
-            return plan.carry_out(how);
+        if operands.bytes() >= raw::LONG {
+            return reduce_long(&comm.comm, &operands, at, how);
         }
-        let (comm, reduction, unit) = (&object.comm, &long.reduction, long.unit());
-        match (how, &long.to) {
-            (How::Blocking, Some(_)) => {
-                long.combine(|from, to, unit, combine| raw::reduce_into(comm, from, to, unit, combine))?;
-                Ok(None)
-            }
-            (How::Blocking, None) => {
-                let give = |data: &[u8]| Ok(raw::reduce_from(comm, at, data, unit, &reduction.combine)?);
-                reduction.read(&long.from, give)?;
-                Ok(None)
-            }
-            (How::Nonblocking, Some(to)) => {
-                long.start(to, |from, to, unit, combine| raw::ireduce_into(comm, from, to, unit, combine))
-            }
-            (How::Nonblocking, None) => {
-                let held = reduction.hold_read(&long.from)?;
-                let request = raw::ireduce_from(comm, at, held.raw(), unit, reduction.combine.clone());
-                Ok(Some(nonblocking(request, |()| held.end_read())))
-            }
-        }
+        let (data, combine) = operands.given()?;
+        run!(how, reduce, ireduce, (&comm.comm, at, data, combine), operands.store())
     })
 }
 
+/// Straight between the program's buffers.
+fn reduce_long(comm: &Communicator, operands: &Operands, at: usize, how: How) -> Result<Option<Pending>> {
+    let (from, reduction, unit) = (&operands.from, &operands.reduction, operands.unit());
+    match (how, &operands.to) {
+        (How::Blocking, Some(_)) => {
+            operands.combine(|from, to, unit, combine| raw::reduce_into(comm, from, to, unit, combine))?;
+        }
+        (How::Blocking, None) => {
+            reduction.read(from, |data| Ok(raw::reduce_from(comm, at, data, unit, &reduction.combine)?))?;
+        }
+        (How::Nonblocking, Some(to)) => {
+            return operands
+                .start(to, |from, to, unit, combine| raw::ireduce_into(comm, from, to, unit, combine));
+        }
+        (How::Nonblocking, None) => {
+            let held = reduction.hold_read(from)?;
+            let request = raw::ireduce_from(comm, at, held.raw(), unit, reduction.combine.clone());
+            return Ok(Some(nonblocking(request, |()| held.end_read())));
+        }
+    }
+    Ok(None)
+}
+
 fn allreduce_plan(comm: Arc<CommObject>, operands: Operands) -> Plan {
-    let (object, long) = (comm.clone(), operands.clone());
-    let plan = reduction!(allreduce, iallreduce, comm, operands);
     Plan::new(move |how| {
-        let comm = &object.comm;
-        match (how, &long.to) {
-            (How::Blocking, Some(_)) if raw::allreduce_is_long(comm, long.bytes()) => {
-                long.combine(|from, to, unit, combine| raw::allreduce_into(comm, from, to, unit, combine))?;
-                Ok(None)
+        let comm = &comm.comm;
+        match (how, &operands.to) {
+            (How::Blocking, Some(_)) if raw::allreduce_is_long(comm, operands.bytes()) => {
+                let combine = |from: Option<&[u8]>, to: &mut [u8], unit, combine: &Combine| {
+                    raw::allreduce_into(comm, from, to, unit, combine)
+                };
+                operands.combine(combine).map(|()| None)
             }
-            (How::Nonblocking, Some(to)) if raw::allreduce_is_long(comm, long.bytes()) => {
-                long.start(to, |from, to, unit, combine| raw::iallreduce_into(comm, from, to, unit, combine))
+            (How::Nonblocking, Some(to)) if raw::allreduce_is_long(comm, operands.bytes()) => operands
+                .start(to, |from, to, unit, combine| raw::iallreduce_into(comm, from, to, unit, combine)),
+            _ => {
+                let (data, combine) = operands.given()?;
+                run!(how, allreduce, iallreduce, (comm, data, combine), operands.store())
             }
-            _ => plan.carry_out(how),
         }
     })
 }

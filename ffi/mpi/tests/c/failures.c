@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <mpi-ext.h>
 
@@ -95,6 +96,38 @@ static void names(void) {
         OK(MPI_Error_string(codes[i], text, &length));
         CHECK(strstr(text, known[i]) != NULL && (size_t)length == strlen(text));
     }
+}
+
+static void *die_soon(void *ms) {
+    pause_ms(*(int *)ms);
+    die();
+    return NULL;
+}
+
+/* In the midst of long collectives, which move the program's buffers: those are the program's again when it hears of the death. */
+static void long_collectives(void) {
+    int *to = block + LONG / 2, each = LONG / 2 / size_, ms = 1 + (int)(getpid() % 30), code = MPI_SUCCESS, flag;
+    pthread_t thread;
+    MPI_Request request;
+    OK(MPI_Barrier(world));
+    if (rank_ == VICTIM) CHECK(pthread_create(&thread, NULL, die_soon, &ms) == 0);
+    for (int turn = 0; code == MPI_SUCCESS; turn++) {
+        int root = turn % size_;
+        switch (turn % 5) {
+        case 0: code = MPI_Iallreduce(block, to, LONG / 2, MPI_INT, MPI_SUM, world, &request); break;
+        case 1: code = MPI_Ialltoall(block, each, MPI_INT, to, each, MPI_INT, world, &request); break;
+        case 2: code = MPI_Iallgather(block, each, MPI_INT, to, each, MPI_INT, world, &request); break;
+        case 3: code = MPI_Ireduce(block, to, LONG / 2, MPI_INT, MPI_SUM, root, world, &request); break;
+        default: code = MPI_Ibcast(to, LONG / 2, MPI_INT, root, world, &request);
+        }
+        if (code == MPI_SUCCESS) code = MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    CHECK(class_of(code) == MPIX_ERR_PROC_FAILED);
+    memset(to, 90, sizeof *to * (LONG / 2));
+    for (int i = 0; i < 20; i++, pause_ms(1)) OK(MPI_Iprobe(MPI_ANY_SOURCE, 99, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE));
+    for (int i = 0; i < LONG / 2; i++) CHECK(to[i] == 0x5a5a5a5a);
+    await_failure();
+    go_on();
 }
 
 static void collectives(void) {
@@ -462,7 +495,7 @@ static void fatal(void) {
 static const struct {
     const char *name;
     void (*program)(void);
-} programs[] = {{"collectives", collectives}, {"messages", messages}, {"any_source", any_source},
+} programs[] = {{"collectives", collectives}, {"long_collectives", long_collectives}, {"messages", messages}, {"any_source", any_source},
                 {"any_source_and_on", any_source_and_on}, {"agree", agree}, {"agree_meanwhile", agree_meanwhile},
                 {"agree_in_threads", agree_in_threads}, {"revoke", revoke}, {"revoke_and_end", revoke_and_end},
                 {"revoke_and_die", revoke_and_die}, {"windows", windows}, {"fatal", fatal}};
