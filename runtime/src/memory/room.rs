@@ -20,9 +20,17 @@ impl Room {
         Self { bytes: ManuallyDrop::new(bytes), raw }
     }
 
-    /// All of them, for something that ends before they are taken.
+    /// All of them, for what ends before they are taken.
+    pub(crate) fn raw(&self) -> RawBuffer {
+        self.raw
+    }
+
+    /// The same, for language bindings.
+    ///
+    /// # Safety
+    /// What they are given to has ended before they are taken, and nothing else accesses them meanwhile.
     #[must_use]
-    pub fn raw(&self) -> RawBuffer {
+    pub unsafe fn lent(&self) -> RawBuffer {
         self.raw
     }
 

@@ -29,7 +29,9 @@ impl Held {
     /// Others.
     pub fn packed(data: Vec<u8>) -> Self {
         let room = Room::new(data);
-        Self { raw: room.raw(), packed: Some(room) }
+        // SAFETY: only the request of a collective gets them, and they are taken by what fills the program's buffers when that has
+        // ended (MPI-4.1 §6.12).
+        Self { raw: unsafe { room.lent() }, packed: Some(room) }
     }
 
     /// Where it is.
