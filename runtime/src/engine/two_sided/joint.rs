@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use transom_transport::{
@@ -30,8 +30,8 @@ const AT_ONCE: usize = 1 << 20;
 /// How often who has nothing left to copy looks whether the other end is ready, before it does something else.
 const LOOKS: u32 = 500;
 
-/// How often it is looked, and how long waited in between, whether a sender has put its last part after an error.
-const PATIENCE: u32 = 1_000;
+/// How long it is waited after an error for a sender to put its last part, which takes it a moment if it has a core; and between looks.
+const PATIENCE: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_micros(100);
 
 /// Messages of a rank that both ends copy at once; others are only fetched.
@@ -95,13 +95,12 @@ impl Line {
 impl Drop for Line {
     fn drop(&mut self) {
         // After an error the sender may still put a part to the buffer, which goes now. One that takes so long for it is dead or stopped.
-        let is_idle = || self.claims().is_ok_and(Claims::close);
-        let ended = (0..PATIENCE).any(|look| {
-            if look > 0 {
-                std::thread::sleep(PAUSE);
-            }
-            is_idle()
-        });
+        let (is_idle, start) = (|| self.claims().is_ok_and(Claims::close), Instant::now());
+        let mut ended = is_idle();
+        while !ended && start.elapsed() < PATIENCE {
+            std::thread::sleep(PAUSE);
+            ended = is_idle();
+        }
         // A line that its sender may still write to is nobody's any more.
         if ended {
             self.lines.free.lock().push((self.line, self.number.wrapping_add(1)));

@@ -1,7 +1,6 @@
 //! Messages that both ends copy: all of it by either end, some by each, and what the sender cannot put.
 
 use std::sync::mpsc;
-use std::time::Instant;
 
 use super::*;
 use crate::engine::two_sided::{handle, register};
