@@ -11,9 +11,9 @@ use super::report::Failure;
 use crate::frames::ToAgent;
 use crate::hang::{Question, RankView, Report, Summary, analysis, print};
 
-/// How long agents may take to say that they look; a look and an answer are awaited if they do not.
+/// How long agents may take to say that they look.
 const PATIENCE: Duration = Duration::from_secs(4);
-/// How long they may take for that: reading stacks takes seconds on a host that is busy.
+/// How long those that have said so may take to answer: reading stacks takes seconds on a host that is busy.
 const PATIENCE_WITH_THE_LIVING: Duration = Duration::from_secs(20);
 /// Questions under way at a time: those of one user, who has no use for more.
 const AT_ONCE: usize = 16;

@@ -5,7 +5,7 @@
 use super::exchange::{Exchange, Kind};
 use super::long::{deal, exchange_blocks, others, pass_down, pass_on, spread, take, take_each};
 use super::long_reductions::{self as reductions, Elements};
-use super::raw::{Combine, check_blocks, start};
+use super::raw::{Combine, check_blocks, started};
 use super::shown::give_root;
 use crate::comm::Channel;
 use crate::{Communicator, RawBuffer, Request, Result};
@@ -17,17 +17,7 @@ macro_rules! later {
         $(#[$doc])*
         pub fn $name(comm: &Communicator $(, $arg: $ty)*) -> Request<()> {
             let $channel: &Channel = comm.channel();
-            let checked: Result<()> = $check;
-            if let Err(error) = checked {
-                return Request::done(comm.member(), Kind::name(Kind::$kind as u8), Err(error));
-            }
-            let channel = comm.channel().clone();
-            let sequence = channel.next_nonblocking();
-            start(comm, Kind::$kind, async move {
-                let exchange = Exchange::numbered(&channel, Kind::$kind, sequence);
-                let $exchange = &exchange;
-                $body.await
-            })
+            started!(comm, $kind, $check, |$exchange| $body.await)
         }
     )*};
 }

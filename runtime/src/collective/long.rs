@@ -1,11 +1,12 @@
 //! Collectives that move the program's buffers. What is long is not sent: who has it shows it, and who needs it gets it to its final
 //! place, so that no byte is copied twice. What is short is sent as in [`super::algorithms`].
 //!
-//! Each is here once, as a future that is ready at once in the form that blocks; its other form is in [`super::later`].
+//! Each is a future, which is ready at once in the form that blocks; its other form is in [`super::later`]. What is short goes without
+//! one in a call that blocks.
 
 use super::exchange::{Exchange, Kind};
 use super::raw::check_blocks;
-use super::shown::{Given, LONG_IN_PAGES, Shown, give_root};
+use super::shown::{Given, LONG_IN_PAGES, Shown, give_root, offer_each, settle_all, settle_all_after};
 use crate::comm::Channel;
 use crate::{Class, Communicator, RawBuffer, Result};
 
@@ -276,11 +277,8 @@ pub(super) async fn exchange_blocks(
         exchange.wait(block.offer(exchange, peer, 0)).await?;
         shown.push(block);
     }
-    let mut result = copied.and(take_each(exchange, others_before(channel), 0, to).await);
-    for block in shown {
-        result = block.settle_after(exchange, result).await;
-    }
-    result
+    let taken = copied.and(take_each(exchange, others_before(channel), 0, to).await);
+    settle_all_after(exchange, shown, taken).await
 }
 
 /// [`alltoall_into`] of blocks of one length (`MPI_Alltoall`): one for each rank, one behind the other.
@@ -345,17 +343,8 @@ pub fn scatter_from(comm: &Communicator, parts: &[&[u8]]) -> Result<()> {
 
 /// To each other rank its part.
 pub(super) async fn deal(exchange: &Exchange<'_>, parts: &[RawBuffer]) -> Result<()> {
-    let channel = exchange.channel();
-    let mut given = Vec::with_capacity(parts.len());
-    for peer in others(channel) {
-        let mut shown = Shown::new(channel, parts[peer].bytes());
-        exchange.wait(shown.offer(exchange, peer, 0)).await?;
-        given.push(shown);
-    }
-    for shown in given {
-        exchange.wait(shown.settle(exchange)).await?;
-    }
-    Ok(())
+    let given = offer_each(exchange, 0, parts, Shown::new).await?;
+    exchange.wait(settle_all(exchange, given)).await
 }
 
 /// This rank's part of the root's, which it is not, from the beginning of `data` on (`MPI_Scatterv`).

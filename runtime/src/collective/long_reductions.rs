@@ -6,7 +6,7 @@ use std::cell::Cell;
 use super::exchange::{Exchange, Kind};
 use super::long::{goes_on, lent, others, spread, take_each};
 use super::raw::{Combine, check_blocks};
-use super::shown::{Given, LONG, LONG_IN_PAGES, Shown, give_root};
+use super::shown::{Given, LONG, LONG_IN_PAGES, Shown, give_root, offer_each, settle_all_after, settled};
 use crate::{Class, Communicator, RawBuffer, Result, Room};
 
 /// So many bytes are combined at a time, which stay in the cache meanwhile.
@@ -15,7 +15,7 @@ const PIECE: usize = 256 << 10;
 /// Of so many bytes, each of two ranks combines all: waiting once more costs more than that.
 const WHOLE: usize = 512 << 10;
 
-/// So many bytes of all ranks are combined where they have come to.
+/// So many bytes of all ranks are combined where they have come to; those of one other rank, which are few enough to be sent, in any case.
 const TOGETHER: usize = 1 << 20;
 
 thread_local! {
@@ -135,9 +135,8 @@ pub(super) async fn reduce_for(
 ) -> Result<()> {
     let (rank, size) = exchange.place();
     if size == 2 {
-        let mut shown = Shown::both_ways(exchange.channel(), data.bytes());
-        exchange.wait(shown.offer(exchange, root, 0)).await?;
-        return exchange.wait(shown.settle(exchange)).await;
+        let shown = Shown::both_ways(exchange.channel(), data.bytes());
+        return exchange.wait(settled(exchange, root, 0, shown)).await;
     }
     let parts = cut(data, size, unit);
     let own = Room::new(vec![0; parts[rank].len()]);
@@ -198,18 +197,9 @@ pub(super) async fn combine_parts(
     parts: &[RawBuffer],
     elements: &Elements<'_>,
 ) -> Result<()> {
-    let channel = exchange.channel();
-    let mut given = Vec::with_capacity(parts.len());
-    for peer in others(channel) {
-        let mut shown = Shown::both_ways(channel, parts[peer].bytes());
-        exchange.wait(shown.offer(exchange, peer, 0)).await?;
-        given.push(shown);
-    }
-    let mut result = combine_part(exchange, elements).await;
-    for shown in given {
-        result = shown.settle_after(exchange, result).await;
-    }
-    result
+    let given = offer_each(exchange, 0, parts, Shown::both_ways).await?;
+    let combined = combine_part(exchange, elements).await;
+    settle_all_after(exchange, given, combined).await
 }
 
 /// Combines all ranks' elements of a part.

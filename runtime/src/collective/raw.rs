@@ -115,6 +115,24 @@ fn check_edges(channel: &Channel, operation: &'static str, to: &[Edge], from: &[
     to.iter().chain(from).try_for_each(|edge| channel.check_rank(operation, edge.rank))
 }
 
+/// The request of a collective whose arguments were checked, and which goes on without its caller.
+macro_rules! started {
+    ($comm:expr, $kind:ident, $checked:expr, |$exchange:ident| $body:expr) => {{
+        let checked: Result<()> = $checked;
+        if let Err(error) = checked {
+            return Request::done($comm.member(), Kind::name(Kind::$kind as u8), Err(error));
+        }
+        let channel = $comm.channel().clone();
+        let sequence = channel.next_nonblocking();
+        $crate::collective::raw::start($comm, Kind::$kind, async move {
+            let exchange = Exchange::numbered(&channel, Kind::$kind, sequence);
+            let $exchange = &exchange;
+            $body
+        })
+    }};
+}
+pub(super) use started;
+
 macro_rules! collectives {
     ($($(#[$doc:meta])* $name:ident, $start:ident: $kind:ident ($($arg:ident: $ty:ty),*) -> $out:ty,
         check $check:expr, run |$exchange:ident| $body:expr;)*) => {$(
@@ -133,16 +151,7 @@ macro_rules! collectives {
         #[doc = concat!("[`", stringify!($name), "`], nonblocking.")]
         pub fn $start(comm: &Communicator $(, $arg: $ty)*) -> Request<$out> {
             let check: fn(&Channel $(, &$ty)*) -> Result<()> = $check;
-            if let Err(error) = check(comm.channel() $(, &$arg)*) {
-                return Request::done(comm.member(), Kind::name(Kind::$kind as u8), Err(error));
-            }
-            let channel = comm.channel().clone();
-            let sequence = channel.next_nonblocking();
-            start(comm, Kind::$kind, async move {
-                let exchange = Exchange::numbered(&channel, Kind::$kind, sequence);
-                let $exchange = &exchange;
-                $body
-            })
+            started!(comm, $kind, check(comm.channel() $(, &$arg)*), |$exchange| $body)
         }
     )*};
 }

@@ -8,6 +8,7 @@ use transom_transport::Region;
 
 use super::direct::Arrived;
 use super::exchange::{Exchange, Taken};
+use super::long::others;
 use crate::comm::Channel;
 use crate::engine::two_sided::{fetch_all, fetch_region, fetch_to, register};
 use crate::engine::{Promise, Route};
@@ -39,7 +40,13 @@ pub(super) async fn give_root(
     settled(exchange, root, round, Shown::of_all(exchange.channel(), bytes)).await
 }
 
-async fn settled(exchange: &Exchange<'_>, peer: usize, round: usize, mut shown: Shown<'_>) -> Result<()> {
+/// Offers a peer what is shown in this round, and waits until it has it.
+pub(super) async fn settled(
+    exchange: &Exchange<'_>,
+    peer: usize,
+    round: usize,
+    mut shown: Shown<'_>,
+) -> Result<()> {
     shown.offer(exchange, peer, round).await?;
     shown.settle(exchange).await
 }
@@ -62,6 +69,34 @@ pub(super) async fn settle_all(exchange: &Exchange<'_>, given: Vec<Shown<'_>>) -
         shown.settle(exchange).await?;
     }
     Ok(())
+}
+
+/// Offers each other rank its part in this round, as `show` says, in either form of a collective.
+pub(super) async fn offer_each<'a>(
+    exchange: &Exchange<'a>,
+    round: usize,
+    parts: &[RawBuffer],
+    show: fn(&'a Channel, &'a [u8]) -> Shown<'a>,
+) -> Result<Vec<Shown<'a>>> {
+    let mut given = Vec::with_capacity(parts.len());
+    for peer in others(exchange.channel()) {
+        let mut shown = show(exchange.channel(), parts[peer].bytes());
+        exchange.wait(shown.offer(exchange, peer, round)).await?;
+        given.push(shown);
+    }
+    Ok(given)
+}
+
+/// [`settle_all`] after something that may have failed.
+pub(super) async fn settle_all_after(
+    exchange: &Exchange<'_>,
+    given: Vec<Shown<'_>>,
+    mut result: Result<()>,
+) -> Result<()> {
+    for shown in given {
+        result = shown.settle_after(exchange, result).await;
+    }
+    result
 }
 
 /// What a peer gives in this round.

@@ -103,7 +103,11 @@ fn allgather_plan(comm: Arc<CommObject>, own: Option<Buffer>, parts: Parts) -> R
 fn gather_all(comm: &Communicator, own: Option<&Buffer>, parts: &Parts) -> Result<()> {
     let gather =
         |own: Option<&[u8]>| parts::fill(parts, |places| Ok(raw::allgather_into(comm, own, places)?));
-    own.map_or_else(|| gather(None), |own| own.read(|data| gather(Some(data))))
+    match own.map(parts::data_of).transpose() {
+        Ok(data) => gather(data.as_deref()),
+        // An error of this rank's leaves none of the others waiting.
+        Err(error) => gather(None).and(Err(error)),
+    }
 }
 
 /// The same, nonblocking.

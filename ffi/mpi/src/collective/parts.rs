@@ -41,13 +41,17 @@ pub fn read(buffer: Option<&Buffer>, body: impl FnOnce(&[u8]) -> Result<()>) -> 
     }
 }
 
-/// The data of all parts.
-pub fn data(parts: &Parts) -> Result<Vec<Cow<'_, [u8]>>> {
-    let data = |part| match Buffer::plain(part)? {
+/// A buffer's data.
+pub fn data_of(part: &Buffer) -> Result<Cow<'_, [u8]>> {
+    match part.plain()? {
         Some(data) => Ok(Cow::Borrowed(data)),
         None => Ok(Cow::Owned(part.pack()?)),
-    };
-    parts.iter().map(data).collect()
+    }
+}
+
+/// The data of all parts.
+pub fn data(parts: &Parts) -> Result<Vec<Cow<'_, [u8]>>> {
+    parts.iter().map(data_of).collect()
 }
 
 /// The data of all parts. Where `to` is the same buffer, copies of it.

@@ -252,10 +252,12 @@ fn start_to_deal(
         Some(own) => reduction.hold(own, to)?,
         None => {
             // Others read what is in place until all is combined.
-            let start: usize = lengths[..rank].iter().sum();
-            let mut data = reduction.load(from)?;
-            data.truncate(start + lengths[rank]);
-            (None, Held::packed(data.split_off(start)))
+            let (start, mut data) = (lengths[..rank].iter().sum::<usize>(), Vec::new());
+            reduction.read(from, |all| {
+                data.extend_from_slice(&all[start..start + lengths[rank]]);
+                Ok(())
+            })?;
+            (None, Held::packed(data))
         }
     };
     let (unit, combine) = (reduction.bytes(from, 1), reduction.combine.clone());
