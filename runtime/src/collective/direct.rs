@@ -110,6 +110,7 @@ impl Parts {
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::AtomicBool;
+    use std::time::Duration;
 
     use super::*;
 
@@ -161,6 +162,33 @@ mod tests {
                 assert!((0..2 * size).all(|i| all[i] == (i % size * 7 + i / size + round) as u8), "{round}");
             }
             job.barrier()
+        });
+        ended.unwrap();
+    }
+
+    /// What comes while a message waits for room belongs to who sent it.
+    #[test]
+    fn messages_that_come_while_others_wait_for_room() {
+        let ended = crate::local(3, |job| {
+            let (channel, large) = (job.channel(), vec![7; 8 << 20]);
+            let others = || (0..3).filter(|peer| *peer != job.rank());
+            for collective in 0..20 {
+                let exchange = Exchange::new(channel, super::super::Kind::Alltoall);
+                // The short messages come while rank 0 waits to send long ones.
+                std::thread::sleep(Duration::from_millis(2 * u64::from(job.rank() != 0)));
+                for peer in others() {
+                    exchange.send_now(peer, 0, &[job.rank() as u8, collective])?;
+                }
+                for peer in others() {
+                    exchange.send_now(peer, 1, &large)?;
+                }
+                for peer in others() {
+                    let small = exchange.block(exchange.receive(peer, 0))?;
+                    assert_eq!(small, [peer as u8, collective]);
+                    assert_eq!(exchange.block(exchange.receive(peer, 1))?, large);
+                }
+            }
+            Ok(())
         });
         ended.unwrap();
     }

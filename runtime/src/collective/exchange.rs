@@ -92,6 +92,8 @@ pub(crate) struct Exchange<'a> {
     /// The rank that is waited for, and in which round.
     pub(super) awaited: AtomicUsize,
     round: AtomicUsize,
+    /// The rank for which there is no room, while a message to it waits for that.
+    full: AtomicUsize,
     /// What a thread that blocks has taken of its messages.
     direct: Mutex<Vec<u8>>,
     taken: AtomicBool,
@@ -116,6 +118,7 @@ impl<'a> Exchange<'a> {
             blocks,
             awaited: AtomicUsize::new(channel.rank),
             round: AtomicUsize::new(0),
+            full: AtomicUsize::new(channel.rank),
             direct: Mutex::default(),
             taken: AtomicBool::new(false),
         }
@@ -239,8 +242,10 @@ impl<'a> Exchange<'a> {
             match attempt() {
                 Some(result) => result?,
                 None => {
-                    self.awaited.store(peer, Ordering::Relaxed);
-                    engine.wait_for_space(attempt).await?;
+                    self.full.store(peer, Ordering::Relaxed);
+                    let sent = engine.wait_for_space(attempt).await;
+                    self.full.store(self.channel.rank, Ordering::Relaxed);
+                    sent?;
                 }
             }
             start += part.len();
@@ -365,10 +370,18 @@ impl<'a> Exchange<'a> {
         }
     }
 
+    /// The rank that is waited for: to take something, or to send it.
+    fn holding_up(&self) -> usize {
+        match self.full.load(Ordering::Relaxed) {
+            own if own == self.channel.rank => self.awaited.load(Ordering::Relaxed),
+            full => full,
+        }
+    }
+
     /// What this rank waits for, and what the peer does instead, as far as that is known.
     pub fn awaited(&self) -> String {
         let Channel { engine, context, .. } = self.channel;
-        let peer = self.awaited.load(Ordering::Relaxed);
+        let peer = self.holding_up();
         let (matching, source) = (engine.matching.lock(), self.channel.job_rank(peer));
         let form = |(sequence, code)| Some((self.channel.other_form(self.sequence, sequence)?, code));
         let instead = match matching.of_source(source, *context).find_map(form) {
@@ -385,7 +398,7 @@ impl<'a> Exchange<'a> {
     /// The same, as a wait notes it.
     pub fn awaits_for(&self) -> Awaits {
         let subject = Subject::Collective { context: self.channel.context, sequence: self.sequence };
-        let peer = self.channel.job_rank(self.awaited.load(Ordering::Relaxed));
+        let peer = self.channel.job_rank(self.holding_up());
         let on = (peer != self.channel.engine.rank).then_some(peer);
         let awaits = Awaits::new(self.awaited(), subject, on);
         let awaits = if self.kind == Kind::Finalize { awaits } else { awaits.on_channel(self.channel) };
