@@ -67,13 +67,7 @@ else
     later "cargo build --workspace --release" "the optimised programs, with which CI does all that follows"
 fi
 if [ -n "${CI:-}" ]; then
-    step cargo test --workspace --quiet --no-run
-    step cargo build --workspace --lib --bins --examples --quiet
-    # These mostly wait: for processes, clocks and the network.
-    beside launcher ci/cargo-tests.sh launcher
-    step ci/cargo-tests.sh others
-    step joined launcher
-    step ci/cargo-tests.sh locks
+    step cargo test --workspace --quiet
     step joined release
     step cargo build --workspace --release --quiet
 else
