@@ -50,11 +50,15 @@ if [ -n "${CI:-}" ]; then
     # A clean checkout compiles each thing once: what a second compilation would reuse only fills the disk.
     export CARGO_INCREMENTAL=0
     step ci/install.sh
-    step cargo clippy --workspace --all-targets --quiet
-    step cargo doc --workspace --no-deps --quiet
     bin=target/release
-    # What is compiled beside the tests; a tool for the licences, too.
-    beside release nice -n 19 bash -c 'ci/licences.sh && cargo build --workspace --release --quiet'
+    # What is compiled beside the tests, which mostly wait: the programs of what follows, a tool for the licences, and all again for
+    # lints; these elsewhere, since some tests call cargo, and would wait for its lock.
+    beside compiled nice -n 19 bash -c 'set -ex
+        ci/licences.sh
+        cargo build --workspace --release --quiet
+        export CARGO_TARGET_DIR=target/lints
+        cargo clippy --workspace --all-targets --quiet
+        cargo doc --workspace --no-deps --quiet'
 else
     step ci/install.sh --without-vm
     later "cargo clippy --workspace --all-targets" "lints: one more compilation of everything"
@@ -68,7 +72,7 @@ else
 fi
 if [ -n "${CI:-}" ]; then
     step cargo test --workspace --quiet
-    step joined release
+    step joined compiled
     step cargo build --workspace --release --quiet
 else
     step cargo test --workspace --quiet --no-run
