@@ -72,7 +72,7 @@ try() { # limit value job expected command...
     local verdict=ok
     case $expected in
     right) [ "$result" = right ] || verdict=FAILED ;;
-    *) [ "$code" != 0 ] && [ ! -s "$out/picture.png" ] && grep -qE -- "$expected" "$out/errors" && [ "$code" != 124 ] && [ $ms -lt 15000 ] || verdict=FAILED ;;
+    *) [ "$code" != 0 ] && [ ! -s "$out/picture.png" ] && [ -z "$(find "$out" -maxdepth 1 -name '.heat-*')" ] && grep -qE -- "$expected" "$out/errors" && [ "$code" != 124 ] && [ $ms -lt 15000 ] || verdict=FAILED ;;
     esac
     [ $verdict = ok ] || failed=$((failed + 1))
     rows=$((rows + 1))

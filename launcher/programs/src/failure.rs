@@ -30,7 +30,10 @@ impl Failure {
 /// `cannot read notes.txt: permission denied`.
 pub fn io_message(what: &str, path: &Path, error: &io::Error) -> String {
     let text = error.to_string();
-    let reason = text.split(" (os error").next().unwrap_or_default().to_lowercase();
+    let reason = match error.raw_os_error() {
+        Some(_) => text.split(" (os error").next().unwrap_or_default().to_lowercase(),
+        None => text,
+    };
     format!("cannot {what} {}: {reason}", path.display())
 }
 

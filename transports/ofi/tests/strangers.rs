@@ -14,7 +14,8 @@ use support::OFI;
 use transom_conformance::{Random, Ranks, Sleeper, within};
 use transom_transport::Transport;
 
-const CONNECTIONS: u64 = 1000;
+/// Of each kind. The provider takes up one every 10 ms (`cm_progress_interval` of fi_rxm(7)), and whoever comes later is behind them.
+const CONNECTIONS: u64 = 300;
 
 /// The address that a rank listens on: behind the provider's name there is a `sockaddr_in` (ip(7)).
 fn listening(transport: &dyn Transport) -> SocketAddr {

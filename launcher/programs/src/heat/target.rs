@@ -4,6 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use nix::sys::resource::{Resource, getrlimit};
 use tempfile::NamedTempFile;
 
 /// A file that can be written, as far as that can be told before there is anything to write.
@@ -37,7 +38,8 @@ impl Target {
             made.ok().map(|file| (file, place))
         });
         let to = beside.map_or(To::Straight(self.file), |(file, place)| To::Beside(file, place));
-        Ok(Writing { to, remove: (self.is_new && was.is_file()).then_some(self.path) })
+        let remove = (self.is_new && was.is_file()).then_some(self.path);
+        Ok(Writing { to, remove, is_file: was.is_file(), written: 0 })
     }
 }
 
@@ -47,6 +49,9 @@ pub struct Writing {
     to: To,
     /// What was made for it, and is of no use without it.
     remove: Option<PathBuf>,
+    /// It has a length, which may be limited.
+    is_file: bool,
+    written: u64,
 }
 
 #[derive(Debug)]
@@ -71,15 +76,31 @@ impl Writing {
 
 impl Write for Writing {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match &mut self.to {
+        if self.is_file {
+            let (limit, _) = getrlimit(Resource::RLIMIT_FSIZE)?;
+            allow(self.written.saturating_add(bytes.len() as u64), limit)?;
+        }
+        let written = match &mut self.to {
             To::Straight(file) => file.write(bytes),
             To::Beside(file, _) => file.write(bytes),
-        }
+        }?;
+        self.written += written as u64;
+        Ok(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// Whether a file may be so long. To be asked before: the system sends a signal that ends the process (setrlimit(2)), and what was
+/// begun is left behind.
+fn allow(len: u64, limit: u64) -> io::Result<()> {
+    if len <= limit {
+        return Ok(());
+    }
+    let reason = format!("the limit on the size of files is {} KiB (ulimit -f): raise it", limit >> 10);
+    Err(io::Error::new(io::ErrorKind::FileTooLarge, reason))
 }
 
 impl Drop for Writing {
@@ -106,6 +127,13 @@ mod tests {
         writing.end(5).unwrap();
         drop(Target::open(&path).unwrap().begin().unwrap().write_all(b"half"));
         assert_eq!((names(), std::fs::read(&path).unwrap().as_slice()), (1, b"whole".as_slice()));
+    }
+
+    #[test]
+    fn a_limit_is_named() {
+        assert!(allow(1024, 1024).is_ok());
+        let error = allow(1025, 1024).unwrap_err().to_string();
+        assert!(error.contains("size of files is 1 KiB (ulimit -f)"), "{error}");
     }
 
     #[test]
