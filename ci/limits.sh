@@ -52,7 +52,7 @@ try() { # limit value job expected command...
     local limit=$1 value=$2 job=$3 expected=$4 code=0 result line=""
     shift 4
     local start=${EPOCHREALTIME/./} ms
-    rm -f "$out"/*.png
+    rm -f "$out"/*.png "$out"/.heat-*
     # Nothing but pipes: what is written to files is limited, too.
     { { timeout 200 "$@" "$out/jobs/$job" 2>&3 | cat >"$out/result"; exit "${PIPESTATUS[0]}"; } 3>&1 | cat >"$out/errors"; code=${PIPESTATUS[0]}; } || true
     ms=$(((${EPOCHREALTIME/./} - start) / 1000))

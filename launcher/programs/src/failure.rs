@@ -30,11 +30,9 @@ impl Failure {
 /// `cannot read notes.txt: permission denied`.
 pub fn io_message(what: &str, path: &Path, error: &io::Error) -> String {
     let text = error.to_string();
-    let reason = match error.raw_os_error() {
-        Some(_) => text.split(" (os error").next().unwrap_or_default().to_lowercase(),
-        None => text,
-    };
-    format!("cannot {what} {}: {reason}", path.display())
+    let reason = text.split(" (os error").next().unwrap_or_default();
+    let (first, rest) = reason.split_at(reason.chars().next().map_or(0, char::len_utf8));
+    format!("cannot {what} {}: {}{rest}", path.display(), first.to_lowercase())
 }
 
 /// Every rank's `own` result, if no rank was refused; else the refusal of the first that was. Collective.
