@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -38,6 +38,10 @@ pub enum Defect {
 /// How late data is.
 const LATE: Duration = Duration::from_micros(100);
 
+/// How much later each late operation is than the one before it: on a busy machine the one that looks for them may have no core
+/// for many milliseconds.
+const LATER: Duration = Duration::from_millis(1);
+
 /// How long is between the two halves of a torn atomic: others come to run meanwhile, however busy the machine is.
 const TORN: Duration = Duration::from_micros(1);
 
@@ -68,6 +72,7 @@ struct Wire {
     messages: [Mutex<VecDeque<Vec<u8>>>; 2],
     registered: Mutex<HashMap<(usize, bool), Vec<u8>>>,
     reported: AtomicU64,
+    late: AtomicU32,
     broken: AtomicBool,
 }
 
@@ -87,6 +92,7 @@ pub fn pair(defect: Defect, atomics: AtomicScope) -> Pair {
         messages: Default::default(),
         registered: Mutex::default(),
         reported: AtomicU64::new(0),
+        late: AtomicU32::new(0),
         broken: AtomicBool::new(false),
     });
     let capabilities = Capabilities {
@@ -122,7 +128,7 @@ impl Fake {
             self.report(work.rank, context, 0);
         }
         if self.wire.defect == Defect::Overtaking && context.is_multiple_of(3) {
-            work.due += LATE;
+            work.due += LATE + LATER * self.wire.late.fetch_add(1, Ordering::Relaxed);
         }
         self.wire.works.lock().push_back(work);
         Ok(Posted::Pending)
