@@ -70,15 +70,17 @@ else
     later "cargo test --workspace" "jobs of the suite with more ranks, and more random programs, deaths and sizes"
     later "cargo build --workspace --release" "the optimised programs, with which CI does all that follows"
 fi
+step cargo test --workspace --quiet --no-run
+step cargo build --workspace --lib --bins --examples --quiet
+# Each mostly waits: for processes, clocks and the network.
+beside launcher ci/cargo-tests.sh launcher
 if [ -n "${CI:-}" ]; then
-    step cargo test --workspace --quiet
+    step ci/cargo-tests.sh others
+    step ci/cargo-tests.sh locks
+    step joined launcher
     step joined compiled
     step cargo build --workspace --release --quiet
 else
-    step cargo test --workspace --quiet --no-run
-    step cargo build --workspace --lib --bins --examples --quiet
-    # Each mostly waits: for processes, clocks and the network.
-    beside launcher ci/cargo-tests.sh launcher
     beside others ci/cargo-tests.sh others
 fi
 step ci/main-job.sh $bin

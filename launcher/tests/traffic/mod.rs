@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -15,6 +15,8 @@ use crate::common::{Job, start, transom};
 const SECONDS: &str = "TRANSOM_TEST_SECONDS";
 /// File that rank 0 makes when its traffic ends.
 pub const ENDING: &str = "TRANSOM_TEST_ENDING";
+/// File without whose end the traffic does not end.
+pub const WHILE: &str = "TRANSOM_TEST_WHILE";
 const BLOCK: usize = 1000;
 
 /// The ranks of a job: this test program again. Does nothing unless it is a rank.
@@ -40,6 +42,8 @@ fn traffic(time: Duration) -> transom::Result<u64> {
     let floats = job.create(vec![0.0_f64; 8])?;
     let mut round = 0;
     let mut last_ticket = vec![None; size];
+    let more = std::env::var_os(WHILE).map(PathBuf::from);
+    let is_over = || begin.elapsed() >= time && !more.as_ref().is_some_and(|file| file.exists());
     while window.local().get(STOP)? == 0 {
         let target = (rank + 1 + round as usize % size) % size;
         window.lock(LockKind::Exclusive, target, |epoch| {
@@ -54,7 +58,7 @@ fn traffic(time: Duration) -> transom::Result<u64> {
         last_ticket[target] = Some(ticket);
         floats.lock(LockKind::Shared, target, |epoch| epoch.accumulate(target, 0, Sum, &[0.5; 8]))?;
         let block = [round << 8 | rank as u64; BLOCK];
-        let stop = rank == 0 && begin.elapsed() >= time;
+        let stop = rank == 0 && is_over();
         window.fence(|epoch| {
             epoch.put_copy((rank + 1) % size, PUT, &block)?;
             for peer in 0..if stop { size } else { 0 } {
