@@ -2,13 +2,61 @@
 //! All ranks call the same one of the two forms that a nonblocking collective has: these, or those of [`super::raw`], which move
 //! vectors.
 
+use std::future::Future;
+use std::sync::Arc;
+use std::task::Waker;
+
 use super::exchange::{Exchange, Kind};
 use super::long::{deal, exchange_blocks, others, pass_down, pass_on, spread, take, take_each};
 use super::long_reductions::{self as reductions, Elements};
-use super::raw::{Combine, check_blocks, started};
+use super::raw::{Combine, check_blocks, driven, started};
 use super::shown::give_root;
-use crate::comm::Channel;
+use crate::comm::{Awaited, Channel};
+use crate::engine::{Engine, Promise};
+use crate::waits::Awaits;
 use crate::{Communicator, RawBuffer, Request, Result};
+
+/// The result of a collective that uses buffers of the program's: where its wait ends before it does, it leaves them alone.
+struct Lent {
+    promise: Arc<Promise<()>>,
+    operation: &'static str,
+    engine: Arc<Engine>,
+}
+
+impl Awaited<()> for Lent {
+    fn is_done(&self) -> bool {
+        self.promise.is_complete()
+    }
+
+    fn take(&self) -> Option<Result<()>> {
+        self.promise.take()
+    }
+
+    fn register(&self, waker: &Waker) -> bool {
+        self.promise.register(waker)
+    }
+
+    fn leave(&self) {
+        if !self.is_done() {
+            self.engine.abandon(self.promise.completed_by());
+        }
+    }
+
+    fn what(&self) -> Awaits {
+        format!("the end of {}", self.operation).into()
+    }
+}
+
+/// Has the engine drive a collective of buffers that are lent to it.
+fn start(
+    comm: &Communicator,
+    kind: Kind,
+    future: impl Future<Output = Result<()>> + Send + 'static,
+) -> Request<()> {
+    let (operation, engine) = (Kind::name(kind as u8), comm.channel().engine.clone());
+    let promise = driven(comm, kind, Box::pin(future));
+    Request::new(comm.member(), operation, Lent { promise, operation, engine })
+}
 
 /// Each: its arguments are checked, then it goes on without its caller.
 macro_rules! later {
@@ -17,7 +65,7 @@ macro_rules! later {
         $(#[$doc])*
         pub fn $name(comm: &Communicator $(, $arg: $ty)*) -> Request<()> {
             let $channel: &Channel = comm.channel();
-            started!(comm, $kind, $check, |$exchange| $body.await)
+            started!(start, comm, $kind, $check, |$exchange| $body.await)
         }
     )*};
 }
@@ -91,4 +139,40 @@ later! {
         let elements = Elements { operands, results: own, unit, combine: &combine };
         reductions::combine_parts(exchange, &parts, &elements).await
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    /// Who does not wait any more has its memory back, whenever the others come.
+    #[test]
+    fn a_request_that_is_given_up_leaves_the_buffers_alone() {
+        for len in [8, 100_000] {
+            let ended = crate::local(2, |job| {
+                let combine: Combine = Arc::new(|left, right| {
+                    right.iter_mut().zip(left).for_each(|(right, left)| *right += left);
+                });
+                let mut data = vec![1; len];
+                if job.rank() == 0 {
+                    drop(iallreduce_into(&job, None, RawBuffer::lent_mut(&mut data), 1, combine));
+                    data.fill(9);
+                    job.barrier()?;
+                } else {
+                    job.barrier()?;
+                    let late = iallreduce_into(&job, None, RawBuffer::lent_mut(&mut data), 1, combine);
+                    let begin = Instant::now();
+                    // What is short has been sent.
+                    while late.test().is_none() && begin.elapsed() < Duration::from_millis(100) {}
+                }
+                // Both make progress until the other has come.
+                job.barrier()?;
+                assert!(job.rank() == 1 || data.iter().all(|byte| *byte == 9));
+                Ok(())
+            });
+            ended.unwrap();
+        }
+    }
 }

@@ -73,19 +73,28 @@ pub(super) fn start<R: Send + 'static>(
     kind: Kind,
     future: impl Future<Output = Result<R>> + Send + 'static,
 ) -> Request<R> {
+    // In its place from here on: a future that awaits another one moves it first, which takes longer than some collectives.
+    Request::of(comm.member(), Kind::name(kind as u8), driven(comm, kind, Box::pin(future)))
+}
+
+/// What becomes of a collective that the engine drives.
+pub(super) fn driven<R: Send + 'static>(
+    comm: &Communicator,
+    kind: Kind,
+    mut future: Pin<Box<impl Future<Output = Result<R>> + Send + 'static>>,
+) -> Arc<Promise<R>> {
     let operation = Kind::name(kind as u8);
     let engine = comm.channel().engine.clone();
     let promise = Promise::new();
     let completed = promise.clone();
     let keeper = engine.clone();
-    // In its place from here on: a future that awaits another one moves it first, which takes longer than some collectives.
-    let mut future = Box::pin(future);
-    engine.start(std::future::poll_fn(move |context| {
+    let task = std::future::poll_fn(move |context| {
         let polled = poll_unless_it_panics(operation, future.as_mut(), context);
         polled.map(|result| completed.complete(&keeper, result))
-    }));
+    });
+    engine.start(promise.completed_by(), task);
     engine.wake();
-    Request::of(comm.member(), operation, promise)
+    promise
 }
 
 /// A reduction is a function of the user's, which the progress thread may call: its panic is an error of the request, and
@@ -117,14 +126,14 @@ fn check_edges(channel: &Channel, operation: &'static str, to: &[Edge], from: &[
 
 /// The request of a collective whose arguments were checked, and which goes on without its caller.
 macro_rules! started {
-    ($comm:expr, $kind:ident, $checked:expr, |$exchange:ident| $body:expr) => {{
+    ($start:path, $comm:expr, $kind:ident, $checked:expr, |$exchange:ident| $body:expr) => {{
         let checked: Result<()> = $checked;
         if let Err(error) = checked {
             return Request::done($comm.member(), Kind::name(Kind::$kind as u8), Err(error));
         }
         let channel = $comm.channel().clone();
         let sequence = channel.next_nonblocking();
-        $crate::collective::raw::start($comm, Kind::$kind, async move {
+        $start($comm, Kind::$kind, async move {
             let exchange = Exchange::numbered(&channel, Kind::$kind, sequence);
             let $exchange = &exchange;
             $body
@@ -151,7 +160,7 @@ macro_rules! collectives {
         #[doc = concat!("[`", stringify!($name), "`], nonblocking.")]
         pub fn $start(comm: &Communicator $(, $arg: $ty)*) -> Request<$out> {
             let check: fn(&Channel $(, &$ty)*) -> Result<()> = $check;
-            started!(comm, $kind, check(comm.channel() $(, &$arg)*), |$exchange| $body)
+            started!(start, comm, $kind, check(comm.channel() $(, &$arg)*), |$exchange| $body)
         }
     )*};
 }

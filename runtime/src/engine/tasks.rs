@@ -13,7 +13,21 @@ use slab::Slab;
 use super::Engine;
 use crate::{Error, Result};
 
-type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
+/// A future, and what it completes.
+struct Task {
+    of: Completes,
+    future: Pin<Box<dyn Future<Output = ()> + Send>>,
+}
+
+impl Task {
+    fn is_pending(&mut self, context: &mut Context<'_>) -> bool {
+        self.future.as_mut().poll(context).is_pending()
+    }
+}
+
+/// The address of a promise that a task completes, while that is there; nothing else is done with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Completes(usize);
 
 /// The futures that the engine drives, and the wakers of awaiting tasks.
 #[derive(Default)]
@@ -62,7 +76,7 @@ impl Tasks {
         // Counted before the first poll: a thread that finds an event after that poll sees the count, waits for the lock,
         // and drives the task.
         self.len.store(tasks.len() + 1, Ordering::Release);
-        if task.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {
+        if task.is_pending(&mut Context::from_waker(Waker::noop())) {
             tasks.push(task);
         }
         self.len.store(tasks.len(), Ordering::Release);
@@ -73,7 +87,7 @@ impl Tasks {
     pub fn drive(&self) {
         let mut tasks = self.tasks.lock();
         let mut context = Context::from_waker(Waker::noop());
-        tasks.retain_mut(|task| task.as_mut().poll(&mut context).is_pending());
+        tasks.retain_mut(|task| task.is_pending(&mut context));
         self.len.store(tasks.len(), Ordering::Release);
     }
 
@@ -99,12 +113,22 @@ impl Tasks {
 }
 
 impl Engine {
-    /// Has the engine drive a future to its end.
-    pub fn start(&self, task: impl Future<Output = ()> + Send + 'static) {
-        self.tasks.start(Box::pin(task));
+    /// Has the engine drive a future, which completes that promise, to its end.
+    pub fn start(&self, of: Completes, future: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.start(Task { of, future: Box::pin(future) });
         if self.tasks.has_full_queue() {
             self.progress.interrupt();
         }
+    }
+
+    /// Drops the future that was to complete a promise: nothing is done for it any more when this returns.
+    pub fn abandon(&self, of: Completes) {
+        let mut tasks = self.tasks.tasks.lock();
+        let abandoned = tasks.iter().position(|task| task.of == of).map(|place| tasks.remove(place));
+        self.tasks.len.store(tasks.len(), Ordering::Release);
+        // What it holds is given back by calls that may want the lock.
+        drop(tasks);
+        drop(abandoned);
     }
 
     /// Drives what may go on.
@@ -211,6 +235,11 @@ impl<T> Promise<T> {
     /// A new one.
     pub fn new() -> Arc<Self> {
         Arc::default()
+    }
+
+    /// What the task that completes it is known by.
+    pub fn completed_by(self: &Arc<Self>) -> Completes {
+        Completes(Arc::as_ptr(self).addr())
     }
 
     /// Completes it. The first result counts.

@@ -133,7 +133,7 @@ impl PartitionedReceive {
         let (engine, promise) = (self.comm.channel().engine.clone(), Promise::new());
         let request = Request::of(self.comm.member(), NAME, promise.clone());
         let (round, keeper) = (self.round.clone(), engine.clone());
-        engine.start(async move {
+        engine.start(promise.completed_by(), async move {
             let result = std::future::poll_fn(|_| round.lock().collect(&end)).await;
             promise.complete(&keeper, result);
         });

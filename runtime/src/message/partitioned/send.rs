@@ -110,7 +110,7 @@ impl PartitionedSend {
         };
         let own = end.is_own();
         let keeper = engine.clone();
-        engine.start(async move {
+        engine.start(promise.completed_by(), async move {
             let result = end.send(number, &bytes).await;
             sent(&keeper, &left, &promise, result);
         });
