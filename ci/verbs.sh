@@ -45,15 +45,17 @@ iwarp=(
     "$(programs launcher verbs a_rank_that_dies_is_named)"
 )
 cargo build --release --workspace --quiet
-# A C program over memory of its own, which forks meanwhile.
+# C programs: one over memory of its own, which forks meanwhile, and one of messages and collectives.
 bin=$(cd "${CARGO_TARGET_DIR:-target}/release" && pwd)
 CARGO_TARGET_DIR=$(dirname "$bin") ffi/mpi/install.sh release "$bin/../mpi-over-verbs" >/dev/null
-export TRANSOM_TEST_FORKS=$bin/../mpi-over-verbs/created
-"$bin/../mpi-over-verbs/bin/mpicc" -O1 -pthread -o "$TRANSOM_TEST_FORKS" ffi/mpi/tests/c/created.c
+export TRANSOM_TEST_C=$bin/../mpi-over-verbs
+for program in created mixture; do
+    "$TRANSOM_TEST_C/bin/mpicc" -O1 -pthread -o "$TRANSOM_TEST_C/$program" ffi/mpi/tests/c/$program.c
+done
 if [ "${TRANSOM_HERE:-}" = 1 ]; then
     exec ci/vm/tests.sh target/release "${tests[@]}"
 fi
-ci/vm/run.sh --net netns --timeout 2400 --env TRANSOM_TEST_FORKS="$TRANSOM_TEST_FORKS" -- ci/vm/tests.sh target/release "${tests[@]}"
+ci/vm/run.sh --net netns --timeout 2400 --env TRANSOM_TEST_C="$TRANSOM_TEST_C" -- ci/vm/tests.sh target/release "${tests[@]}"
 # Devices are taken away: in a VM of its own.
 ci/vm/run.sh --timeout 300 --env TRANSOM_TEST_DEVICES_GO=1 --env TRANSOM_CI_REQUIRE_VERBS=1 -- \
     "$(programs transports/verbs faults "")" --test-threads=1
@@ -62,5 +64,5 @@ if [ -z "${TRANSOM_SIW_KO:-}" ]; then
     exit
 fi
 ci/vm/run.sh --siw --net netns --timeout 7200 \
-    --env TRANSOM_TEST_FORKS="$TRANSOM_TEST_FORKS" --env TRANSOM_VERBS_DEVICE=siw0,siw1 --env TRANSOM_TEST_HOST_DEVICES=siw2,siw3 -- \
+    --env TRANSOM_TEST_C="$TRANSOM_TEST_C" --env TRANSOM_VERBS_DEVICE=siw0,siw1 --env TRANSOM_TEST_HOST_DEVICES=siw2,siw3 -- \
     ci/vm/tests.sh target/release "${iwarp[@]}"

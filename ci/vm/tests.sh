@@ -58,9 +58,15 @@ for ranks in 2 4; do
     fi
 done
 
-# Programs fork while the device reads and writes their memory.
-[ -z "${TRANSOM_TEST_FORKS:-}" ] || check "windows of a program that forks" \
-    env TRANSOM_TRANSPORT=verbs TRANSOM_VERBS_DEVICE="$devices" TRANSOM_TEST_CREATED=20 "$bin/transom" run -n 2 "$TRANSOM_TEST_FORKS"
+# Programs of MPI's C interface, in a folder. One forks while the device reads and writes its memory.
+if [ -n "${TRANSOM_TEST_C:-}" ]; then
+    check "windows of a program that forks" \
+        env TRANSOM_TRANSPORT=verbs TRANSOM_VERBS_DEVICE="$devices" TRANSOM_TEST_CREATED=20 "$bin/transom" run -n 2 "$TRANSOM_TEST_C/created"
+    for ranks in 2 4; do
+        check "mixtures of collectives and messages, $ranks ranks" \
+            env TRANSOM_TRANSPORT=verbs TRANSOM_VERBS_DEVICE="$devices" "$bin/transom" run -n $ranks "$TRANSOM_TEST_C/mixture"
+    done
+fi
 
 # Too little locked memory is an error that names the limit.
 check "little locked memory" bash -c '
