@@ -47,10 +47,8 @@ impl Access<'_> {
 
     #[inline(never)]
     fn put_described(self, target: usize, displacement: usize, bytes: &[u8], copies: bool) -> Result<()> {
-        if self.only.is_none()
-            && self.core.cover_only(target)?
-            && self.core.shortcut.put(target, displacement, bytes)
-        {
+        let short_cut = || self.core.shortcut.put(target, displacement, bytes);
+        if self.only.is_none() && self.core.cover_and("put", target, short_cut)? {
             return Ok(());
         }
         let origin = if copies { OriginBuffer::Copied(bytes) } else { OriginBuffer::borrowed(bytes) };
@@ -73,7 +71,7 @@ impl Access<'_> {
         if self.core.shortcut.get(target, displacement, bytes) {
             return Ok(());
         }
-        self.get_described(target, displacement, ResultBuffer::borrowed(bytes), completion)
+        self.get_described(target, displacement, bytes, completion)
     }
 
     #[inline(never)]
@@ -81,9 +79,14 @@ impl Access<'_> {
         self,
         target: usize,
         displacement: usize,
-        result: ResultBuffer<'_>,
+        bytes: &mut [u8],
         completion: Completion<'_>,
     ) -> Result<()> {
+        let short_cut = || self.core.shortcut.get(target, displacement, bytes);
+        if self.only.is_none() && self.core.cover_and("get", target, short_cut)? {
+            return Ok(());
+        }
+        let result = ResultBuffer::borrowed(bytes);
         match (self.plain_place("get", target, displacement, result.len()), completion) {
             (Some(place), Completion::Call) => return single::get_now(self.core, &place, &result),
             (Some(place), Completion::Flush) => {

@@ -170,18 +170,18 @@ impl Control {
             return Ok(None);
         }
         let line = SignalLine::find(lines, at)?;
-        Ok(line.claim(own)?.then_some(line))
+        Ok(line.claim(own).then_some(line))
     }
 
     /// The sleeping threads of this rank. To be called once.
     pub fn sleepers(memory: &Span) -> TransportResult<Sleepers> {
-        Sleepers::new(memory.part(SLEEPERS, Sleepers::BYTES)?)
+        Sleepers::new(&memory.part(SLEEPERS, Sleepers::BYTES)?)
     }
 
     /// The sleeping threads of a peer, where memory is shared with the peer.
     pub fn sleepers_at(&self, engine: &Engine, peer: usize) -> TransportResult<Option<PeerSleepers>> {
         let Some(memory) = self.of_peer(&engine.routes, peer)? else { return Ok(None) };
-        PeerSleepers::new(memory.part(SLEEPERS, Sleepers::BYTES)?, &engine.sleepers).map(Some)
+        PeerSleepers::new(&memory.part(SLEEPERS, Sleepers::BYTES)?, &engine.sleepers).map(Some)
     }
 
     /// The locks of wide elements at this rank.

@@ -207,6 +207,11 @@ impl ShortCut {
         !line.is_vacant() || line.is_owned_by(target)
     }
 
+    /// Whether a target has a line of its own.
+    pub(crate) fn is_owned_by(&self, target: usize) -> bool {
+        self.lines.at(target).is_owned_by(target)
+    }
+
     /// Has a target's memory stand ready: `fill` fills it in.
     pub(crate) fn prepare(&self, target: usize, peer: Arc<Peer>, fill: impl FnOnce(&Mapped)) {
         self.lines.grow(self.targets);

@@ -83,15 +83,10 @@ impl Core {
     /// Signals another rank by `signal`, and wakes it if it sleeps. False if this rank has no line there, and has to send a
     /// message.
     #[inline]
-    fn signal(
-        &self,
-        operation: &'static str,
-        rank: usize,
-        signal: impl FnOnce(&SignalLine) -> TransportResult<()>,
-    ) -> Result<bool> {
+    fn signal(&self, operation: &'static str, rank: usize, signal: impl FnOnce(&SignalLine)) -> Result<bool> {
         let Some((line, sleepers)) = self.outgoing_line(operation, rank)? else { return Ok(false) };
-        let ring = signal(line).and_then(|()| sleepers.must_wake());
-        if ring.map_err(|e| self.failed(operation, rank, &e))? {
+        signal(line);
+        if sleepers.must_wake() {
             self.ring(rank);
         }
         Ok(true)
@@ -106,10 +101,7 @@ impl Core {
     /// Signals a post or complete to another rank in shared memory; returns whether that was possible.
     #[inline]
     pub fn signal_call(&self, operation: &'static str, rank: usize, call: Call) -> Result<bool> {
-        self.signal(operation, rank, |line| {
-            signals::count(line.calls(call)?);
-            Ok(())
-        })
+        self.signal(operation, rank, |line| signals::count(line.calls(call)))
     }
 
     /// Signals round `sequence` of a fence, which is of a kind, to another rank in shared memory; returns whether that was
@@ -122,26 +114,23 @@ impl Core {
         sequence: u64,
         kind: u8,
     ) -> Result<bool> {
-        self.signal(operation, rank, |line| {
-            signals::flag(line.flags()?, sequence, kind);
-            Ok(())
-        })
+        self.signal(operation, rank, |line| signals::flag(line.flags(), sequence, kind))
     }
 
     /// Whether a rank of the window has signalled that round, and of what kind it is if the flag still says so.
     #[inline]
     pub fn fence_signalled(&self, rank: usize, sequence: u64) -> Option<Option<u8>> {
         let line = self.signals(rank).incoming.as_ref()?;
-        let flagged = signals::flagged(line.flags().ok()?, sequence)?;
-        line.is_owned_by(rank).ok()?.then_some(flagged)
+        let flagged = signals::flagged(line.flags(), sequence)?;
+        line.is_owned_by(rank).then_some(flagged)
     }
 
     /// How many posts or completes of a rank of the window have arrived.
     #[inline]
     fn arrived(&self, rank: usize, signals: &PeerSignals, call: Call) -> u64 {
         let signalled = signals.incoming.as_ref().and_then(|line| {
-            let count = line.calls(call).ok()?.read();
-            line.is_owned_by(rank).ok()?.then_some(count)
+            let count = line.calls(call).read();
+            line.is_owned_by(rank).then_some(count)
         });
         let messages = self.exposure.count_calls(call, || self.peers.world(rank));
         signalled.unwrap_or(0).wrapping_add(messages)

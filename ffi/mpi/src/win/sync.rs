@@ -15,7 +15,13 @@ use crate::group;
 use crate::pointer::{Pointer, flag};
 
 /// The assertions that an argument names.
+#[inline]
 fn assertions(assert: c_int) -> Result<Assert> {
+    if assert == 0 { Ok(Assert::NONE) } else { named(assert) }
+}
+
+#[inline(never)]
+fn named(assert: c_int) -> Result<Assert> {
     const ALL: [(c_int, Assert); 5] = [
         (MODE_NOCHECK, Assert::NOCHECK),
         (MODE_NOSTORE, Assert::NOSTORE),

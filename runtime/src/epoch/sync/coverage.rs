@@ -54,7 +54,7 @@ impl Core {
 
     /// Has an epoch of lock_all that one thread opened cover its first target, if everything for that stands ready. False if not, and
     /// nothing is done.
-    pub(crate) fn cover_only(&self, target: usize) -> Result<bool> {
+    fn cover_only(&self, target: usize) -> Result<bool> {
         let access = &self.access;
         if !access.open.is_locked_all_by_one_thread() || access.only.load(Ordering::Relaxed) != NOBODY {
             return Ok(false);
@@ -71,6 +71,36 @@ impl Core {
         peer.cover(Coverage::Passive);
         line.cover(target, Coverage::Passive, self.shortcut.pending());
         Ok(true)
+    }
+
+    /// Has the epoch cover a target to which nothing has been done in it, and `work` done by the short cut, if that stands ready. False if
+    /// not; then `work` is still to be done.
+    #[inline(never)]
+    pub(crate) fn cover_and(
+        &self,
+        operation: &'static str,
+        target: usize,
+        work: impl FnOnce() -> bool,
+    ) -> Result<bool> {
+        let accessing = self.access.open.accessing();
+        if accessing == Accessing::LockAll {
+            return Ok(self.cover_only(target)? && work());
+        }
+        let is_fence = accessing == Accessing::Fence;
+        if !(is_fence || accessing == Accessing::Start) || !self.shortcut.is_owned_by(target) {
+            return Ok(false);
+        }
+        let peer = &self.peers[target];
+        if peer.coverage() != Coverage::None || (is_fence && peer.state.is_unsettled()) {
+            return Ok(false);
+        }
+        self.cover_first(operation, target, peer)?;
+        self.shortcut.cover(target, Coverage::Active);
+        let done = work();
+        if done && is_fence {
+            self.access.fence_used.store(true, Ordering::Release);
+        }
+        Ok(done)
     }
 
     /// An operation has found its place: it begins the epoch of a fence, and others may take the short cut if the target is `mapped`.

@@ -167,7 +167,7 @@ impl Span {
 
     /// The atomic of element type `T` at `offset`.
     #[inline]
-    fn cell<T: Number>(&self, offset: usize) -> TransportResult<&T::Cell> {
+    pub(super) fn cell<T: Number>(&self, offset: usize) -> TransportResult<&T::Cell> {
         let at = self.at(offset, size_of::<T>())?;
         if !(at as usize).is_multiple_of(size_of::<T>()) {
             return Err(TransportError::Range { offset, bytes: size_of::<T>(), len: self.len });

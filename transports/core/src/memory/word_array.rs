@@ -2,41 +2,46 @@
 
 use std::ops::Deref;
 use std::ptr::NonNull;
-use std::sync::atomic::AtomicU32;
 
 use super::Span;
-use crate::TransportResult;
+use crate::{Number, TransportResult};
 
-/// `N` words of 32 bits in memory that several processes may map.
-#[derive(Debug, Clone)]
-pub struct Words<const N: usize> {
+/// `N` words, of 32 bits if nothing is said, in memory that several processes may map.
+#[derive(Debug)]
+pub struct Words<const N: usize, T: Number = u32> {
     /// In `_memory`.
-    words: NonNull<[AtomicU32; N]>,
+    words: NonNull<[T::Cell; N]>,
     _memory: Span,
 }
 
-// SAFETY: the words are reached as atomics only, in memory that `_memory` keeps, which is Send + Sync.
-unsafe impl<const N: usize> Send for Words<N> {}
-// SAFETY: as above.
-unsafe impl<const N: usize> Sync for Words<N> {}
+impl<const N: usize, T: Number> Clone for Words<N, T> {
+    fn clone(&self) -> Self {
+        Self { words: self.words, _memory: self._memory.clone() }
+    }
+}
 
-impl<const N: usize> Words<N> {
+// SAFETY: the words are reached as atomics only, in memory that `_memory` keeps, which is Send + Sync.
+unsafe impl<const N: usize, T: Number> Send for Words<N, T> {}
+// SAFETY: as above.
+unsafe impl<const N: usize, T: Number> Sync for Words<N, T> {}
+
+impl<const N: usize, T: Number> Words<N, T> {
     /// The words from `offset` on.
     ///
     /// # Errors
-    /// They are not all inside, or not aligned to 4 bytes.
+    /// They are not all inside, or not aligned to their size.
     pub fn new(memory: &Span, offset: usize) -> TransportResult<Self> {
-        let memory = memory.part(offset, N * size_of::<u32>())?;
-        let first = if N == 0 { NonNull::dangling() } else { NonNull::from(memory.word32(0)?).cast() };
+        let memory = memory.part(offset, N * size_of::<T>())?;
+        let first = if N == 0 { NonNull::dangling() } else { NonNull::from(memory.cell::<T>(0)?).cast() };
         Ok(Self { words: first, _memory: memory })
     }
 }
 
-impl<const N: usize> Deref for Words<N> {
-    type Target = [AtomicU32; N];
+impl<const N: usize, T: Number> Deref for Words<N, T> {
+    type Target = [T::Cell; N];
 
     #[inline(always)]
-    fn deref(&self) -> &[AtomicU32; N] {
+    fn deref(&self) -> &[T::Cell; N] {
         // SAFETY: N words inside `_memory`, aligned (Words::new), alive as long as `self`.
         unsafe { self.words.as_ref() }
     }
