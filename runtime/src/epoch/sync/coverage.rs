@@ -97,8 +97,11 @@ impl Core {
         self.cover_first(operation, target, peer)?;
         self.shortcut.cover(target, Coverage::Active);
         let done = work();
-        if done && is_fence {
+        if is_fence && done {
             self.access.fence_used.store(true, Ordering::Release);
+        } else if is_fence {
+            // Others may not take the short cut before one has begun the epoch.
+            self.shortcut.uncover(target);
         }
         Ok(done)
     }
