@@ -95,6 +95,8 @@ SlurmdParameters=config_overrides
 PropagateResourceLimits=NONE
 ReturnToService=2
 KillWait=3
+# Its programs wait longer than 10 s for an answer where all processors are busy.
+MessageTimeout=60
 SlurmdTimeout=${SLURMD_TIMEOUT:-300}
 SchedulerParameters=batch_sched_delay=0,sched_min_interval=1000,sched_interval=2,bf_interval=1,bf_hetjob_immediate
 MailProg=/bin/true
