@@ -18,32 +18,31 @@ use crate::{Communicator, RawBuffer, Request, Result};
 
 /// The result of a collective that uses buffers of the program's: where its wait ends before it does, it leaves them alone.
 struct Lent {
-    promise: Arc<Promise<()>>,
-    operation: &'static str,
+    result: (Arc<Promise<()>>, &'static str),
     engine: Arc<Engine>,
 }
 
 impl Awaited<()> for Lent {
     fn is_done(&self) -> bool {
-        self.promise.is_complete()
+        self.result.is_done()
     }
 
     fn take(&self) -> Option<Result<()>> {
-        self.promise.take()
+        self.result.take()
     }
 
     fn register(&self, waker: &Waker) -> bool {
-        self.promise.register(waker)
+        self.result.register(waker)
     }
 
     fn leave(&self) {
         if !self.is_done() {
-            self.engine.abandon(self.promise.completed_by());
+            self.engine.abandon(self.result.0.completed_by());
         }
     }
 
     fn what(&self) -> Awaits {
-        format!("the end of {}", self.operation).into()
+        self.result.what()
     }
 }
 
@@ -54,8 +53,8 @@ fn start(
     future: impl Future<Output = Result<()>> + Send + 'static,
 ) -> Request<()> {
     let (operation, engine) = (Kind::name(kind as u8), comm.channel().engine.clone());
-    let promise = driven(comm, kind, Box::pin(future));
-    Request::new(comm.member(), operation, Lent { promise, operation, engine })
+    let result = (driven(comm, kind, Box::pin(future)), operation);
+    Request::new(comm.member(), operation, Lent { result, engine })
 }
 
 /// Each: its arguments are checked, then it goes on without its caller.
@@ -149,9 +148,9 @@ mod tests {
 
     /// Who does not wait any more has its memory back, whenever the others come.
     #[test]
-    fn a_request_that_is_given_up_leaves_the_buffers_alone() {
+    fn a_request_that_is_given_up_leaves_the_buffers_alone() -> Result<()> {
         for len in [8, 100_000] {
-            let ended = crate::local(2, |job| {
+            crate::local(2, |job| {
                 let combine: Combine = Arc::new(|left, right| {
                     right.iter_mut().zip(left).for_each(|(right, left)| *right += left);
                 });
@@ -171,8 +170,8 @@ mod tests {
                 job.barrier()?;
                 assert!(job.rank() == 1 || data.iter().all(|byte| *byte == 9));
                 Ok(())
-            });
-            ended.unwrap();
+            })?;
         }
+        Ok(())
     }
 }

@@ -48,7 +48,7 @@ impl Access<'_> {
     #[inline(never)]
     fn put_described(self, target: usize, displacement: usize, bytes: &[u8], copies: bool) -> Result<()> {
         let short_cut = || self.core.shortcut.put(target, displacement, bytes);
-        if self.only.is_none() && self.core.cover_and("put", target, short_cut)? {
+        if self.covers_and("put", target, short_cut)? {
             return Ok(());
         }
         let origin = if copies { OriginBuffer::Copied(bytes) } else { OriginBuffer::borrowed(bytes) };
@@ -57,6 +57,15 @@ impl Access<'_> {
             return single::put(self.core, &place, &origin, None);
         }
         self.perform(Description::put(target, displacement, origin), Completion::Flush)
+    }
+
+    /// [`Core::cover_and`], where that may be: over a network this is all of it.
+    #[inline(always)]
+    fn covers_and(self, name: &'static str, target: usize, work: impl FnOnce() -> bool) -> Result<bool> {
+        if self.only.is_some() || !self.core.shortcut.is_owned_by(target) {
+            return Ok(false);
+        }
+        self.core.cover_and(name, target, work)
     }
 
     /// `MPI_Get`, complete when `completion` says.
@@ -83,7 +92,7 @@ impl Access<'_> {
         completion: Completion<'_>,
     ) -> Result<()> {
         let short_cut = || self.core.shortcut.get(target, displacement, bytes);
-        if self.only.is_none() && self.core.cover_and("get", target, short_cut)? {
+        if self.covers_and("get", target, short_cut)? {
             return Ok(());
         }
         let result = ResultBuffer::borrowed(bytes);

@@ -69,6 +69,7 @@ impl Line {
     }
 
     /// Whether the line is the target's.
+    #[inline(always)]
     pub(super) fn is_owned_by(&self, target: usize) -> bool {
         self.peer.get().is_some() && self.memory.target() == Some(target)
     }

@@ -57,6 +57,11 @@ impl ShortCut {
         self.pending.store(STORES_OF_THREADS, Ordering::Relaxed);
     }
 
+    /// Whether several threads share epochs.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.pending() == STORES_OF_THREADS
+    }
+
     /// What a flush has to do when an epoch begins.
     #[inline(always)]
     pub(crate) fn pending(&self) -> u32 {
@@ -208,6 +213,7 @@ impl ShortCut {
     }
 
     /// Whether a target has a line of its own.
+    #[inline(always)]
     pub(crate) fn is_owned_by(&self, target: usize) -> bool {
         self.lines.at(target).is_owned_by(target)
     }

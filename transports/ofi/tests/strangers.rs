@@ -92,8 +92,8 @@ fn under_siege(seed: u64, shape: fn(&mut Random) -> Vec<u8>) {
                 ranks[rank].poll();
             }
         }
-        // And a rank asleep is not kept awake.
         assert_eq!(ranks.receive(1), [9; 64]);
+        // And a rank asleep is not kept awake.
         drop(Sleeper::start(&ranks[1]));
     });
 }

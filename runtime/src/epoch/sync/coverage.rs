@@ -73,8 +73,8 @@ impl Core {
         Ok(true)
     }
 
-    /// Has the epoch cover a target to which nothing has been done in it, and `work` done by the short cut, if that stands ready. False if
-    /// not; then `work` is still to be done.
+    /// Has the epoch cover a target with a line of its own to which nothing has been done in it, and `work` done by the short cut, if that
+    /// stands ready. False if not; then `work` is still to be done.
     #[inline(never)]
     pub(crate) fn cover_and(
         &self,
@@ -87,7 +87,8 @@ impl Core {
             return Ok(self.cover_only(target)? && work());
         }
         let is_fence = accessing == Accessing::Fence;
-        if !(is_fence || accessing == Accessing::Start) || !self.shortcut.is_owned_by(target) {
+        // Threads that share the epoch of a fence could take the short cut before one of them has begun that.
+        if !(is_fence && !self.shortcut.is_shared() || accessing == Accessing::Start) {
             return Ok(false);
         }
         let peer = &self.peers[target];
@@ -100,7 +101,7 @@ impl Core {
         if is_fence && done {
             self.access.fence_used.store(true, Ordering::Release);
         } else if is_fence {
-            // Others may not take the short cut before one has begun the epoch.
+            // The next may not take it before one has begun the epoch.
             self.shortcut.uncover(target);
         }
         Ok(done)
