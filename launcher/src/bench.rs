@@ -11,7 +11,7 @@ use clap::{CommandFactory, ValueHint};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::timeout;
 
-use crate::cli::{Cli, MapBy, OnFailure, Reach, RunArgs, USAGE};
+use crate::cli::{Cli, MapBy, OnFailure, Reach, RunArgs, Silence, USAGE};
 use crate::frames::Input;
 use crate::process::is_ignored;
 use crate::program;
@@ -34,6 +34,9 @@ pub struct BenchArgs {
     /// How they are reached.
     #[command(flatten)]
     pub reach: Reach,
+    /// When a silent host is lost.
+    #[command(flatten)]
+    pub silence: Silence,
     /// Measurements, and options of the program `bench`, which `transom bench --help` lists
     #[arg(allow_hyphen_values = true, value_name = "NAME… [OPTIONS]", value_hint = ValueHint::FilePath)]
     pub program: Vec<OsString>,
@@ -167,7 +170,7 @@ fn program_here() -> Result<process::Command, String> {
 }
 
 impl From<BenchArgs> for RunArgs {
-    fn from(BenchArgs { ranks, hosts, reach, program }: BenchArgs) -> Self {
+    fn from(BenchArgs { ranks, hosts, reach, silence, program }: BenchArgs) -> Self {
         let ranks = ranks.or_else(|| match &hosts {
             Some(hosts) => one_each(hosts),
             None => reach.hostfile.is_none().then_some(2),
@@ -183,7 +186,7 @@ impl From<BenchArgs> for RunArgs {
             hosts,
             reach,
             timeout: None,
-            host_timeout: Duration::from_secs(10),
+            silence,
             on_failure: OnFailure::End,
             tag: false,
             bind: None,
@@ -296,5 +299,7 @@ mod tests {
         assert_eq!((job.ranks, job.hosts.as_deref()), (None, Some("a:2,b:2")));
         assert_eq!(bench(&["--hosts", "a,b,c"]).ranks, Some(3));
         assert_eq!(bench(&["--hosts", "a", "-n", "4"]).ranks, Some(4));
+        let job = bench(&["fence", "--host-timeout", "60", "--quick"]);
+        assert_eq!((job.silence.host_timeout, job.program.len()), (Some(Duration::from_secs(60)), 3));
     }
 }

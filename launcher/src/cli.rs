@@ -75,6 +75,15 @@ pub struct Reach {
     pub connect_timeout: Duration,
 }
 
+/// How long other hosts of a job may be silent.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Silence {
+    /// Seconds without a sign of life from another host after which the job is ended; 0: never [default: the variable
+    /// TRANSOM_HOST_TIMEOUT, or 10]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds_or_none)]
+    pub host_timeout: Option<Duration>,
+}
+
 /// The flags of `transom ps`.
 #[derive(Debug, clap::Args)]
 pub struct PsArgs {
@@ -243,9 +252,9 @@ pub struct RunArgs {
     /// Seconds after which the job is ended with exit code 124, and what its ranks wait for is printed [default: no limit]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<Duration>,
-    /// Seconds without a sign of life from another host after which the job is ended; 0: never
-    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds_or_none)]
-    pub host_timeout: Duration,
+    /// When a silent host is lost.
+    #[command(flatten)]
+    pub silence: Silence,
     /// What follows when a rank is killed, or exits without leaving the job
     #[arg(long, value_enum, value_name = "end|notify", default_value = "end")]
     pub on_failure: OnFailure,
@@ -336,7 +345,8 @@ fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
-fn seconds_or_none(text: &str) -> Result<Duration, String> {
+/// A number of seconds; zero: for ever.
+pub fn seconds_or_none(text: &str) -> Result<Duration, String> {
     if text.parse() == Ok(0.0) { Ok(Duration::ZERO) } else { seconds(text) }
 }
 

@@ -138,19 +138,10 @@ fn a_silent_host_ends_the_job() {
     let ssh = fake_ssh(dir.path(), "setsid -w sh -c \"$2\"");
     let script = "[ $PMI_RANK = 0 ] || kill -STOP $(ps -o ppid= $$); sleep 100";
     let begin = std::time::Instant::now();
-    let mut job = start(&mut transom(&[
-        "-n",
-        "2",
-        "--rsh",
-        &ssh,
-        "--hosts",
-        "h1,h2",
-        "--host-timeout",
-        "1",
-        "sh",
-        "-c",
-        script,
-    ]));
+    let mut job = start(
+        transom(&["-n", "2", "--rsh", &ssh, "--hosts", "h1,h2", "sh", "-c", script])
+            .env("TRANSOM_HOST_TIMEOUT", "1"),
+    );
     job.child.wait().unwrap();
     assert!(begin.elapsed() < std::time::Duration::from_secs(10));
     // What started the agent there notices that nobody wants it any more.
@@ -171,6 +162,10 @@ fn silent_ranks_are_no_silent_hosts() {
             run(&["-n", "2", "--rsh", &ssh, "--hosts", "h1,h2", "--host-timeout", limit, "sleep", "3"]);
         assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
     }
+    let mut command = transom(&["-n", "2", "--rsh", &ssh, "--hosts", "h1,h2", "true"]);
+    let ended = start(command.env("TRANSOM_HOST_TIMEOUT", "soon")).wait();
+    let wanted = "transom: TRANSOM_HOST_TIMEOUT=\"soon\": not a number of seconds\n";
+    assert_eq!((ended.code, ended.stderr.as_str()), (2, wanted));
 }
 
 /// A launcher that its user stops for long (Ctrl-Z), while ranks write, is not lost.

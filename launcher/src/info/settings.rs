@@ -22,7 +22,13 @@ const FAN_OUT: Setting = Setting {
     default: "32",
     meaning: "hosts that are reached from one; if there are more, agents start agents; 0: all are reached from the launcher's",
 };
-
+const HOST_TIMEOUT: Setting = Setting {
+    name: "TRANSOM_HOST_TIMEOUT",
+    kind: "seconds",
+    range: Range::Number(0, 1_000_000_000),
+    default: "10",
+    meaning: "how long another host of a job may give no sign of life before the job is ended; 0: for ever",
+};
 const ALLOCATION: Setting = Setting {
     name: "TRANSOM_ALLOCATION",
     kind: "auto, none, slurm, flux, lsf, pbs, sge or kubernetes",
@@ -60,7 +66,7 @@ pub fn names_transport(name: &str) -> bool {
 
 /// Those of the runtime and the launcher's own.
 pub fn all() -> impl Iterator<Item = &'static Setting> {
-    SETTINGS.iter().chain([&RSH, &FAN_OUT, &ALLOCATION, &CONFIG])
+    SETTINGS.iter().chain([&RSH, &FAN_OUT, &HOST_TIMEOUT, &ALLOCATION, &CONFIG])
 }
 
 /// Prints the section.

@@ -202,7 +202,7 @@ impl Job {
         }
         self.agents[index].kill_silent();
         let (host, ranks) = self.forget_ranks(index);
-        self.fail(Failure::Silent { host, ranks, limit: self.args.host_timeout }, 0);
+        self.fail(Failure::Silent { host, ranks, limit: self.plan.silence() }, 0);
     }
 
     /// The ranks of an agent that is gone run no more, nor do those of the agents below it: its host, and how many did.

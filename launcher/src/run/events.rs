@@ -144,7 +144,7 @@ impl Job {
         } else if let Some(spec) = self.plan.spec(index) {
             agent.send_down(Frame::Message(ToAgent::Prepare(Box::new(spec))));
             if agent.route != Route::Local {
-                agent.liveness = Liveness::new(self.args.host_timeout, Instant::now());
+                agent.liveness = Liveness::new(self.plan.silence(), Instant::now());
             }
         }
     }

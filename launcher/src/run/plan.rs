@@ -4,11 +4,12 @@ use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::allocation::{self, Ways};
-use crate::cli::{Bind, MapBy, OnFailure, RunArgs};
+use crate::cli::{Bind, MapBy, OnFailure, RunArgs, seconds_or_none};
 use crate::frames::{Binding, Input, JobSpec, Program, Tree};
 use crate::hosts::{self, Block, Host};
 use crate::ranks::{MOST, Ranks};
@@ -96,7 +97,7 @@ impl Plan {
             remote: false,
             binding: binding(args)?,
             notify: args.on_failure == OnFailure::Notify,
-            silence_ms: u64::try_from(args.host_timeout.as_millis()).unwrap_or(u64::MAX),
+            silence_ms: u64::try_from(host_timeout(args)?.as_millis()).unwrap_or(u64::MAX),
             tree: Tree {
                 fan_out,
                 exe: exe.clone().into(),
@@ -120,6 +121,11 @@ impl Plan {
         at.is_some()
     }
 
+    /// How long a host may be silent; zero: for ever.
+    pub fn silence(&self) -> Duration {
+        Duration::from_millis(self.template.silence_ms)
+    }
+
     /// The hosts, by number, that the launcher sends standard input to: of their ranks, or of those below them, some read it.
     pub fn readers(&self) -> impl Iterator<Item = usize> + '_ {
         let reads = |branch: &&Branch| branch.places().any(|place| place.reads(self.template.stdin));
@@ -130,6 +136,19 @@ impl Plan {
     pub fn spec(&self, index: usize) -> Option<JobSpec> {
         let branch = self.branches.iter().find(|branch| branch.head.index as usize == index)?;
         Some(branch.spec(&self.template))
+    }
+}
+
+/// Seconds that a host may be silent, if nothing else is said.
+const HOST_TIMEOUT: Duration = Duration::from_secs(10);
+
+fn host_timeout(args: &RunArgs) -> Result<Duration, String> {
+    match (args.silence.host_timeout, std::env::var("TRANSOM_HOST_TIMEOUT")) {
+        (Some(limit), _) => Ok(limit),
+        (None, Err(_)) => Ok(HOST_TIMEOUT),
+        (None, Ok(text)) => {
+            seconds_or_none(text.trim()).map_err(|why| format!("TRANSOM_HOST_TIMEOUT={text:?}: {why}"))
+        }
     }
 }
 
