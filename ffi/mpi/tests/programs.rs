@@ -64,6 +64,7 @@ programs! {
     truncated_messages: "truncated", [1, 2, 3], BOTH;
     generalised_requests: "general", [1, 2, 3], BOTH;
     partitioned_messages: "partitioned", [1, 2, 3], BOTH;
+    barriers: "barriers", [1, 2, 3, 6], BOTH;
     collectives: "collectives", [1, 2, 3, 4, 9], BOTH;
     long_collectives: "long", [1, 2, 3, 4], BOTH;
     collectives_of_two_groups: "two_groups", [2, 3, 4], BOTH;

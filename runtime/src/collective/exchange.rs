@@ -105,6 +105,11 @@ impl<'a> Exchange<'a> {
         Self::of(channel, kind, channel.next_sequence(), true)
     }
 
+    /// The collective of that number, which blocks.
+    pub fn blocking(channel: &'a Channel, kind: Kind, sequence: u64) -> Self {
+        Self::of(channel, kind, sequence, true)
+    }
+
     /// The collective of that number, which goes on without its caller.
     pub fn numbered(channel: &'a Channel, kind: Kind, sequence: u64) -> Self {
         Self::of(channel, kind, sequence, false)
@@ -138,6 +143,11 @@ impl<'a> Exchange<'a> {
 
     pub fn operation(&self) -> &'static str {
         Kind::name(self.kind as u8)
+    }
+
+    /// Which collective it is, and its number.
+    pub fn number(&self) -> (Kind, u64) {
+        (self.kind, self.sequence)
     }
 
     /// Whether its call blocks: then its futures are ready when they are polled first.
@@ -443,5 +453,9 @@ impl<'a> Exchange<'a> {
 impl Drop for Exchange<'_> {
     fn drop(&mut self) {
         self.channel.engine.finish_collective(self.channel.context, self.sequence);
+        if self.blocks {
+            // Word of a barrier before, which came late, would have each of the next look for what it is about.
+            self.channel.engine.forget_waiting(self.channel.context, self.sequence);
+        }
     }
 }

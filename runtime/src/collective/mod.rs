@@ -11,11 +11,13 @@ pub mod raw;
 mod reductions;
 pub mod short;
 mod shown;
+mod signalled;
 mod typed;
 
 use crate::comm::Channel;
 use crate::{Communicator, Request, Result};
 pub(crate) use exchange::{Exchange, Kind};
+pub(crate) use signalled::{Signals, Step, pass};
 
 /// Every rank waits for every other.
 pub(crate) fn barrier_as(channel: &Channel, kind: Kind) -> Result<()> {

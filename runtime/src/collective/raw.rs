@@ -55,7 +55,7 @@ pub struct Edge {
 /// # Errors
 /// Those of all collectives.
 pub fn barrier(comm: &Communicator) -> Result<()> {
-    super::barrier_as(comm.channel(), Kind::Barrier)
+    super::signalled::barrier(comm)
 }
 
 /// [`barrier`], nonblocking.

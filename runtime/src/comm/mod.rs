@@ -3,19 +3,21 @@
 mod channel;
 mod generalised;
 mod group;
+mod lines;
 mod make;
 mod members;
 mod request;
 mod several;
 mod survivors;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::RwLock;
 
-pub(crate) use channel::Channel;
+pub(crate) use channel::{Channel, WORLD};
 pub use generalised::{Completion, generalised_request};
 pub use group::{Comparison, Group, RankRange};
+use lines::RoundLines;
 pub use make::idup_sides;
 pub(crate) use request::Awaited;
 pub use request::{Request, Waiter};
@@ -50,12 +52,14 @@ struct Inner {
     member: Arc<Member>,
     channel: Arc<Channel>,
     name: RwLock<Arc<str>>,
+    /// Of barriers; made with the first.
+    lines: OnceLock<Box<[RoundLines]>>,
 }
 
 impl Communicator {
     /// The communicator of a channel.
     pub(crate) fn new(member: Arc<Member>, channel: Arc<Channel>, name: &str) -> Self {
-        Self(Arc::new(Inner { member, channel, name: RwLock::new(name.into()) }))
+        Self(Arc::new(Inner { member, channel, name: RwLock::new(name.into()), lines: OnceLock::new() }))
     }
 
     /// The membership in the job.

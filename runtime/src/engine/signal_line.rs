@@ -8,15 +8,17 @@ use transom_transport::{Span, TransportResult, Words, barrier, memory};
 use crate::protocol::pscw::Call;
 use crate::protocol::signals::{Asleep, Sleepers as _};
 
-/// What one rank signals to another, for one window: a cache line, so that the reader gets all counters and flags at once.
+/// What one rank signals to another, for one window or communicator: a cache line, so that the reader gets all counters and flags at
+/// once.
 #[derive(Debug, Clone)]
 pub(crate) struct SignalLine(Words<{ SignalLine::BYTES / size_of::<u64>() }, u64>);
 
-/// Words of a line: its owner, posts, completes, and the two flags of fences.
+/// Words of a line: its owner, posts, completes, the two flags of fences or barriers, and the communicator's context.
 const OWNER: usize = 0;
 const POSTS: usize = 1;
 const COMPLETES: usize = 2;
 const FLAGS: usize = 3;
+const CONTEXT: usize = 5;
 
 impl SignalLine {
     pub const BYTES: usize = 64;
@@ -31,6 +33,19 @@ impl SignalLine {
         let own = rank as u64 + 1;
         let taken = self.0[OWNER].compare_exchange(0, own, Ordering::AcqRel, Ordering::Acquire);
         taken.is_ok() || taken == Err(own)
+    }
+
+    /// Claims the line for rank `rank` of the communicator of a context, which has it from then on, unless another one has it.
+    pub fn claim_in(&self, context: u64, rank: usize) -> bool {
+        let own = context.wrapping_add(1);
+        let taken = self.0[CONTEXT].compare_exchange(0, own, Ordering::AcqRel, Ordering::Acquire);
+        (taken.is_ok() || taken == Err(own)) && self.claim(rank)
+    }
+
+    /// Whether rank `rank` of the communicator owns it.
+    #[inline]
+    pub fn is_owned_in(&self, context: u64, rank: usize) -> bool {
+        self.is_owned_by(rank) && self.0[CONTEXT].load(Ordering::Relaxed) == context.wrapping_add(1)
     }
 
     /// Whether rank `rank` of the window owns it.
@@ -48,7 +63,7 @@ impl SignalLine {
         }
     }
 
-    /// The flags of fences.
+    /// The flags of fences or barriers.
     #[inline]
     pub fn flags(&self) -> [&AtomicU64; 2] {
         [&self.0[FLAGS], &self.0[FLAGS + 1]]
@@ -118,5 +133,23 @@ impl PeerSleepers {
             memory::store_load_fence();
         }
         self.words[COUNT].any()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_one_owner() {
+        let memory = Span::anonymous(4096).unwrap();
+        let line = SignalLine::find(&memory, 0).unwrap();
+        assert!(line.claim(3) && line.claim(3) && !line.claim(4));
+        assert!(line.is_owned_by(3) && !line.is_owned_by(4));
+        // Of communicators: equal ranks of others are strangers, too.
+        let line = SignalLine::find(&memory, SignalLine::BYTES).unwrap();
+        assert!(!line.is_owned_in(0, 0));
+        assert!(line.claim_in(7, 3) && line.claim_in(7, 3) && !line.claim_in(7, 4) && !line.claim_in(8, 3));
+        assert!(line.is_owned_in(7, 3) && !line.is_owned_in(7, 4) && !line.is_owned_in(8, 3));
     }
 }

@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 use transom_transport::{Region, RegionKey, Sections, Span, Stripes, TransportResult, Updates, limits};
 
+use crate::comm::WORLD;
 use crate::engine::{
     CONTROL_SLOT, Engine, LockWords, PeerSleepers, Routes, SignalLine, Sleepers, UPDATES_WORD,
 };
@@ -28,10 +29,14 @@ const GRANULES: usize = LOCKS + Stripes::BYTES;
 const SECTIONS: usize = GRANULES + Stripes::BYTES;
 /// The count of threads that sleep until they are signalled.
 const SLEEPERS: usize = (SECTIONS + Sections::BYTES).next_multiple_of(PAGE);
+/// Where the signals of barriers begin: a table for the communicator of all, and some that the others share. Who claims a line
+/// has it to the end: nobody would know when no late signal can come.
+const BARRIERS: usize = SLEEPERS + PAGE;
+const BARRIER_TABLES: usize = 16;
 /// Where the signals of peers begin: a table for each window, of a cache line for each of so many ranks. In larger windows,
 /// ranks that leave the same remainder share a line: the first to claim it owns it, the others send messages. Where there
 /// is little address space the last tables are missing, at their rank or where a peer maps them: messages, too.
-const SIGNAL_TABLES: usize = SLEEPERS + PAGE;
+const SIGNAL_TABLES: usize = BARRIERS + BARRIER_TABLES * TABLE_BYTES;
 const TABLE_BYTES: usize = LINES_PER_WINDOW * SignalLine::BYTES;
 const LINES_PER_WINDOW: usize = 64;
 const PAGE: usize = 4096;
@@ -173,6 +178,25 @@ impl Control {
         Ok(line.claim(own).then_some(line))
     }
 
+    /// The line in which rank `from` of the communicator of a context signals this rank in barriers, if it has claimed that.
+    pub fn incoming_barrier_line(&self, context: u64, from: usize) -> TransportResult<SignalLine> {
+        SignalLine::find(&self.memory, barrier_line_offset(context, from))
+    }
+
+    /// The line in which this rank, `own` in the communicator, signals a peer in barriers; none where memory is not shared, or
+    /// another rank has the line.
+    pub fn outgoing_barrier_line(
+        &self,
+        routes: &Routes,
+        peer: usize,
+        context: u64,
+        own: usize,
+    ) -> TransportResult<Option<SignalLine>> {
+        let Some(memory) = self.of_peer(routes, peer)? else { return Ok(None) };
+        let line = SignalLine::find(memory, barrier_line_offset(context, own))?;
+        Ok(line.claim_in(context, own).then_some(line))
+    }
+
     /// The sleeping threads of this rank. To be called once.
     pub fn sleepers(memory: &Span) -> TransportResult<Sleepers> {
         Sleepers::new(&memory.part(SLEEPERS, Sleepers::BYTES)?)
@@ -255,4 +279,26 @@ fn updates(control: &Span, window: u32, stripes: Stripes, granularity: usize) ->
 /// The offset of the signal line of a rank of a window.
 fn line_offset(window: u32, rank: usize) -> usize {
     SIGNAL_TABLES + (window & 0xffff) as usize * TABLE_BYTES + rank % LINES_PER_WINDOW * SignalLine::BYTES
+}
+
+/// The offset of the line in which a rank of the communicator of a context signals in barriers.
+fn barrier_line_offset(context: u64, rank: usize) -> usize {
+    let table = if context == WORLD { 0 } else { 1 + (context % (BARRIER_TABLES as u64 - 1)) as usize };
+    BARRIERS + table * TABLE_BYTES + rank % LINES_PER_WINDOW * SignalLine::BYTES
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_barriers_are_between_the_sleepers_and_the_windows() {
+        for context in [WORLD, 1, 2, 14, 15, 16, 1 << 40, u64::MAX] {
+            for rank in [0, 1, 63, 64, 1000] {
+                let at = barrier_line_offset(context, rank);
+                assert!((BARRIERS..=SIGNAL_TABLES - SignalLine::BYTES).contains(&at), "{context}, {rank}");
+                assert_eq!(at < BARRIERS + TABLE_BYTES, context == WORLD);
+            }
+        }
+    }
 }

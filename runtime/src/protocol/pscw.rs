@@ -47,32 +47,39 @@ impl Arrivals {
     }
 }
 
-/// How many of one peer's calls have been consumed.
+/// A count of each call.
 #[derive(Debug, Default)]
-pub struct Consumed<W = AtomicU64> {
+pub struct Counts<W = AtomicU64> {
     posts: W,
     completes: W,
 }
 
-impl<W: Word> Consumed<W> {
-    fn of(&self, call: Call) -> &W {
+impl<W> Counts<W> {
+    /// That of a call.
+    pub fn of(&self, call: Call) -> &W {
         match call {
             Call::Post => &self.posts,
             Call::Complete => &self.completes,
         }
     }
+}
 
+/// How many of one peer's calls have been consumed.
+#[derive(Debug, Default)]
+pub struct Consumed<W = AtomicU64>(Counts<W>);
+
+impl<W: Word> Consumed<W> {
     /// Whether one of those that have arrived, by signals and by messages together, is still to be consumed. Some may have
     /// been consumed before they arrived: ends of epochs without access, and exposures that were given up.
     #[inline]
     pub fn is_open(&self, call: Call, arrived: u64) -> bool {
-        arrived.wrapping_sub(self.of(call).read()).cast_signed() > 0
+        arrived.wrapping_sub(self.0.of(call).read()).cast_signed() > 0
     }
 
     /// Consumes the next, whether or not it has arrived. One thread at a time.
     #[inline]
     pub fn consume(&self, call: Call) {
-        count(self.of(call));
+        count(self.0.of(call));
     }
 }
 

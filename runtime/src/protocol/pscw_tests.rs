@@ -5,6 +5,7 @@ use shuttle::sync::atomic::AtomicU64 as Modelled;
 use shuttle::sync::{Arc, Condvar, Mutex};
 
 use super::*;
+use crate::protocol::signals::count_there;
 
 #[test]
 fn calls_that_run_ahead_are_matched_in_order() {
@@ -35,6 +36,8 @@ struct Rank {
     posts: [Modelled; 3],
     completes: [Modelled; 3],
     consumed: [Consumed<Modelled>; 3],
+    /// The origins' own counts of what they have signalled.
+    told: [Counts<Modelled>; 3],
     memory: Mutex<(Arrivals, Vec<u32>)>,
     changed: Condvar,
 }
@@ -45,7 +48,8 @@ const EPOCHS: u32 = 2;
 impl Rank {
     fn tell(&self, call: Call, (from, to): (usize, usize)) {
         if from.max(to) == BY_WORD {
-            count(if call == Call::Post { &self.posts[from] } else { &self.completes[from] });
+            let word = if call == Call::Post { &self.posts[from] } else { &self.completes[from] };
+            count_there(word, self.told[from].of(call));
             // Under the lock, so that a waiter between its look and its sleep is not missed.
             drop(self.memory.lock().unwrap());
         } else {

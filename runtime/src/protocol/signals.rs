@@ -33,6 +33,14 @@ pub fn count(word: &impl Word) {
     word.write(word.read().wrapping_add(1));
 }
 
+/// Increments a counter in another rank's memory, of which `own` is this rank's copy: to read it there its line would have to come
+/// back from the reader's core, where a store need not wait for that.
+#[inline]
+pub fn count_there(word: &impl Word, own: &impl Word) {
+    count(own);
+    word.write(own.read());
+}
+
 /// Sets the flag of round `sequence`, which is of kind `kind`. Of the two flags, used alternately, each is set again when
 /// the reader has seen it, or needs it no more.
 #[inline]

@@ -8,7 +8,7 @@ use transom_transport::TransportResult;
 use super::Core;
 use crate::Result;
 use crate::engine::{PeerSleepers, SignalLine};
-use crate::protocol::pscw::{Call, Consumed};
+use crate::protocol::pscw::{Call, Consumed, Counts};
 use crate::protocol::signals::{self, Word};
 use crate::protocol::wire::Kind;
 
@@ -18,9 +18,18 @@ pub(crate) struct PeerSignals {
     /// Where the peer signals this rank, if memory is shared with it and it owns the line.
     incoming: Option<SignalLine>,
     /// Where this rank signals the peer. None if it has to send messages.
-    outgoing: OnceLock<Option<(SignalLine, PeerSleepers)>>,
+    outgoing: OnceLock<Option<Outgoing>>,
     /// The peer's calls of post and complete that this rank has consumed.
     pub consumed: Consumed,
+}
+
+/// Where this rank signals a peer.
+#[derive(Debug)]
+struct Outgoing {
+    line: SignalLine,
+    sleepers: PeerSleepers,
+    /// The calls that it has signalled there.
+    told: Counts,
 }
 
 impl PeerSignals {
@@ -54,39 +63,37 @@ impl Core {
 
     /// The line in which this rank signals another, if it has one.
     #[inline]
-    fn outgoing_line(
-        &self,
-        operation: &'static str,
-        rank: usize,
-    ) -> Result<Option<&(SignalLine, PeerSleepers)>> {
+    fn outgoing(&self, operation: &'static str, rank: usize) -> Result<Option<&Outgoing>> {
         let outgoing = &self.signals(rank).outgoing;
         match outgoing.get() {
             Some(outgoing) => Ok(outgoing.as_ref()),
             None => {
-                let found = self.find_outgoing_line(rank).map_err(|e| self.failed(operation, rank, &e))?;
+                let found = self.find_outgoing(rank).map_err(|e| self.failed(operation, rank, &e))?;
                 Ok(outgoing.get_or_init(|| found).as_ref())
             }
         }
     }
 
     #[cold]
-    fn find_outgoing_line(&self, rank: usize) -> TransportResult<Option<(SignalLine, PeerSleepers)>> {
+    fn find_outgoing(&self, rank: usize) -> TransportResult<Option<Outgoing>> {
         let (engine, control) = (&self.member.engine, &self.member.control);
         let (world, number) = (self.peers.world(rank), self.peers.number(rank));
         if rank == self.rank {
             return Ok(None);
         }
         let line = control.outgoing_line(&engine.routes, world, number, self.rank)?;
-        Ok(line.zip(control.sleepers_at(engine, world)?))
+        let outgoing = line.zip(control.sleepers_at(engine, world)?);
+        // A new line: its counts are zero.
+        Ok(outgoing.map(|(line, sleepers)| Outgoing { line, sleepers, told: Counts::default() }))
     }
 
     /// Signals another rank by `signal`, and wakes it if it sleeps. False if this rank has no line there, and has to send a
     /// message.
     #[inline]
-    fn signal(&self, operation: &'static str, rank: usize, signal: impl FnOnce(&SignalLine)) -> Result<bool> {
-        let Some((line, sleepers)) = self.outgoing_line(operation, rank)? else { return Ok(false) };
-        signal(line);
-        if sleepers.must_wake() {
+    fn signal(&self, operation: &'static str, rank: usize, signal: impl FnOnce(&Outgoing)) -> Result<bool> {
+        let Some(outgoing) = self.outgoing(operation, rank)? else { return Ok(false) };
+        signal(outgoing);
+        if outgoing.sleepers.must_wake() {
             self.ring(rank);
         }
         Ok(true)
@@ -101,7 +108,8 @@ impl Core {
     /// Signals a post or complete to another rank in shared memory; returns whether that was possible.
     #[inline]
     pub fn signal_call(&self, operation: &'static str, rank: usize, call: Call) -> Result<bool> {
-        self.signal(operation, rank, |line| signals::count(line.calls(call)))
+        let count = |to: &Outgoing| signals::count_there(to.line.calls(call), to.told.of(call));
+        self.signal(operation, rank, count)
     }
 
     /// Signals round `sequence` of a fence, which is of a kind, to another rank in shared memory; returns whether that was
@@ -114,7 +122,7 @@ impl Core {
         sequence: u64,
         kind: u8,
     ) -> Result<bool> {
-        self.signal(operation, rank, |line| signals::flag(line.flags(), sequence, kind))
+        self.signal(operation, rank, |to| signals::flag(to.line.flags(), sequence, kind))
     }
 
     /// Whether a rank of the window has signalled that round, and of what kind it is if the flag still says so.

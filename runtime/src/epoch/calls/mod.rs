@@ -8,7 +8,7 @@ mod requests;
 use std::marker::PhantomData;
 
 use super::access::Access;
-use super::sync::{By, Coverage, check_group};
+use super::sync::{By, Coverage, with_group};
 use crate::window::Core;
 use crate::{Assert, Element, LockKind, Result};
 pub use door::{NotYet, Transfer, Update};
@@ -121,10 +121,11 @@ impl<'w, T: Element> Explicit<'w, T> {
     pub fn post(&self, group: &[usize], assert: Assert) -> Result<()> {
         let core = self.core();
         assert.check("post").map_err(|e| core.name(e))?;
-        let group = check_group(core, "post", group)?;
-        core.instead_of_fence(|| core.post(&group, assert))?;
-        core.keep_posted(group);
-        Ok(())
+        with_group(core, "post", group, |group| {
+            core.instead_of_fence(|| core.post(group, assert))?;
+            core.keep_posted(group);
+            Ok(())
+        })
     }
 
     /// Waits until every rank of the group has completed its accesses, and closes the exposure epoch (`MPI_Win_wait`).
@@ -133,7 +134,7 @@ impl<'w, T: Element> Explicit<'w, T> {
     /// No such epoch is open; a peer is gone; the deadline passes. The epoch is then closed, too.
     pub fn wait(&self) -> Result<()> {
         let core = self.core();
-        core.wait(&core.take_posted("wait")?)
+        core.take_posted("wait", |group| core.wait(group))
     }
 
     /// [`Explicit::wait`] if it need not wait (`MPI_Win_test`). Returns whether the epoch has ended.
@@ -142,12 +143,13 @@ impl<'w, T: Element> Explicit<'w, T> {
     /// As [`Explicit::wait`].
     pub fn test(&self) -> Result<bool> {
         let core = self.core();
-        let group = core.take_posted("test")?;
-        let ended = core.test(&group);
-        if !matches!(ended, Ok(true)) {
-            core.keep_posted(group);
-        }
-        ended
+        core.take_posted("test", |group| {
+            let ended = core.test(group);
+            if !matches!(ended, Ok(true)) {
+                core.keep_posted(group);
+            }
+            ended
+        })
     }
 
     /// Completes all operations to `target`, here and there (`MPI_Win_flush`).

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use super::Epoch;
 use crate::epoch::access::Access;
-use crate::epoch::sync::{By, check_group, synchronise};
+use crate::epoch::sync::{By, synchronise, with_group};
 use crate::window::Core;
 use crate::{Assert, Class, Element, Local, LockKind, Result, Window};
 
@@ -172,15 +172,16 @@ impl<T: Element> Window<T> {
     ) -> Result<R> {
         let core = &self.core;
         assert.check("post").map_err(|e| core.name(e))?;
-        let group = check_group(core, "post", group)?;
-        core.post(&group, assert)?;
-        let exposed = Exposed { core, group: &group };
-        let result = body(self.local());
-        std::mem::forget(exposed);
-        // Whatever happened here, the others access the window.
-        let waited = core.wait(&group);
-        let result = result?;
-        waited.map(|()| result)
+        with_group(core, "post", group, |group| {
+            core.post(group, assert)?;
+            let exposed = Exposed { core, group };
+            let result = body(self.local());
+            std::mem::forget(exposed);
+            // Whatever happened here, the others access the window.
+            let waited = core.wait(group);
+            let result = result?;
+            waited.map(|()| result)
+        })
     }
 }
 

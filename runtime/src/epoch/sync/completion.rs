@@ -210,10 +210,10 @@ impl Core {
             }
         }
         report(self.end_whole_by_calls());
-        if let Some(group) = self.access.whole.lock().posted.take() {
+        self.access.posted.take(false, |group| {
             tracing::error!(?group, "an exposure epoch was not ended by wait");
-            self.close_post(&group);
-        }
+            self.close_post(group);
+        });
     }
 }
 

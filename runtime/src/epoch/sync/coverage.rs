@@ -41,7 +41,7 @@ impl Core {
                 Coverage::Passive
             }
         };
-        if access.only.compare_exchange(NOBODY, target, Ordering::AcqRel, Ordering::Acquire).is_err() {
+        if !access.cover_alone(target) {
             let mut whole = access.whole.lock();
             let only = access.only.swap(SEVERAL, Ordering::AcqRel);
             whole
@@ -158,9 +158,8 @@ impl Core {
 
     /// Waits for the post of a rank that the epoch of start names.
     fn await_start(&self, operation: &'static str, target: usize) -> Result<()> {
-        let named = self.access.whole.lock().group.binary_search(&target).is_ok();
-        if !named {
-            let group = self.access.whole.lock().group.clone();
+        if !self.access.started.contains(target) {
+            let group = self.access.started.ranks();
             let message = format!("the epoch covers ranks {group:?} only: name this one to start");
             return Err(self.error(Class::RmaSync, operation, message).with_target(target));
         }

@@ -2,10 +2,9 @@
 
 use std::sync::atomic::Ordering;
 
-use super::state::Group;
+use super::By;
 use super::table::Accessing;
-use super::{By, barrier};
-use crate::collective::Kind;
+use crate::collective::{Kind, pass};
 use crate::window::Core;
 use crate::{Assert, Class, Result};
 
@@ -24,7 +23,7 @@ pub(crate) fn synchronise(core: &Core, assert: Assert) -> Result<()> {
         } else {
             Kind::Fence
         };
-        barrier::pass(core, kind).map_err(|e| core.name(e))?;
+        pass(core, kind).map_err(|e| core.name(e))?;
     }
     core.refresh("fence")
 }
@@ -33,7 +32,7 @@ impl Core {
     /// Opens an epoch to all targets between fences.
     pub(crate) fn open_fence(&self, by: By) -> Result<()> {
         self.access.open.open_fence().map_err(|e| self.name(e))?;
-        self.begin_whole(Group::new(), Assert::NONE, by);
+        self.begin_whole(&[], Assert::NONE, by);
         Ok(())
     }
 

@@ -42,6 +42,12 @@ impl OpenEpochs {
         self.serial.store(true, Ordering::Relaxed);
     }
 
+    /// Whether it has.
+    #[inline]
+    pub fn is_serial(&self) -> bool {
+        self.serial.load(Ordering::Relaxed)
+    }
+
     /// Opens a lock epoch to `target`, a rank of the window, if nothing else is open.
     #[inline(always)]
     pub fn open_only_lock(&self, target: usize) -> bool {

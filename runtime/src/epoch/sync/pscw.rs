@@ -3,8 +3,10 @@
 //! A post is one signal to each origin, a complete one to each target: in shared memory, or by a message where there is
 //! none. Nothing else is sent, and nothing is kept that grows with the job.
 
+use smallvec::SmallVec;
+
 use super::By;
-use super::state::Group;
+use super::group::FEW;
 use super::table::Accessing;
 use crate::operation;
 use crate::protocol::pscw::Call;
@@ -13,16 +15,29 @@ use crate::waits::{Awaits, Subject};
 use crate::window::Core;
 use crate::{Assert, Class, Result};
 
-/// The ranks of a group, if they are ranks of the window, each once.
-pub(crate) fn check_group(core: &Core, operation: &'static str, group: &[usize]) -> Result<Group> {
+/// Calls `work` with the ranks of a group, ascending, if they are ranks of the window, each once.
+#[inline]
+pub(crate) fn with_group<R>(
+    core: &Core,
+    operation: &'static str,
+    group: &[usize],
+    work: impl FnOnce(&[usize]) -> Result<R>,
+) -> Result<R> {
     if let [rank] = group
         && *rank < core.peers.len()
     {
-        return Ok(Group::from_slice(group));
+        return work(group);
     }
-    let mut ranks = Group::from_slice(group);
+    let mut ranks: SmallVec<[usize; FEW]> = SmallVec::from_slice(group);
+    check_group(core, operation, &mut ranks)?;
+    work(&ranks)
+}
+
+/// Sorts the ranks of a group, if they are ranks of the window, each once.
+#[inline(never)]
+fn check_group(core: &Core, operation: &'static str, ranks: &mut [usize]) -> Result<()> {
     ranks.sort_unstable();
-    for rank in &ranks {
+    for rank in &*ranks {
         if *rank >= core.peers.len() {
             let message =
                 format!("the group names rank {rank}, the window has ranks 0 to {}", core.peers.len() - 1);
@@ -33,7 +48,7 @@ pub(crate) fn check_group(core: &Core, operation: &'static str, group: &[usize])
         let message = format!("the group names rank {} twice: name each rank once", twice[0]);
         return Err(core.error(Class::Group, operation, message));
     }
-    Ok(ranks)
+    Ok(())
 }
 
 /// Signals the ranks of a group: in shared memory, else by a message, before the first of which `before` is called.
@@ -86,10 +101,11 @@ impl Core {
     /// Opens an access epoch to the ranks of `group`, each from its post on.
     pub(crate) fn start(&self, group: &[usize], assert: Assert, by: By) -> Result<()> {
         assert.check("start").map_err(|e| self.name(e))?;
-        let group = check_group(self, "start", group)?;
-        self.access.open.open_start().map_err(|e| self.name(e))?;
-        self.begin_whole(group, assert, by);
-        Ok(())
+        with_group(self, "start", group, |group| {
+            self.access.open.open_start().map_err(|e| self.name(e))?;
+            self.begin_whole(group, assert, by);
+            Ok(())
+        })
     }
 
     /// Completes the operations of the epoch, and tells its targets that it has ended.
@@ -100,13 +116,19 @@ impl Core {
         }
         let result = self.complete_touched("complete", true);
         self.end_whole(|_, _| ());
-        let group = std::mem::take(&mut self.access.whole.lock().group);
         let checked = self.access.opened.checked();
-        self.access.open.close_access();
-        if checked {
-            group.iter().for_each(|target| self.signals(*target).consumed.consume(Call::Post));
-        }
-        result.and(tell(self, "complete", Call::Complete, &group, || self.order_stores()))
+        let told = self.access.started.take(self.access.open.is_serial(), |group| {
+            self.access.open.close_access();
+            if checked {
+                group.iter().for_each(|target| self.signals(*target).consumed.consume(Call::Post));
+            }
+            tell(self, "complete", Call::Complete, group, || self.order_stores())
+        });
+        result.and(told.unwrap_or_else(|| {
+            // Of an empty group nothing was kept.
+            self.access.open.close_access();
+            Ok(())
+        }))
     }
 
     /// Waits until `target` has posted its window to this rank.
@@ -169,15 +191,21 @@ impl Core {
         self.access.open.close_post();
     }
 
-    /// The group of the exposure epoch that calls opened, which ends or goes on.
-    pub(crate) fn take_posted(&self, operation: &'static str) -> Result<Group> {
-        let message = "no exposure epoch is open: call post first";
-        let posted = self.access.whole.lock().posted.take();
-        posted.ok_or_else(|| self.error(Class::RmaSync, operation, message))
+    /// Calls `work` with the group of the exposure epoch that calls opened, which ends, or [goes on](Core::keep_posted).
+    #[inline]
+    pub(crate) fn take_posted<R>(
+        &self,
+        operation: &'static str,
+        work: impl FnOnce(&[usize]) -> Result<R>,
+    ) -> Result<R> {
+        let taken = self.access.posted.take(self.access.open.is_serial(), work);
+        taken.unwrap_or_else(|| {
+            Err(self.error(Class::RmaSync, operation, "no exposure epoch is open: call post first"))
+        })
     }
 
-    /// Calls opened an exposure epoch to `group`.
-    pub(crate) fn keep_posted(&self, group: Group) {
-        self.access.whole.lock().posted = Some(group);
+    /// Calls opened an exposure epoch to `group`, or it goes on.
+    pub(crate) fn keep_posted(&self, group: &[usize]) {
+        self.access.posted.keep(group);
     }
 }

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::{Condvar, Mutex};
-use smallvec::SmallVec;
 
 use super::OpenEpochs;
 use super::carried::Carried;
 use super::deferred::Deferred;
+use super::group::KeptGroup;
 use crate::protocol::lock::{LockKind, Ticket};
 
 /// How an epoch is opened and closed.
@@ -47,6 +47,10 @@ pub(crate) struct AccessState {
     pub open: OpenEpochs,
     /// Of the epoch of lock_all, start or fence.
     pub(super) whole: Mutex<Whole>,
+    /// The ranks of an epoch of start, ascending.
+    pub(super) started: KeptGroup,
+    /// The ranks of the exposure epoch that calls have opened.
+    pub(super) posted: KeptGroup,
     /// How it was opened.
     pub(super) opened: Opened,
     /// The only target that the epoch covers so far: [`NOBODY`] if there is none, [`SEVERAL`] if they are in `whole`.
@@ -72,6 +76,8 @@ impl Default for AccessState {
         Self {
             open: OpenEpochs::default(),
             whole: Mutex::default(),
+            started: KeptGroup::default(),
+            posted: KeptGroup::default(),
             opened: Opened::default(),
             only: AtomicUsize::new(NOBODY),
             fence_used: AtomicBool::new(false),
@@ -82,6 +88,21 @@ impl Default for AccessState {
             touched: Mutex::default(),
             last_touched: AtomicUsize::new(NOBODY),
         }
+    }
+}
+
+impl AccessState {
+    /// The epoch covers `target` alone, unless it covers others already.
+    #[inline]
+    pub(super) fn cover_alone(&self, target: usize) -> bool {
+        if !self.open.is_serial() {
+            return self.only.compare_exchange(NOBODY, target, Ordering::AcqRel, Ordering::Acquire).is_ok();
+        }
+        let first = self.only.load(Ordering::Acquire) == NOBODY;
+        if first {
+            self.only.store(target, Ordering::Release);
+        }
+        first
     }
 }
 
@@ -112,20 +133,13 @@ impl Opened {
     }
 }
 
-/// Ranks that post, start and wait are about: mostly few, which take no allocation.
-pub(crate) type Group = SmallVec<[usize; 6]>;
-
 /// An access epoch to all ranks, or to a group.
 #[derive(Debug, Default)]
 pub(super) struct Whole {
-    /// The ranks of an epoch of start, ascending; empty when it has ended.
-    pub group: Group,
     /// Targets that the epoch covers so far: each when it is first accessed.
     pub covered: Vec<usize>,
     /// Targets whose locks threads wait for: one lock for each, however many threads there are.
     pub awaited: Vec<usize>,
-    /// The ranks of the exposure epoch that calls have opened.
-    pub posted: Option<Group>,
 }
 
 /// The lock of a target that this process holds, if it holds one.

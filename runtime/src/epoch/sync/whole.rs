@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::lock::UnlockStep;
-use super::state::{Group, NOBODY, SEVERAL};
+use super::state::{NOBODY, SEVERAL};
 use super::table::Accessing;
 use super::{By, ticket};
 use crate::window::{Core, Peer};
@@ -16,7 +16,7 @@ impl Core {
         if !self.shortcut.has_plain_locks() || self.live.no_locks() || !self.access.open.open_only_all() {
             return false;
         }
-        self.begin_whole(Group::new(), Assert::NONE, by);
+        self.begin_whole(&[], Assert::NONE, by);
         true
     }
 
@@ -53,7 +53,7 @@ impl Core {
         }
         self.check_locks("lock_all", assert)?;
         self.access.open.open_all().map_err(|e| self.name(e))?;
-        self.begin_whole(Group::new(), assert, by);
+        self.begin_whole(&[], assert, by);
         self.refresh("lock_all").inspect_err(|_| drop(self.unlock_all(by)))
     }
 
@@ -88,10 +88,10 @@ impl Core {
     }
 
     /// An epoch to all ranks or to a group begins.
-    pub(super) fn begin_whole(&self, group: Group, assert: Assert, by: By) {
+    pub(super) fn begin_whole(&self, group: &[usize], assert: Assert, by: By) {
         self.access.opened.set(by, !assert.has(Assert::NOCHECK));
         if !group.is_empty() {
-            self.access.whole.lock().group = group;
+            self.access.started.keep(group);
         }
         self.access.fence_used.store(false, Ordering::Relaxed);
     }
