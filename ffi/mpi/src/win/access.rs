@@ -51,6 +51,17 @@ pub(super) fn transfer(
     Ok(win.epochs().transfer(Transfer { target, displacement, memory, layouts, puts, requested })?)
 }
 
+/// A put or get without a request. Apart from the others for what is most common: a result that may have a request is moved, by wide
+/// loads of what was just stored, which wait for all stores before: in an epoch of start for the signal of a post.
+fn transfer_now(win: Win, here: Triple, there: There, puts: bool) -> Result<()> {
+    let Some(len) = moved((here.n, here.ty), (there.n, there.ty)) else {
+        return transfer(win, here, there, (puts, false)).map(drop);
+    };
+    let win = peek(win)?;
+    let At { rank, displacement } = At::new(win, there.rank, there.displacement)?;
+    Ok(win.epochs().transfer_bytes(rank, displacement, raw_buffer(here.address, len)?, puts)?)
+}
+
 /// An accumulate, fetching to `result` or not, with a request or without.
 pub(super) fn update(
     win: Win,
@@ -86,12 +97,12 @@ pub(super) fn update(
 
 /// `MPI_Put`.
 pub fn put(origin: Triple, there: There, win: Win) -> Result<()> {
-    transfer(win, origin, there, (true, false)).map(drop)
+    transfer_now(win, origin, there, true)
 }
 
 /// `MPI_Get`.
 pub fn get(origin: Triple, there: There, win: Win) -> Result<()> {
-    transfer(win, origin, there, (false, false)).map(drop)
+    transfer_now(win, origin, there, false)
 }
 
 /// `MPI_Accumulate`.

@@ -146,15 +146,6 @@ impl<T: Element> Explicit<'_, T> {
     /// As [`Explicit::put_as`] and [`Explicit::rput`].
     pub fn transfer(&self, transfer: Transfer<'_>) -> Result<Requested> {
         let Transfer { target, displacement, memory, layouts, puts, requested } = transfer;
-        if layouts.is_none() && !requested {
-            let access = self.access;
-            let done = if puts {
-                access.put(target, displacement, memory.bytes(), false)
-            } else {
-                access.get(target, displacement, memory.bytes_mut(), Completion::Flush)
-            };
-            return done.map(|()| None);
-        }
         let description = if puts {
             Description::put(target, displacement, OriginBuffer::borrowed(memory.bytes()))
         } else {
@@ -169,6 +160,24 @@ impl<T: Element> Explicit<'_, T> {
             return self.access.transfer_raw(description.named(name), memory);
         }
         self.access.perform(description, Completion::Flush).map(|()| None)
+    }
+
+    /// `MPI_Put`, `MPI_Get` of bytes that lie together at both ends.
+    ///
+    /// # Errors
+    /// As [`Explicit::put_as`].
+    pub fn transfer_bytes(
+        &self,
+        target: usize,
+        displacement: usize,
+        memory: RawBuffer,
+        puts: bool,
+    ) -> Result<()> {
+        if puts {
+            self.access.put(target, displacement, memory.bytes(), false)
+        } else {
+            self.access.get(target, displacement, memory.bytes_mut(), Completion::Flush)
+        }
     }
 
     /// `MPI_Accumulate`, `MPI_Get_accumulate`, `MPI_Rget_accumulate`.
