@@ -4,7 +4,7 @@ set -euo pipefail
 export PATH=$1:$PATH
 out=/run/slurm/out
 mkdir -p $out
-# On one busy machine a host may have no core for longer than a host of its own is silent.
+# Four hosts that are one busy machine may have no core for the 10 s after which a silent host is lost.
 export RESULTS=$out/results TRANSOM_TRANSPORT=tcp TRANSOM_HOST_TIMEOUT=60
 job=$(sbatch --parsable --output=$out/stdout --error=$out/stderr launcher/slurm/bench.sbatch put-latency barrier matrix start-up --quick --sizes 8)
 for _ in $(seq 6000); do

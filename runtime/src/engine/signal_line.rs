@@ -141,15 +141,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_has_one_owner() {
-        let memory = Span::anonymous(4096).unwrap();
-        let line = SignalLine::find(&memory, 0).unwrap();
+    fn a_line_has_one_owner() -> TransportResult<()> {
+        let memory = Span::anonymous(4096)?;
+        let line = SignalLine::find(&memory, 0)?;
         assert!(line.claim(3) && line.claim(3) && !line.claim(4));
         assert!(line.is_owned_by(3) && !line.is_owned_by(4));
         // Of communicators: equal ranks of others are strangers, too.
-        let line = SignalLine::find(&memory, SignalLine::BYTES).unwrap();
+        let line = SignalLine::find(&memory, SignalLine::BYTES)?;
         assert!(!line.is_owned_in(0, 0));
         assert!(line.claim_in(7, 3) && line.claim_in(7, 3) && !line.claim_in(7, 4) && !line.claim_in(8, 3));
         assert!(line.is_owned_in(7, 3) && !line.is_owned_in(7, 4) && !line.is_owned_in(8, 3));
+        Ok(())
     }
 }

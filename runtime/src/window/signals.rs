@@ -83,8 +83,14 @@ impl Core {
         }
         let line = control.outgoing_line(&engine.routes, world, number, self.rank)?;
         let outgoing = line.zip(control.sleepers_at(engine, world)?);
-        // A new line: its counts are zero.
-        Ok(outgoing.map(|(line, sleepers)| Outgoing { line, sleepers, told: Counts::default() }))
+        Ok(outgoing.map(|(line, sleepers)| {
+            let told: Counts = Counts::default();
+            // Zero, unless another view of the window has signalled there.
+            for call in [Call::Post, Call::Complete] {
+                told.of(call).write(line.calls(call).read());
+            }
+            Outgoing { line, sleepers, told }
+        }))
     }
 
     /// Signals another rank by `signal`, and wakes it if it sleeps. False if this rank has no line there, and has to send a
