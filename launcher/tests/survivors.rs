@@ -191,6 +191,16 @@ fn put(job: &transom::Job) -> Result<()> {
         std::thread::sleep(Duration::from_millis(50));
         die();
     }
+    if job.rank() == 3 {
+        // Nothing is under way at the death, and who goes on all the same hangs nowhere.
+        let _ = window.lock_all(|epoch| {
+            for _ in 0..20 {
+                let _ = epoch.put(VICTIM, 0, &block[..1]).and_then(|()| epoch.flush(VICTIM));
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            Ok(())
+        });
+    }
     let begin = Instant::now();
     let mut ended = Ok(());
     while ended.is_ok() && begin.elapsed() < Duration::from_secs(25) {
@@ -479,6 +489,13 @@ fn survivors_over_shared_memory() {
 #[test]
 fn survivors_over_tcp() {
     each("tcp");
+}
+
+#[test]
+fn survivors_over_libfabric() {
+    if common::has_libfabric() {
+        each("ofi");
+    }
 }
 
 #[test]

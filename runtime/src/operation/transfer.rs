@@ -13,7 +13,7 @@ use super::request::Deferred;
 use crate::datatype::zip_runs;
 use crate::engine::{Countdown, Engine, Pending, Route};
 use crate::memory::{BufferOwner, LocalBuffer, OriginBuffer};
-use crate::waits::Awaits;
+use crate::waits::{Awaits, Subject};
 use crate::window::{Core, TargetMemory};
 use crate::{Class, Error, Result};
 
@@ -184,7 +184,10 @@ pub(super) fn posted_otherwise(
     let failed = |e| core.failed(operation, target, &e);
     let posted = match posted {
         Ok(Posted::Again) => {
-            let what = || format!("room in the queue to rank {target}").into();
+            let what = || {
+                let text = format!("room in the queue to rank {target}");
+                Awaits::new(text, Subject::Room, [core.peers.world(target)])
+            };
             engine.wait_until(operation, &what, Some(Duration::from_micros(100)), || match request(context) {
                 Ok(Posted::Again) => None,
                 posted => Some(posted.map_err(failed)),

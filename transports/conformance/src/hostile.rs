@@ -127,14 +127,29 @@ pub fn strange_ranks(_: &Subject, ranks: &Ranks) {
 
 /// After `abandon` nothing is written to local buffers; the other ranks go on.
 pub fn abandoned_buffers_stay_untouched(subject: &Subject, ranks: &Ranks) {
+    abandon_get(subject, ranks, false);
+}
+
+/// The same where a part has come.
+pub fn gets_are_abandoned_in_their_midst(subject: &Subject, ranks: &Ranks) {
+    abandon_get(subject, ranks, true);
+}
+
+fn abandon_get(subject: &Subject, ranks: &Ranks, has_begun: bool) {
     const SIZE: usize = 8 << 20;
     let memory = ranks[1].allocate(SIZE);
     let (_region, remote) = ranks[1].expose(1, &memory, &ranks[0]);
     ranks.put(0, &remote, 0, &[0; 8]).unwrap();
     let mut data = vec![1; SIZE];
     // SAFETY: the data outlives the operation, which ends with `abandon`.
-    let _started = unsafe { ranks.start_get(0, &remote, 0, &mut data).unwrap() };
+    let started = unsafe { ranks.start_get(0, &remote, 0, &mut data).unwrap() };
     ranks[1].poll();
+    let first = data.as_ptr();
+    // SAFETY: inside the data, which the transport may be writing to: only looked at.
+    while has_begun && ranks[0].ended(started).is_none() && unsafe { first.read_volatile() } == 1 {
+        ranks[0].poll();
+        ranks[1].poll();
+    }
     ranks[0].transport.abandon();
     data.fill(0xaa);
     let start = Instant::now();

@@ -79,7 +79,7 @@ macro_rules! conformance_tests {
         $crate::conformance_tests!($subject; hostile:
             outside_is_refused_here, outside_is_refused_there, wrong_keys_are_refused, freed_regions_are_refused,
             malformed_addresses, malformed_keys, strange_ranks, abandoned_buffers_stay_untouched,
-            a_peer_that_vanishes
+            gets_are_abandoned_in_their_midst, a_peer_that_vanishes
         );
     };
     ($subject:expr; $module:ident: $($test:ident),*) => {

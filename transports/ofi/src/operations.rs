@@ -81,6 +81,11 @@ impl Operations {
         self.accesses.len() < MAX_OPERATIONS
     }
 
+    /// Whether none is under way.
+    pub fn is_empty(&self) -> bool {
+        self.accesses.is_empty()
+    }
+
     /// Notes a put or get that is about to be posted.
     pub fn begin(&mut self, operation: Operation) -> usize {
         self.accesses.insert(operation)
