@@ -23,6 +23,7 @@ const PROGRAMS: &[(&str, Program)] = &[
     ("post", post),
     ("complete", complete),
     ("put", put),
+    ("notifications", notifications),
     ("lock", lock),
     ("lock of the dead", lock_of_the_dead),
     ("lock_all", lock_all),
@@ -216,6 +217,27 @@ fn put(job: &transom::Job) -> Result<()> {
     }
     // Nothing is wrong with the others.
     window.lock(LockKind::Exclusive, 0, |epoch| epoch.fetch_add(0, 9, 1))?;
+    part(job)
+}
+
+fn notifications(job: &transom::Job) -> Result<()> {
+    const NUMBER: u64 = 7;
+    let window = job.allocate::<u64>(8)?;
+    if is_victim(job) {
+        window.lock_all(|epoch| {
+            (0..RANKS).try_for_each(|rank| epoch.put_notify(rank, 0, &[5], NUMBER))?;
+            epoch.flush_all()
+        })?;
+    }
+    settle(job, VICTIM)?;
+    if is_victim(job) {
+        die();
+    }
+    await_death(job);
+    // What it has told of is there, and more will not come.
+    window.wait_notifications(NUMBER, 1)?;
+    assert_eq!(window.local().get(0)?, 5);
+    blames(window.wait_notifications(NUMBER, 1));
     part(job)
 }
 

@@ -1,6 +1,7 @@
 //! Waiting for puts that notify ([`crate::Epoch::put_notify`]).
 
 use super::Window;
+use crate::waits::{Awaits, Subject};
 use crate::{Element, Result};
 
 impl<T: Element> Window<T> {
@@ -23,11 +24,15 @@ impl<T: Element> Window<T> {
     /// ```
     ///
     /// # Errors
-    /// A peer is gone; the deadline passes.
+    /// They are not there, and a member of the window's group is gone; the deadline passes.
     pub fn wait_notifications(&self, number: u64, count: u64) -> Result<()> {
         const NAME: &str = "wait_notifications";
         let core = &self.core;
-        let what = || format!("{count} notifications of number {number}").into();
+        // Any member may be who notifies.
+        let what = || {
+            let text = format!("{count} notifications of number {number}");
+            Awaits::new(text, Subject::Other, []).among(&core.comm.channel().group)
+        };
         let taken = || core.exposure.take_notifications(number, count).then_some(Ok(()));
         core.member.engine.wait_until(NAME, &what, None, taken).map_err(|e| core.name(e))?;
         core.refresh(NAME)
