@@ -122,7 +122,9 @@ fn an_agent_of_two() {
 /// A rank may tell first that it has lost those of a host whose agent was killed: the host is to blame all the same.
 #[test]
 fn an_agent_behind_the_failure_of_another_hosts_rank() {
-    for joins in ["", "echo cmd=init pmi_version=1 pmi_subversion=1 >&$PMI_FD;"] {
+    let mut rounds = vec!["echo cmd=init pmi_version=1 pmi_subversion=1 >&$PMI_FD;", ""];
+    let mut late = 0;
+    while let Some(joins) = rounds.pop() {
         let dir = tempfile::tempdir().unwrap();
         let ssh = fake_ssh(dir.path(), "TRANSOM_FAKE=$1 exec sh -c \"$2\"");
         let go = dir.path().join("go");
@@ -147,7 +149,15 @@ fn an_agent_behind_the_failure_of_another_hosts_rank() {
         }
         std::thread::sleep(Duration::from_millis(60));
         kill(victim, Signal::SIGKILL).unwrap();
+        let was_late = begin.elapsed() > Duration::from_secs(1);
         let ended = job.wait();
+        if was_late {
+            // A machine so busy that this is another case: the host is blamed for what comes within two seconds.
+            late += 1;
+            assert!(late < 10, "the agent is never killed in time");
+            rounds.push(joins);
+            continue;
+        }
         assert_eq!(ended.code, 1, "{}", ended.stderr);
         let words = "the agent on host h2 was killed by signal 9 (SIGKILL), and with it 2 ranks; the other rank was ended";
         assert!(ended.stderr.contains(words), "{}", ended.stderr);

@@ -72,12 +72,17 @@ impl Job {
 
     /// Takes note of a failure, if it is the first, and ends the job. `culprits` of the running ranks are to blame.
     pub(super) fn fail(&mut self, failure: Failure, culprits: usize) {
+        self.fail_since(Instant::now(), failure, culprits);
+    }
+
+    /// The same of what has shown before.
+    fn fail_since(&mut self, since: Instant, failure: Failure, culprits: usize) {
         // Ranks that die of the signal that ends the job, or in time after it, have not failed.
         let of_signal = matches!(self.failure, Some(Failure::Signal(_))) && self.phase == Phase::Running;
         if of_signal && matches!(failure, Failure::Rank(..)) {
             return;
         }
-        let recent = self.failed_at.is_some_and(|at| at.elapsed() < CAUSE_WITHIN);
+        let recent = self.failed_at.is_some_and(|at| since < at + CAUSE_WITHIN);
         let explains = recent && self.failure.as_ref().is_some_and(|first| failure.explains(first));
         if self.phase == Phase::Ending && explains {
             // Those that the agent took with it were counted as ended.
@@ -165,7 +170,8 @@ impl Job {
             self.agents[host].eof = true;
         }
         let agent = &mut self.agents[index];
-        agent.lost_at = None;
+        // Between the two signs of its end a busy machine has its time.
+        let since = agent.lost_at.take().map_or_else(Instant::now, |until| until - LOST);
         agent.hang_up();
         if agent.done {
             return;
@@ -176,7 +182,7 @@ impl Job {
             return self.unreachable(index, error.map_or(Unreachable::Ended(status), Unreachable::Nonsense));
         }
         let (_, ranks) = self.forget_ranks(index);
-        self.fail(Failure::AgentLost { host, ranks, status, error }, 0);
+        self.fail_since(since, Failure::AgentLost { host, ranks, status, error }, 0);
     }
 
     /// Tells remote agents that this host is alive, and ends the job if one of theirs is not.
