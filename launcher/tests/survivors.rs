@@ -212,7 +212,7 @@ fn put(job: &transom::Job) -> Result<()> {
         });
     }
     await_death(job);
-    if std::env::var("TRANSOM_TRANSPORT").is_ok_and(|transport| transport == "tcp") {
+    if std::env::var("TRANSOM_TRANSPORT").is_ok_and(|transport| transport != "shm") {
         blames_peer(ended);
     }
     // Nothing is wrong with the others.

@@ -18,10 +18,10 @@ use transom::{Class, Job, LockKind, Result, Sum, WindowOptions};
 
 const GIB: usize = 1 << 30;
 
-/// What a test may take, and before that any wait within it. Memory that a machine has never had takes minutes to come where
-/// the host of virtual machines is busy.
-const LIMIT: Duration = Duration::from_secs(600);
-const DEADLINE: &str = "500";
+/// What a test may take, and before that, in seconds, any wait within it.
+const LIMITS: (Duration, &str) = (Duration::from_secs(180), "100");
+/// The same of much memory: what a machine has never had takes minutes to come where the host of virtual machines is busy.
+const LIMITS_OF_LARGE: (Duration, &str) = (Duration::from_secs(600), "500");
 
 /// Tests that need half a machine's memory, one at a time.
 static LARGE: Mutex<()> = Mutex::new(());
@@ -62,9 +62,11 @@ fn run(
     if test.contains("eight_gib") && std::env::var_os("TRANSOM_TEST_SHORT").is_some() {
         return eprintln!("skipped: TRANSOM_TEST_SHORT");
     }
-    let _large = test.contains("eight_gib").then(|| LARGE.lock().unwrap_or_else(PoisonError::into_inner));
-    let settings = [&[("TRANSOM_TRANSPORT", transport), ("TRANSOM_DEADLINE", DEADLINE)], settings].concat();
-    child::run_with(&settings, test, LIMIT, || drop(transom::local(ranks, |job| program(&job)).unwrap()));
+    let is_large = test.contains("eight_gib");
+    let (limit, deadline) = if is_large { LIMITS_OF_LARGE } else { LIMITS };
+    let _large = is_large.then(|| LARGE.lock().unwrap_or_else(PoisonError::into_inner));
+    let settings = [&[("TRANSOM_TRANSPORT", transport), ("TRANSOM_DEADLINE", deadline)], settings].concat();
+    child::run_with(&settings, test, limit, || drop(transom::local(ranks, |job| program(&job)).unwrap()));
 }
 
 fn two_thousand_windows(job: &Job) -> Result<()> {

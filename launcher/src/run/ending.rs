@@ -23,8 +23,8 @@ const GRACE_MS: u64 = 100;
 /// From the end of a rank that has left the job, with a code other than 0, to that of the others: time to say what went
 /// wrong, if they are about to end, too.
 const END_OTHERS_AFTER: Duration = Duration::from_millis(500);
-/// From the failure of a rank until the loss of an agent is no longer taken for its cause: a rank may tell of peers that died with
-/// their agent before the end of that agent shows here.
+/// From the failure of a rank until the first sign that an agent is lost is no longer taken for its cause: a rank may tell of
+/// peers that died with their agent before the end of that agent shows here.
 const CAUSE_WITHIN: Duration = Duration::from_secs(2);
 /// From the first sign that an agent is gone until it is given up without the second.
 const LOST: Duration = Duration::from_secs(1);

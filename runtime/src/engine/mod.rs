@@ -300,10 +300,7 @@ impl Engine {
             return result;
         }
         // The peer makes space, and does not signal it: try again every now and then.
-        let what = || {
-            let text = format!("room in the message queue of rank {peer} of the job");
-            Awaits::new(text, Subject::Room, [peer])
-        };
+        let what = || Awaits::room(format!("room in the message queue of rank {peer} of the job"), peer);
         self.wait_until(operation, &what, Some(waiting::SHORT_SLEEP), attempt)
     }
 

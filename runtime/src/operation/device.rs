@@ -19,7 +19,7 @@ use super::transfer::finish_part;
 use crate::Result;
 use crate::engine::{Countdown, Pending, pack_bytes};
 use crate::explain::Path;
-use crate::waits::{Awaits, Subject};
+use crate::waits::Awaits;
 use crate::window::{AtomicsHint, Core, Domain, WORD, device_path, is_devices};
 
 /// Elements under way at once.
@@ -358,13 +358,8 @@ impl Words<'_> {
         let failed = |error| core.failed(place.operation, place.target, &error);
         let posted = match first {
             Ok(Posted::Again) => {
-                let what = || {
-                    Awaits::new(
-                        format!("room in the queue to rank {}", place.target),
-                        Subject::Room,
-                        [place.peer.world],
-                    )
-                };
+                let what =
+                    || Awaits::room(format!("room in the queue to rank {}", place.target), place.peer.world);
                 let attempt = || match self.device.atomic(self.remote, offset, atomic, context) {
                     Ok(Posted::Again) => None,
                     posted => Some(posted.map_err(failed)),

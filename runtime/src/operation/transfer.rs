@@ -13,7 +13,7 @@ use super::request::Deferred;
 use crate::datatype::zip_runs;
 use crate::engine::{Countdown, Engine, Pending, Route};
 use crate::memory::{BufferOwner, LocalBuffer, OriginBuffer};
-use crate::waits::{Awaits, Subject};
+use crate::waits::Awaits;
 use crate::window::{Core, TargetMemory};
 use crate::{Class, Error, Result};
 
@@ -184,10 +184,8 @@ pub(super) fn posted_otherwise(
     let failed = |e| core.failed(operation, target, &e);
     let posted = match posted {
         Ok(Posted::Again) => {
-            let what = || {
-                let text = format!("room in the queue to rank {target}");
-                Awaits::new(text, Subject::Room, [core.peers.world(target)])
-            };
+            let what =
+                || Awaits::room(format!("room in the queue to rank {target}"), core.peers.world(target));
             engine.wait_until(operation, &what, Some(Duration::from_micros(100)), || match request(context) {
                 Ok(Posted::Again) => None,
                 posted => Some(posted.map_err(failed)),

@@ -183,6 +183,11 @@ impl Awaits {
         Self { among: Some(group.clone()), ..self }
     }
 
+    /// Room in a queue to a rank of the job.
+    pub fn room(text: impl Into<String>, world: usize) -> Self {
+        Self::new(text, Subject::Room, [world])
+    }
+
     /// An answer of a rank of the job, or the end of operations there.
     pub fn target(text: impl Into<String>, world: usize) -> Self {
         Self::new(text, Subject::Target, [world])

@@ -41,7 +41,7 @@ impl<T: Element> Window<T> {
     /// [`Window::wait_notifications`] if there are so many; whether there were.
     ///
     /// # Errors
-    /// As [`Window::wait_notifications`].
+    /// The job has failed. Of members that are gone while it goes on [`crate::Communicator::failed`] tells.
     pub fn test_notifications(&self, number: u64, count: u64) -> Result<bool> {
         const NAME: &str = "test_notifications";
         let core = &self.core;

@@ -12,7 +12,7 @@ use crate::engine::{Countdown, Engine, Pending, Route, TargetState, waiting};
 use crate::memory::{self, LocalBuffer, ResultBuffer};
 use crate::protocol::wire::{HEADER_BYTES, Kind};
 use crate::settings::Fault;
-use crate::waits::{Awaits, Subject};
+use crate::waits::Awaits;
 
 impl Incoming<'_> {
     /// Whether [`fetch_blocking`] can get it.
@@ -130,10 +130,8 @@ fn post(
                 Ok(posted) => Some(Ok(posted)),
                 Err(error) => Some(Err(failed(engine, operation, &error))),
             };
-        let what = || {
-            let text = format!("room in the queue to rank {} of the job", remote.peer);
-            Awaits::new(text, Subject::Room, [remote.peer])
-        };
+        let what =
+            || Awaits::room(format!("room in the queue to rank {} of the job", remote.peer), remote.peer);
         let posted = match attempt() {
             Some(posted) => posted,
             None => engine.wait_until(operation, &what, Some(waiting::SHORT_SLEEP), attempt),
