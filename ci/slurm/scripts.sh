@@ -48,7 +48,8 @@ rm -f $out/stdout $out/stderr
 submit launcher/slurm/requeue.sbatch sh -c '[ -n "${SLURM_RESTART_COUNT:-}" ] || exec sleep 98765; exec wordcount "$@"' sh --tsv "${files[@]}"
 check "sbatch requeue.sbatch: four ranks run" four_run 10
 ip link set node2 down
-wait_until 120 COMPLETED
+# Slurm gives a job that it begins again itself, because it has missed the node before the script has, no nodes for the next two minutes.
+wait_until 240 COMPLETED
 check "a node is lost: on others the job has the same counts as coreutils" completed
 other_nodes() {
     local list
