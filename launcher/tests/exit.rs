@@ -45,15 +45,11 @@ fn ranks_that_fail_together_are_all_heard() {
     let dir = tempfile::tempdir().unwrap();
     let begun = dir.path().join("begun");
     let begun = begun.to_str().unwrap();
-    let first = format!("until [ -e {begun} ]; do sleep 0.01; done; exit 1");
-    let ended = run_sh(
-        2,
-        &[],
-        // A while of nothing but the shell itself: processes take long to start on a busy machine.
-        &format!(
-            "[ $PMI_RANK = 0 ] || {{ {first}; }}; : >{begun}; i=0; until [ $i = 20000 ]; do i=$((i + 1)); done; echo usage; exit 1"
-        ),
+    // A while of nothing but the shell itself: processes take long to start on a busy machine.
+    let second = format!(
+        "until [ -e {begun} ]; do :; done; i=0; until [ $i = 5000 ]; do i=$((i + 1)); done; echo usage; exit 1"
     );
+    let ended = run_sh(2, &[], &format!("[ $PMI_RANK = 1 ] || {{ {second}; }}; : >{begun}; exit 1"));
     assert_eq!((ended.code, ended.stdout.as_str()), (1, "usage\n"), "{}", ended.stderr);
     assert!(ended.stderr.trim_end().ends_with("exited with code 1"), "{}", ended.stderr);
 }

@@ -23,7 +23,9 @@ pub use super::long_reductions::{
     allreduce_into, allreduce_is_long, reduce_from, reduce_into, reduce_scatter_into,
 };
 pub use super::short;
-pub use crate::comm::{Completion, Waiter, await_any_of, generalised_request, idup_sides, waiter};
+pub use crate::comm::{
+    Completion, Part, Waiter, all_of, await_any_of, generalised_request, idup_sides, waiter,
+};
 pub use crate::message::partitioned::{PartitionedReceive, PartitionedSend};
 pub use crate::message::raw::{
     SLOTS, SlotHold, SlotReceive, check_receive, imrecv, imrecv_into, irecv, irecv_into, isend, isend_from,

@@ -22,7 +22,8 @@ pub use make::idup_sides;
 pub(crate) use request::Awaited;
 pub use request::{Request, Waiter};
 pub use several::{
-    await_any, await_any_of, test_all, test_any, test_some, wait_all, wait_any, wait_some, waiter,
+    Part, all_of, await_any, await_any_of, test_all, test_any, test_some, wait_all, wait_any, wait_some,
+    waiter,
 };
 pub use survivors::Agreement;
 

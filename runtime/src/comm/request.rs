@@ -276,6 +276,10 @@ impl<T: 'static> Request<T> {
         &self.member.engine
     }
 
+    pub(super) fn member(&self) -> &Arc<Member> {
+        &self.member
+    }
+
     fn result(&self) -> Option<Result<T>> {
         if let Some(result) = self.inner.take() {
             return Some(result);

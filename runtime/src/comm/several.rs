@@ -1,7 +1,12 @@
 //! Several requests at once (MPI-4.1 §3.7.5).
 
-use super::request::{Request, View, Waiter};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Waker;
+
+use super::request::{Awaited, Request, View, Waiter};
 use crate::Result;
+use crate::waits::Awaits;
 
 /// Waits for all (`MPI_Waitall`, MPI-4.1 §3.7.5); the results are in the order of the requests.
 ///
@@ -96,6 +101,69 @@ pub fn waiter<T: 'static>(request: &Request<T>) -> Waiter<T> {
 /// As [`await_any`].
 pub fn await_any_of<T: 'static>(waiters: &[Waiter<T>]) -> Result<()> {
     await_first("wait_any", &waiters.iter().map(Waiter::view).collect::<Vec<_>>())
+}
+
+/// A request of which several others may consist ([`all_of`]).
+#[derive(Debug)]
+pub struct Part<T: 'static> {
+    request: Request<T>,
+    is_taken: AtomicBool,
+}
+
+impl<T: 'static> Part<T> {
+    /// So far, of none.
+    pub fn new(request: Request<T>) -> Arc<Self> {
+        Arc::new(Self { request, is_taken: AtomicBool::new(false) })
+    }
+
+    /// As [`Request::is_done`].
+    pub fn is_done(&self) -> bool {
+        self.request.is_done()
+    }
+
+    fn inner(&self) -> &dyn Awaited<T> {
+        self.request.view().inner
+    }
+}
+
+/// A request that is done when all its parts are. An error of theirs is the first's that takes it. Nothing of no parts.
+pub fn all_of<T: 'static>(parts: Vec<Arc<Part<T>>>) -> Option<Request<()>> {
+    let member = parts.first()?.request.member().clone();
+    Some(Request::new(&member, "wait_all", All(parts)))
+}
+
+/// What [`all_of`] awaits.
+struct All<T: 'static>(Vec<Arc<Part<T>>>);
+
+impl<T: 'static> All<T> {
+    fn under_way(&self) -> Option<&Part<T>> {
+        self.0.iter().map(|part| &**part).find(|part| !part.is_done())
+    }
+}
+
+impl<T: 'static> Awaited<()> for All<T> {
+    fn is_done(&self) -> bool {
+        self.under_way().is_none()
+    }
+
+    fn take(&self) -> Option<Result<()>> {
+        if !self.is_done() {
+            return None;
+        }
+        let fresh = self.0.iter().filter(|part| !part.is_taken.swap(true, Ordering::AcqRel));
+        // All are taken, whatever the first came to.
+        let results: Vec<_> = fresh.filter_map(|part| part.inner().take()).collect();
+        Some(results.into_iter().try_for_each(|result| result.map(drop)))
+    }
+
+    fn register(&self, waker: &Waker) -> bool {
+        self.under_way().is_some_and(|part| part.inner().register(waker) || self.register(waker))
+    }
+
+    fn what(&self) -> Awaits {
+        let part = self.under_way().or(self.0.first().map(|part| &**part));
+        part.map_or_else(|| String::from("nothing").into(), |part| part.inner().what())
+    }
 }
 
 fn await_one<T: 'static>(operation: &'static str, requests: &[Request<T>]) -> Result<()> {

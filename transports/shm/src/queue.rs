@@ -24,6 +24,9 @@ const CELL_HEADER: usize = 16;
 const NEAR: usize = NEAR_BYTES - CELL_HEADER;
 /// Bytes of a cell's block, for what the near part has no room for.
 const BLOCK: usize = 16384;
+/// What is short begins elsewhere in its block from round to round, at a multiple of its length or of this: so that it, too, is not written
+/// where it is still in both cores' own caches.
+const SHORTEST: usize = 2048;
 /// In the length: the message begins with the job's prefix, which is left out.
 const PREFIXED: u32 = 1 << 31;
 /// Bytes of a cache line.
@@ -53,7 +56,7 @@ pub const MAX_MESSAGE: usize = LINE + BLOCK;
 /// Bytes that a queue takes.
 pub const QUEUE_BYTES: usize = FIRST_BLOCK + CELLS as usize * BLOCK;
 /// Changes with the layout above.
-pub const LAYOUT: u32 = 5;
+pub const LAYOUT: u32 = 6;
 
 /// Room for a message.
 #[derive(Debug)]
@@ -95,8 +98,10 @@ impl Queue {
         FIRST_CELL + (index % CELLS) as usize * NEAR_BYTES
     }
 
-    fn block(index: u64) -> usize {
-        FIRST_BLOCK + (index % CELLS) as usize * BLOCK
+    /// Where a message has so many bytes, a block at the most, in its block.
+    fn block(index: u64, bytes: usize) -> usize {
+        let place = bytes.next_power_of_two().clamp(SHORTEST, BLOCK);
+        FIRST_BLOCK + (index % CELLS) as usize * BLOCK + (index / CELLS) as usize % (BLOCK / place) * place
     }
 
     /// The sequence number of a cell. Stored less the cell's own index, so that fresh zeroed memory is an empty queue.
@@ -181,7 +186,8 @@ impl Queue {
         match payload.len() {
             0..LONG => self.0.prefetch(next + LINE)?,
             long if stores == Stores::Cached => {
-                self.0.prefetch_for_writing(Self::block(index + 1), long.min(PREFETCHED))?;
+                let long = long.min(BLOCK);
+                self.0.prefetch_for_writing(Self::block(index + 1, long), long.min(PREFETCHED))?;
             }
             _ => {}
         }
@@ -197,18 +203,20 @@ impl Queue {
         header: &[u8],
         payload: &[u8],
     ) -> TransportResult<()> {
-        let (at, block) = (Self::cell(index), Self::block(index));
+        let at = Self::cell(index);
         let (headers, payloads) = near(header.len(), payload.len());
         let (header, over) = header.split_at(headers);
         let (near, payload) = payload.split_at(payloads);
-        if !payload.is_empty() || !over.is_empty() {
+        let far = over.len() + payload.len();
+        if far > 0 {
+            let block = Self::block(index, far);
             self.0.copy_in(block, over)?;
             self.0.copy_in_by(stores, block + over.len(), payload)?;
         }
         // The first line last and all at once: the owner polls it, and would take it away in between.
         self.0.copy_in(at + CELL_HEADER + header.len(), near)?;
         self.0.copy_in(at + CELL_HEADER, header)?;
-        let lengths = [(header.len() + near.len()) as u32 | prefixed, (over.len() + payload.len()) as u32];
+        let lengths = [(header.len() + near.len()) as u32 | prefixed, far as u32];
         self.0.word32(at + 8)?.store(lengths[0], Ordering::Relaxed);
         self.0.word32(at + 12)?.store(lengths[1], Ordering::Relaxed);
         Ok(())
@@ -287,7 +295,7 @@ impl Queue {
 
     /// What is in the block of the message at `head`.
     pub fn rest(&self, head: u64, taken: Taken) -> TransportResult<Rest<'_>> {
-        Rest::new(&self.0, Self::block(head), taken.far)
+        Rest::new(&self.0, Self::block(head, taken.far), taken.far)
     }
 
     /// Gives the cell of the message at `head` back. Owner only.
@@ -381,6 +389,22 @@ mod tests {
                 assert_eq!(buffer.0[..8], head.to_le_bytes());
             }
             assert_eq!(queue.pop(None, (round + 1) * CELLS, &mut buffer).unwrap(), None);
+        }
+    }
+
+    #[test]
+    fn short_messages_use_all_of_their_blocks() {
+        for bytes in [0, 1, NEAR + 1, 2048, 2049, 4096, 8191, BLOCK / 2 + 1, BLOCK] {
+            let places = [0, 1, 2, 3, 4, 5, 6, 7].map(|round| Queue::block(5 + round * CELLS, bytes));
+            assert!(places.iter().all(|place| (*place - FIRST_BLOCK) / BLOCK == 5), "{bytes}: {places:?}");
+            assert!(
+                places.iter().all(|place| (*place - FIRST_BLOCK) % BLOCK + bytes <= BLOCK),
+                "{bytes}: {places:?}"
+            );
+            let mut different = places.to_vec();
+            different.sort_unstable();
+            different.dedup();
+            assert_eq!(different.len(), BLOCK / bytes.next_power_of_two().clamp(SHORTEST, BLOCK), "{bytes}");
         }
     }
 

@@ -2,13 +2,16 @@
 //! of them; the copies are the runtime's own.
 
 use std::ffi::c_void;
+use std::sync::Arc;
 
 use parking_lot::Mutex;
+use transom::raw::{Part, all_of};
 
-use crate::abi::{BSEND_OVERHEAD, BUFFER_AUTOMATIC, Comm, ERR_BUFFER, Request, Session};
+use crate::abi::{BSEND_OVERHEAD, BUFFER_AUTOMATIC, Comm, ERR_BUFFER, Request, Session, Status};
 use crate::comm::CommObject;
 use crate::environment::store_pointer;
 use crate::failure::{Result, fail};
+use crate::handlers::ErrorObject;
 use crate::pointer::{Counts, Pointer};
 use crate::{request, session, world};
 
@@ -17,8 +20,8 @@ use crate::{request, session, world};
 struct Attached {
     address: usize,
     size: usize,
-    /// Bytes of each message on its way, and its request.
-    under_way: Vec<(usize, transom::Request<Vec<u8>>)>,
+    /// Bytes of each message on its way, and its request, which may be a part of others that flush it.
+    under_way: Vec<(usize, Arc<Part<Vec<u8>>>)>,
 }
 
 /// Where a buffer can be attached.
@@ -56,15 +59,27 @@ impl Slot {
         size.set(if automatic { 0 } else { attached.size as i64 })
     }
 
-    fn flush(&self) -> Result<()> {
-        let under_way = match &mut *self.0.lock() {
-            Some(attached) => std::mem::take(&mut attached.under_way),
-            None => return fail(ERR_BUFFER, "no buffer is attached"),
-        };
-        for (_, request) in under_way {
-            request.wait()?;
+    /// Done when all messages are delivered that are on their way now.
+    fn delivery(&self) -> Result<Option<transom::Request<()>>> {
+        match &*self.0.lock() {
+            Some(attached) => {
+                Ok(all_of(attached.under_way.iter().map(|(_, request)| request.clone()).collect()))
+            }
+            None => fail(ERR_BUFFER, "no buffer is attached"),
         }
-        Ok(())
+    }
+
+    fn flush(&self) -> Result<()> {
+        Ok(self.delivery()?.map_or(Ok(()), transom::Request::wait)?)
+    }
+
+    fn iflush(&self, error_object: ErrorObject, request: Pointer<Request>) -> Result<()> {
+        request.set(match self.delivery()? {
+            Some(delivery) => {
+                request::running(request::filled(delivery, |()| Ok(Status::EMPTY)), error_object)?
+            }
+            None => request::done()?,
+        })
     }
 }
 
@@ -89,7 +104,7 @@ pub(super) fn keep(
         let message = format!("a message needs {needed} bytes of the attached buffer, {free} are free");
         return fail(ERR_BUFFER, message);
     }
-    attached.under_way.push((needed, send()));
+    attached.under_way.push((needed, Part::new(send())));
     Ok(())
 }
 
@@ -108,10 +123,9 @@ pub fn buffer_flush() -> Result<()> {
     SHARED.flush()
 }
 
-/// `MPI_Buffer_iflush`: complete when it returns.
+/// `MPI_Buffer_iflush`.
 pub fn buffer_iflush(request: Pointer<Request>) -> Result<()> {
-    SHARED.flush()?;
-    request.set(request::done()?)
+    SHARED.iflush(ErrorObject::None, request)
 }
 
 /// `MPI_Comm_attach_buffer`.
@@ -129,10 +143,9 @@ pub fn comm_flush_buffer(comm: Comm) -> Result<()> {
     world::comm(comm)?.buffer.flush()
 }
 
-/// `MPI_Comm_iflush_buffer`: complete when it returns.
+/// `MPI_Comm_iflush_buffer`.
 pub fn comm_iflush_buffer(comm: Comm, request: Pointer<Request>) -> Result<()> {
-    world::comm(comm)?.buffer.flush()?;
-    request.set(request::done()?)
+    world::comm(comm)?.buffer.iflush(ErrorObject::Comm(comm), request)
 }
 
 /// `MPI_Session_attach_buffer`.
@@ -150,8 +163,7 @@ pub fn session_flush_buffer(session: Session) -> Result<()> {
     session::buffer(session)?.flush()
 }
 
-/// `MPI_Session_iflush_buffer`: complete when it returns.
+/// `MPI_Session_iflush_buffer`.
 pub fn session_iflush_buffer(session: Session, request: Pointer<Request>) -> Result<()> {
-    session::buffer(session)?.flush()?;
-    request.set(request::done()?)
+    session::buffer(session)?.iflush(ErrorObject::Session(session), request)
 }

@@ -11,6 +11,37 @@ static void is_of_nobody(const MPI_Status *status) {
     CHECK(n == 0);
 }
 
+/* Long buffered messages, all delivered when a request is complete that does not wait for receives itself (MPI-4.1 §3.6). */
+static void flushed(int left, int right) {
+    enum { LONG = 1 << 20, ROOM = 2 * (LONG + MPI_BSEND_OVERHEAD) };
+    char *room = malloc(ROOM), *bytes = calloc(LONG, 1);
+    MPI_Request request;
+    void *detached;
+    int flag, n, token = rank_;
+    for (int own = 0; own < 2; own++) {
+        OK(own ? MPI_Comm_attach_buffer(MPI_COMM_WORLD, room, ROOM) : MPI_Buffer_attach(room, ROOM));
+        bytes[LONG - 1] = (char)(rank_ + 10 * own);
+        for (int i = 0; i < 2; i++) OK(MPI_Bsend(bytes, LONG, MPI_CHAR, right, 91, MPI_COMM_WORLD));
+        OK(own ? MPI_Comm_iflush_buffer(MPI_COMM_WORLD, &request) : MPI_Buffer_iflush(&request));
+        OK(MPI_Test(&request, &flag, MPI_STATUS_IGNORE));
+        CHECK(flag == (size_ == 1)); /* Nobody has received one; to oneself, all is a copy. */
+        OK(MPI_Sendrecv_replace(&token, 1, MPI_INT, right, 92, left, 92, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        for (int i = 0; i < 2; i++) {
+            OK(MPI_Recv(bytes, LONG, MPI_CHAR, left, 91, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+            CHECK(bytes[LONG - 1] == left + 10 * own);
+        }
+        OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        CHECK(request == MPI_REQUEST_NULL);
+        OK(own ? MPI_Comm_iflush_buffer(MPI_COMM_WORLD, &request) : MPI_Buffer_iflush(&request));
+        OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        OK(own ? MPI_Comm_detach_buffer(MPI_COMM_WORLD, &detached, &n) : MPI_Buffer_detach(&detached, &n));
+        CHECK(detached == room && n == ROOM);
+    }
+    FAILS(MPI_Buffer_iflush(&request), MPI_ERR_BUFFER);
+    free(bytes);
+    free(room);
+}
+
 /* Messages to and from nobody have no buffer, not even a datatype (MPI-4.1 §3.10). */
 static void nobody(int left, int right) {
     MPI_Request requests[4];
@@ -166,6 +197,8 @@ int main(int argc, char **argv) {
     /* What a rank sends to itself is a copy, and complete at once. */
     CHECK(flag == (size_ > 1));
     if (size_ == 1) OK(MPI_Recv(vast, sizeof vast, MPI_CHAR, left, 78, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+
+    flushed(left, right);
 
     /* To and from nobody; and what is wrong. */
     OK(MPI_Send(out, 1, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD));
