@@ -60,6 +60,7 @@ programs! {
     messages: "messages", [1, 2, 3], BOTH;
     receives_in_slots_and_beyond: "receives", [1, 2, 3], BOTH;
     messages_in_order: "order", [2, 3], BOTH;
+    floods_of_messages: "flood", [2, 3], BOTH;
     mixtures_of_collectives_and_messages: "mixture", [1, 2, 3, 5, 7], BOTH;
     truncated_messages: "truncated", [1, 2, 3], BOTH;
     generalised_requests: "general", [1, 2, 3], BOTH;

@@ -401,6 +401,16 @@ impl Engine {
         self.outbox.send(&self.routes, peer, header.as_bytes(), payload);
     }
 
+    /// Has something done when all has left that waits for room in the queue of `peer` now; by this thread if nothing does.
+    pub fn when_left(&self, peer: usize, then: impl FnOnce(&Self) + Send + 'static) {
+        self.outbox.when_left(self, peer, Box::new(then));
+    }
+
+    /// Whether messages to `peer` wait for room in its queue.
+    pub fn awaits_room(&self, peer: usize) -> bool {
+        self.outbox.is_waiting(peer)
+    }
+
     /// Waits until all that was sent has left this process: connections may be yet to be made.
     pub fn send_out(&self, operation: &'static str) -> Result<()> {
         let transports = self.routes.transports();

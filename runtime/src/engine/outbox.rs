@@ -1,19 +1,40 @@
 //! Messages that found a queue full: sent by a later poll, in order.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use transom_transport::Posted;
 
-use super::Routes;
+use super::{Engine, Routes};
 
-#[derive(Debug, Default)]
-pub(super) struct Outbox {
-    waiting: Mutex<VecDeque<(usize, Vec<u8>)>>,
-    len: AtomicUsize,
+/// What is to be done when messages have left.
+type Then = Box<dyn FnOnce(&Engine) + Send>;
+
+/// A message that waits, and what is to be done when it and all before it have left.
+struct Waiting {
+    message: Vec<u8>,
+    then: Vec<Then>,
+}
+
+#[derive(Default)]
+struct Messages {
+    /// Of each peer, those that wait; of none an empty queue.
+    to: BTreeMap<usize, VecDeque<Waiting>>,
     /// Ranks that are gone: whose queue is full stays so.
-    gone: Mutex<BTreeSet<usize>>,
+    gone: BTreeSet<usize>,
+}
+
+#[derive(Default)]
+pub(super) struct Outbox {
+    messages: Mutex<Messages>,
+    len: AtomicUsize,
+}
+
+impl std::fmt::Debug for Outbox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Outbox").field("len", &self.len).finish_non_exhaustive()
+    }
 }
 
 impl Outbox {
@@ -24,7 +45,7 @@ impl Outbox {
 
     /// Whether messages to `peer` wait here: later ones must not overtake them.
     pub fn is_waiting(&self, peer: usize) -> bool {
-        !self.is_empty() && self.waiting.lock().iter().any(|(to, _)| *to == peer)
+        !self.is_empty() && self.messages.lock().to.contains_key(&peer)
     }
 
     /// Sends, or keeps the message if the queue is full.
@@ -32,42 +53,62 @@ impl Outbox {
         if !self.is_waiting(peer) && post(routes, peer, header, payload) {
             return;
         }
-        let mut waiting = self.waiting.lock();
-        if self.gone.lock().contains(&peer) {
+        let mut messages = self.messages.lock();
+        if messages.gone.contains(&peer) {
             return;
         }
-        waiting.push_back((peer, [header, payload].concat()));
-        self.len.store(waiting.len(), Ordering::Release);
+        let waiting = Waiting { message: [header, payload].concat(), then: Vec::new() };
+        messages.to.entry(peer).or_default().push_back(waiting);
+        self.len.fetch_add(1, Ordering::Release);
+    }
+
+    /// Has something done when all has left that waits for `peer` now: at once if nothing does, and never if the peer is gone before.
+    pub fn when_left(&self, engine: &Engine, peer: usize, then: Then) {
+        let mut messages = self.messages.lock();
+        match messages.to.get_mut(&peer).and_then(VecDeque::back_mut) {
+            Some(last) => last.then.push(then),
+            None => {
+                drop(messages);
+                then(engine);
+            }
+        }
     }
 
     /// Drops what was meant for ranks that are gone, and what will be.
     pub fn forget(&self, gone: &[usize]) {
-        let mut waiting = self.waiting.lock();
-        self.gone.lock().extend(gone);
-        waiting.retain(|(peer, _)| !gone.contains(peer));
-        self.len.store(waiting.len(), Ordering::Release);
+        let mut messages = self.messages.lock();
+        messages.gone.extend(gone);
+        let dropped: Vec<_> = gone.iter().filter_map(|peer| messages.to.remove(peer)).collect();
+        self.len.fetch_sub(dropped.iter().map(VecDeque::len).sum(), Ordering::Release);
+        // What they hold may be anything.
+        drop(messages);
+        drop(dropped);
     }
 
     /// Sends as many as queues have space for; returns how many.
-    pub fn flush(&self, routes: &Routes) -> usize {
+    pub fn flush(&self, engine: &Engine) -> usize {
         if self.is_empty() {
             return 0;
         }
-        let mut waiting = self.waiting.lock();
-        let before = waiting.len();
-        let mut blocked = Vec::new();
-        waiting.retain(|(peer, message)| {
-            if blocked.contains(peer) {
-                return true;
+        let (mut sent, mut left) = (0, Vec::new());
+        let mut messages = self.messages.lock();
+        messages.to.retain(|peer, queue| {
+            while let Some(first) = queue.front_mut() {
+                if !post(&engine.routes, *peer, &first.message, &[]) {
+                    break;
+                }
+                left.append(&mut first.then);
+                queue.pop_front();
+                sent += 1;
             }
-            let sent = post(routes, *peer, message, &[]);
-            if !sent {
-                blocked.push(*peer);
-            }
-            !sent
+            !queue.is_empty()
         });
-        self.len.store(waiting.len(), Ordering::Release);
-        before - waiting.len()
+        self.len.fetch_sub(sent, Ordering::Release);
+        drop(messages);
+        for then in left {
+            then(engine);
+        }
+        sent
     }
 }
 

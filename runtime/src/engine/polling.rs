@@ -132,7 +132,7 @@ impl Engine {
     /// Posts what is deferred, as far as queues have space; returns how many were posted.
     #[cold]
     fn post_waiting(&self) -> usize {
-        self.outbox.flush(&self.routes) + self.pulls.retry(self) + self.two_sided.transfers.retry(self)
+        self.outbox.flush(self) + self.pulls.retry(self) + self.two_sided.transfers.retry(self)
     }
 
     /// The error of a transport that works no longer; none if a peer is lost that may have died, which ends nothing.

@@ -64,16 +64,17 @@ pub(super) fn isend<B: Buffer>(
         Err(error) => return done(Err(error)),
     };
     let bytes = data.bytes();
-    if (sending.is_own() || sending.is_short(bytes.len())) && mode == Mode::Standard {
-        let sent = if sending.is_own() {
-            sending.copied(bytes).map(|data| sending.deliver(data, None))
-        } else {
-            sending.send_in_order(None, bytes)
-        };
+    if mode == Mode::Standard && sending.is_own() {
+        let sent = sending.copied(bytes).map(|copy| sending.deliver(copy, None));
         return done(sent.map(|()| data));
     }
-    if mode == Mode::Standard && sending.is_in_parts(bytes.len()) {
-        return done(send_parts(&sending, bytes).map(|()| data));
+    let short = !sending.is_own() && sending.is_short(bytes.len());
+    if mode == Mode::Standard && (short || sending.is_in_parts(bytes.len())) {
+        let sent = if short { sending.send_in_order(None, bytes) } else { send_parts(&sending, bytes) };
+        return match sent {
+            Ok(()) if sending.engine().awaits_room(sending.to) => leaving(comm, &sending, data),
+            sent => done(sent.map(|()| data)),
+        };
     }
     let promise = Promise::new();
     match answered_send(&sending, data, promise.clone()) {
@@ -82,6 +83,39 @@ pub(super) fn isend<B: Buffer>(
             Request::new(comm.member(), operation, Sent { promise, send, dest, tag })
         }
         Err(error) => done(Err(error)),
+    }
+}
+
+/// The request of a send that waits for room in the receiver's queue: as a blocking one, so that no program has more on its way than that.
+fn leaving<B: Buffer>(comm: &Communicator, sending: &Sending<'_>, data: B) -> Request<B> {
+    let promise = Promise::new();
+    let left = promise.clone();
+    sending.engine().when_left(sending.to, move |engine| left.complete(engine, Ok(data)));
+    Request::new(comm.member(), sending.operation, Leaving { promise, to: sending.to })
+}
+
+/// A send that waits for room.
+struct Leaving<B> {
+    promise: Arc<Promise<B>>,
+    /// The receiver in the job.
+    to: usize,
+}
+
+impl<B: Buffer> Awaited<B> for Leaving<B> {
+    fn is_done(&self) -> bool {
+        self.promise.is_complete()
+    }
+
+    fn take(&self) -> Option<Result<B>> {
+        self.promise.take()
+    }
+
+    fn register(&self, waker: &Waker) -> bool {
+        self.promise.register(waker)
+    }
+
+    fn what(&self) -> Awaits {
+        Awaits::room(format!("room in the message queue of rank {} of the job", self.to), self.to)
     }
 }
 
