@@ -103,7 +103,7 @@ pub fn await_any_of<T: 'static>(waiters: &[Waiter<T>]) -> Result<()> {
     await_first("wait_any", &waiters.iter().map(Waiter::view).collect::<Vec<_>>())
 }
 
-/// A request of which several others may consist ([`all_of`]).
+/// A request that may be part of several others ([`all_of`]).
 #[derive(Debug)]
 pub struct Part<T: 'static> {
     request: Request<T>,

@@ -79,7 +79,7 @@ pub(super) fn isend<B: Buffer>(
     let promise = Promise::new();
     match answered_send(&sending, data, promise.clone()) {
         Ok(number) => {
-            let send = (comm.channel().clone(), operation, sending.to, number);
+            let send = (comm.channel().clone(), operation, sending.to, Some(number));
             Request::new(comm.member(), operation, Sent { promise, send, dest, tag })
         }
         Err(error) => done(Err(error)),
@@ -91,32 +91,12 @@ fn leaving<B: Buffer>(comm: &Communicator, sending: &Sending<'_>, data: B) -> Re
     let promise = Promise::new();
     let left = promise.clone();
     sending.engine().when_left(sending.to, move |engine| left.complete(engine, Ok(data)));
-    Request::new(comm.member(), sending.operation, Leaving { promise, to: sending.to })
-}
-
-/// A send that waits for room.
-struct Leaving<B> {
-    promise: Arc<Promise<B>>,
-    /// The receiver in the job.
-    to: usize,
-}
-
-impl<B: Buffer> Awaited<B> for Leaving<B> {
-    fn is_done(&self) -> bool {
-        self.promise.is_complete()
-    }
-
-    fn take(&self) -> Option<Result<B>> {
-        self.promise.take()
-    }
-
-    fn register(&self, waker: &Waker) -> bool {
-        self.promise.register(waker)
-    }
-
-    fn what(&self) -> Awaits {
-        Awaits::room(format!("room in the message queue of rank {} of the job", self.to), self.to)
-    }
+    let send = (comm.channel().clone(), sending.operation, sending.to, None);
+    Request::new(
+        comm.member(),
+        sending.operation,
+        Sent { promise, send, dest: sending.dest, tag: sending.tag },
+    )
 }
 
 fn send_parts(sending: &Sending<'_>, bytes: &[u8]) -> Result<()> {
@@ -165,8 +145,8 @@ fn ended(sending: &Sending<'_>, number: u64, sent: Result<()>) -> Result<u64> {
 /// A send under way.
 struct Sent<B> {
     promise: Arc<Promise<B>>,
-    /// The call, the receiver in the job, and the send's number.
-    send: (Arc<Channel>, &'static str, usize, u64),
+    /// The call, the receiver in the job, and the send's number; none if it only waits for room.
+    send: (Arc<Channel>, &'static str, usize, Option<u64>),
     dest: usize,
     tag: i32,
 }
@@ -187,15 +167,16 @@ impl<B: Buffer> Awaited<B> for Sent<B> {
     fn cancel(&self) -> bool {
         let (channel, operation, to, number) = &self.send;
         let engine = &channel.engine;
-        if self.promise.is_complete() {
-            return false;
-        }
+        let Some(number) = number.filter(|_| !self.promise.is_complete()) else { return false };
         // A send whose receiver cannot be asked goes on.
-        let _ = engine.recall(operation, *to, *number);
+        let _ = engine.recall(operation, *to, number);
         *to == engine.rank && self.promise.is_complete()
     }
 
     fn what(&self) -> Awaits {
-        awaited(&self.send.0, self.dest, self.tag)
+        match self.send {
+            (.., Some(_)) => awaited(&self.send.0, self.dest, self.tag),
+            (.., to, None) => Awaits::room(format!("room in the message queue of rank {to} of the job"), to),
+        }
     }
 }
