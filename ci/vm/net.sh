@@ -17,6 +17,7 @@ main() {
         ;;
     esac
     keep_packets
+    keep_order v0 v1
     raise_kernel_threads
     rdma link
 }
@@ -107,6 +108,16 @@ siw_of_namespaces() {
 # IB_WC_SUCCESS)`), or breaks the queue pair with no error but "flushed".
 keep_packets() {
     echo 1000000 >/proc/sys/net/core/netdev_max_backlog
+}
+
+# And a network that keeps their order. What is sent into a veth end waits for the CPU of the sender to take it out at the
+# other, and a sender goes on on another CPU: a READ that soft-RoCE sends again comes after the message that its data have
+# arrived, when its memory is registered no more, and breaks the queue pair. So each end's packets have one CPU.
+keep_order() {
+    local ends=("$@") i
+    for i in "${!ends[@]}"; do
+        echo $((1 << i % 2)) >"/sys/class/net/${ends[i]}/queues/rx-0/rps_cpus"
+    done
 }
 
 # The threads that move the devices' packets starve beside processes that poll, for milliseconds a message.
