@@ -25,6 +25,7 @@ fn rank_program() {
         "mixed" => mixed(&job),
         "one word" => one_word(&job),
         "idle" => idle(&job),
+        "surviving" => surviving(&job),
         _ => dying(&job),
     }
     .unwrap_or_else(|e| panic!("{e}"));
@@ -105,6 +106,14 @@ fn dying(job: &Job) -> Result<()> {
     Err(error)
 }
 
+/// The same where the others go on: how long after the death they are told.
+fn surviving(job: &Job) -> Result<()> {
+    let start = Instant::now();
+    let Err(_) = dying(job) else { return Ok(()) };
+    println!("AFTER {} s", start.elapsed().as_secs());
+    Ok(())
+}
+
 /// The file by which ranks tell that they wait.
 const WAITS: &str = "TRANSOM_TEST_WAITS";
 
@@ -135,11 +144,17 @@ fn devices() -> Option<Vec<String>> {
 
 /// Four ranks, two on each host, each host with a device of its own.
 fn job(role: &str, settings: &[(&str, &str)]) -> Option<Output> {
+    job_with(&[], role, settings)
+}
+
+/// The same with options of the launcher's.
+fn job_with(options: &[&str], role: &str, settings: &[(&str, &str)]) -> Option<Output> {
     let devices = devices()?;
     let (first, second) = (&devices[0], devices.last().unwrap());
     let rsh = concat!(env!("CARGO_MANIFEST_DIR"), "/../ci/netns-rsh");
     let output = Command::new(common::TRANSOM)
         .args(["run", "--rsh", rsh, "--hosts", "h1,h2", "-n", "4", "--timeout", LIMIT])
+        .args(options)
         .arg(std::env::current_exe().unwrap())
         .args(["--exact", "rank_program", "--nocapture", "--test-threads=1"])
         .env(ROLE, role)
@@ -224,6 +239,18 @@ fn a_rank_that_dies_is_named() {
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(!output.status.success());
     assert!(stderr.contains("rank 3"), "{stdout}\n{stderr}");
+}
+
+/// Those who go on are told when the launcher knows, and not when the device gives up.
+#[test]
+fn who_goes_on_is_told_at_once() {
+    let silence = [("TRANSOM_VERBS_SILENCE", "240")];
+    let Some(output) = job_with(&["--on-failure", "notify"], "surviving", &silence) else { return };
+    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let after =
+        stdout.lines().filter_map(|line| line.strip_prefix("AFTER ")?.strip_suffix(" s")?.parse().ok());
+    let after: Vec<u64> = after.collect();
+    assert!(after.len() == 3 && after.iter().all(|seconds| *seconds < 60), "{stdout}{stderr}");
 }
 
 /// A device that has lost its link, until this is dropped.

@@ -53,6 +53,13 @@ pub const SETTINGS: &[Setting] = &[
         meaning: "how queue pairs are connected, the same at all ranks; rdma_cm needs librdmacm and an IP address of the device",
     },
     Setting {
+        name: "TRANSOM_VERBS_SILENCE",
+        kind: "seconds",
+        range: Range::Number(1, u64::MAX),
+        default: "10",
+        meaning: "how long a peer's device may leave requests without an answer before the peer is lost; in powers of two: 10 is 7.5",
+    },
+    Setting {
         name: "TRANSOM_VERBS_QUEUE_PAIRS",
         kind: "number",
         range: Range::Number(1, u64::MAX),
@@ -240,6 +247,7 @@ pub(crate) struct Settings {
     pub tcp: bool,
     pub verbs_device: Option<String>,
     pub verbs_connect: Connect,
+    pub verbs_silence: Duration,
     pub verbs_limits: Limits,
     pub ofi_provider: Option<String>,
     pub ofi_silence: Option<Duration>,
@@ -294,6 +302,7 @@ impl Settings {
             tcp,
             verbs_device: get("TRANSOM_VERBS_DEVICE")?,
             verbs_connect: connect(get("TRANSOM_VERBS_CONNECT")?.as_deref())?,
+            verbs_silence: seconds("TRANSOM_VERBS_SILENCE", transom_verbs::Options::SILENCE)?,
             verbs_limits: limits(get)?,
             ofi_provider: get("TRANSOM_OFI_PROVIDER")?,
             ofi_silence: match number("TRANSOM_OFI_SILENCE", get("TRANSOM_OFI_SILENCE")?)? {

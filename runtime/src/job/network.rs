@@ -115,6 +115,7 @@ fn open_verbs(settings: &Settings, bootstrap: &dyn Bootstrap) -> Opened {
         rank: bootstrap.rank(),
         device: settings.verbs_device.clone(),
         connect: settings.verbs_connect,
+        silence: settings.verbs_silence,
         limits: settings.verbs_limits.clone(),
     };
     Verbs::new(&options).map(|verbs| Arc::new(verbs) as Arc<dyn Transport>).map_err(|e| e.to_string())

@@ -22,13 +22,18 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 /// Connections in a row that break at once before a peer is given up.
 const FAILURES: u32 = 1000;
-/// 4.096 µs · 2^15: 134 ms, 7 times: about a second until a peer that does not answer is lost, by the device's own timers.
-/// (Not 7 retries: soft-RoCE takes that for *for ever*.)
-pub(crate) const TIMEOUT: u8 = 15;
+/// How often a request is sent again that has no answer. (Not 7 times: soft-RoCE takes that for *for ever*.)
 pub(crate) const RETRIES: u8 = 6;
 /// 0.64 ms until a message is sent again that found no receive; for ever (7), since receives come back.
 pub(crate) const MIN_NOT_READY: u8 = 12;
 pub(crate) const FOR_EVER: u8 = 7;
+
+/// The device's timer with which a request and its repetitions, [`RETRIES`], take no longer than this, as verbs write it:
+/// 4.096 µs · 2^timer (ibv_modify_qp(3)). A millisecond at least, for networks that are busy, and 2.4 hours at most.
+pub(crate) fn timer(silence: Duration) -> u8 {
+    let units = silence.as_nanos() / 4096 / (u128::from(RETRIES) + 1);
+    units.checked_ilog2().unwrap_or(0).clamp(8, 31) as u8
+}
 
 /// How queue pairs are connected. All ranks of a job must agree.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -299,5 +304,22 @@ impl Port {
         {
             self.take_events();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Seven timers are as long as can be, and no longer than what is asked for.
+    #[test]
+    fn timers() {
+        let seven = |timer: u8| Duration::from_nanos((7 * 4096) << timer);
+        for (seconds, timer_of_it) in [(1, 15), (4, 17), (10, 18), (60, 20)] {
+            let silence = Duration::from_secs(seconds);
+            assert_eq!(timer(silence), timer_of_it);
+            assert!(seven(timer_of_it) <= silence && silence < seven(timer_of_it + 1));
+        }
+        assert_eq!((timer(Duration::ZERO), timer(Duration::MAX)), (8, 31));
     }
 }

@@ -7,7 +7,7 @@
 use ibverbs::{Access, AddressHandle, Mtu, Operation, Path, QueuePair, Request, Route, Sending, VerbsError};
 use zerocopy::IntoBytes;
 
-use crate::connect::{Connector, FOR_EVER, MIN_NOT_READY, RETRIES, TIMEOUT};
+use crate::connect::{Connector, FOR_EVER, MIN_NOT_READY, RETRIES};
 use crate::device::{Network, PORT};
 use crate::link::{Attempt, State};
 use crate::pool::Pool;
@@ -183,7 +183,7 @@ impl Port {
         attempt.queue_pair.ready_to_receive(&path)?;
         attempt.queue_pair.ready_to_send(&Sending {
             sequence: attempt.sequence,
-            timeout: TIMEOUT,
+            timeout: self.bounds.timer,
             retries: RETRIES,
             receiver_not_ready_retries: FOR_EVER,
             initiator_depth: self.bounds.questions.min(hello.depth),

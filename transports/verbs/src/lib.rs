@@ -14,6 +14,8 @@
 //!
 //! All of a rank's verbs objects are behind one lock. `unsafe` is what posts or registers memory.
 
+use std::time::Duration;
+
 mod alone;
 mod confirm;
 mod connect;
@@ -47,7 +49,7 @@ pub use report::{DeviceReport, describe};
 pub use verbs::Verbs;
 
 /// How to open the transport.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Options {
     /// Ranks in the job.
     pub ranks: usize,
@@ -58,8 +60,29 @@ pub struct Options {
     pub device: Option<String>,
     /// How queue pairs are connected.
     pub connect: Connect,
+    /// How long a peer's device may leave requests without an answer before the peer is lost. Devices count in powers of two, and
+    /// the longest that is not longer than this is taken: of 10 s, 7.5 s.
+    pub silence: Duration,
     /// How much of the device to use.
     pub limits: Limits,
+}
+
+impl Options {
+    /// How long a peer may be silent unless [`Options::silence`] is set.
+    pub const SILENCE: Duration = Duration::from_secs(10);
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            ranks: 0,
+            rank: 0,
+            device: None,
+            connect: Connect::default(),
+            silence: Self::SILENCE,
+            limits: Limits::default(),
+        }
+    }
 }
 
 /// How much of the device to use. What the device does not have is not asked for.

@@ -7,7 +7,7 @@ use ibverbs::{
 };
 use zerocopy::{FromBytes, IntoBytes};
 
-use crate::connect::{Connector, FOR_EVER, MIN_NOT_READY, RETRIES, TIMEOUT, queue_pair};
+use crate::connect::{Connector, FOR_EVER, MIN_NOT_READY, RETRIES, queue_pair};
 use crate::device::Network;
 use crate::inbound::Inbound;
 use crate::link::State;
@@ -196,7 +196,7 @@ impl Port {
             match manager.outbound.get(&peer) {
                 Some(id) if confirm => {
                     attempt.queue_pair.ready_to_receive_from(id, MIN_NOT_READY)?;
-                    attempt.queue_pair.ready_to_send_to(id, TIMEOUT, RETRIES)?;
+                    attempt.queue_pair.ready_to_send_to(id, port.bounds.timer, RETRIES)?;
                     id.establish()
                 }
                 _ => Ok(()),

@@ -194,7 +194,8 @@ impl Port {
     fn failed(&mut self, peer: usize, status: Status) {
         if status.is_unreachable() {
             // Nobody answers: no other connection would help.
-            return self.lose(peer, &format!("{status} (the process has ended, or the way to it is cut)"));
+            let why = "the process has ended, or the way to it is cut for longer than TRANSOM_VERBS_SILENCE";
+            return self.lose(peer, &format!("{status} ({why})"));
         }
         let Some(Some(link)) = self.links.get_mut(peer) else { return };
         let Some(work) = link.pop() else { return };

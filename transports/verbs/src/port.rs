@@ -44,6 +44,8 @@ pub(crate) struct Bounds {
     /// Reads and atomics under way that this device answers, and asks, at a time.
     pub answers: u8,
     pub questions: u8,
+    /// The device's timer for answers.
+    pub timer: u8,
 }
 
 /// Declared so that what uses an object is dropped before it.

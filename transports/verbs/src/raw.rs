@@ -10,7 +10,8 @@ use ibverbs::{
 use memmap2::{MmapMut, MmapRaw};
 use transom_transport::{TransportError, TransportResult};
 
-use crate::connect::{FOR_EVER, MIN_NOT_READY, RETRIES, TIMEOUT};
+use crate::Options;
+use crate::connect::{FOR_EVER, MIN_NOT_READY, RETRIES, timer};
 use crate::device::{Device, Network, PORT, unavailable};
 use crate::setup::{INLINE, READS, refused};
 
@@ -153,7 +154,7 @@ impl Raw {
         };
         let sending = Sending {
             sequence: 0,
-            timeout: TIMEOUT,
+            timeout: timer(Options::SILENCE),
             retries: RETRIES,
             receiver_not_ready_retries: FOR_EVER,
             initiator_depth: device.attributes.max_qp_init_rd_atom.clamp(1, READS) as u8,

@@ -12,7 +12,7 @@ use transom_transport::{TransportError, TransportResult};
 
 use crate::Options;
 use crate::confirm;
-use crate::connect::{Connect, Connector};
+use crate::connect::{Connect, Connector, timer};
 use crate::datagrams::{Datagrams, ROUTING_HEADER};
 use crate::device::{Device, Network, PORT, unavailable};
 use crate::local::Registrations;
@@ -106,6 +106,7 @@ pub(crate) fn open(options: &Options, device: Device) -> TransportResult<Port> {
         short_reads_stay: device.is_soft_iwarp(),
         answers: attributes.max_qp_rd_atom.clamp(1, READS) as u8,
         questions: attributes.max_qp_init_rd_atom.clamp(1, READS) as u8,
+        timer: timer(options.silence),
     };
     let atomic_access =
         if attributes.atomics == Atomics::None { Access::NONE } else { Access::REMOTE_ATOMIC };

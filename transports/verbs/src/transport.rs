@@ -155,6 +155,11 @@ impl Transport for Verbs {
         self.shared.port.lock().try_idle(lost);
     }
 
+    fn forget(&self, peers: &[usize]) {
+        let mut port = self.shared.port.lock();
+        peers.iter().for_each(|peer| port.lose(*peer, "its process has ended"));
+    }
+
     /// The device repeats nothing for a queue pair that is gone.
     fn delivers_after_the_end(&self) -> bool {
         false

@@ -12,7 +12,7 @@ use support::VERBS;
 use transom_conformance::Ranks;
 use transom_transport::{Remote, Span};
 
-/// A device's retries last a second; an emulated machine may take its time.
+/// A device's retries last eight seconds; an emulated machine may take its time.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The tests take devices away, so they want to be asked to.
@@ -86,6 +86,56 @@ fn goes(what: &str, there: bool) -> std::thread::JoinHandle<()> {
         std::thread::sleep(Duration::from_millis(500));
         assert!(run(&what) || !there, "{what}");
     })
+}
+
+/// What is sent to the peer of the link of `rxe0` goes to no device, as where a switch has failed, from half a second on for so
+/// long: the thread ends then.
+fn unanswered(time: Duration) -> std::thread::JoinHandle<()> {
+    let link = interface("rxe0");
+    let listed = Command::new("ip").args(["neighbour", "show", "dev", &link]).output().unwrap();
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    let peer = listed
+        .lines()
+        .find(|line| line.starts_with("10.") && line.contains("lladdr"))
+        .unwrap_or_else(|| panic!("{listed}"));
+    let words: Vec<&str> = peer.split_whitespace().collect();
+    let [address, "lladdr", right, ..] = words[..] else { panic!("{peer}") };
+    let goes_to = |to: &str| format!("ip neighbour replace {address} lladdr {to} dev {link} nud permanent");
+    let (away, back) = (goes_to("02:00:00:00:99:99"), goes_to(right));
+    std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(500));
+        assert!(run(&away));
+        std::thread::sleep(time);
+        assert!(run(&back));
+    })
+}
+
+/// A network that comes back within `TRANSOM_VERBS_SILENCE` has lost nothing.
+#[test]
+fn a_silence_of_three_seconds() {
+    let Some(ranks) = wanted().then(|| Ranks::open(&VERBS, 2)).flatten() else { return };
+    let (_memory, _region, remote) = exposed(&ranks);
+    ranks.put(0, &remote, 0, &[1; 100]).unwrap();
+    let silence = unanswered(Duration::from_secs(3));
+    let failed = load(&ranks, &remote, Duration::from_secs(8));
+    silence.join().unwrap();
+    assert!(failed.is_none(), "{failed:?}");
+    let mut found = vec![0; 1 << 20];
+    ranks.get(0, &remote, 0, &mut found).unwrap();
+    assert!(found.iter().all(|byte| *byte == 7));
+}
+
+/// One that does not is an error that says so, in that time.
+#[test]
+fn a_silence_for_ever() {
+    let Some(ranks) = wanted().then(|| Ranks::open(&VERBS, 2)).flatten() else { return };
+    let (_memory, _region, remote) = exposed(&ranks);
+    ranks.put(0, &remote, 0, &[1; 100]).unwrap();
+    let silence = unanswered(Duration::from_secs(20));
+    let (error, after) = load(&ranks, &remote, TIMEOUT).expect("puts succeed that go nowhere");
+    println!("after {after:?}: {error}");
+    assert!(error.contains("peer 1") && error.contains("TRANSOM_VERBS_SILENCE"), "{error}");
+    silence.join().unwrap();
 }
 
 /// The link goes down under load: an error that names the peer, in bounded time. When it is up again, new ranks can talk.

@@ -11,7 +11,10 @@ use transom_verbs::{Connect, Limits, Options, Verbs};
 pub fn open_with(ranks: usize, limits: &Limits, connect: Connect) -> Option<Vec<Arc<dyn Transport>>> {
     let device = std::env::var("TRANSOM_VERBS_DEVICE").ok();
     let device = device.or_else(|| transom_verbs::devices().ok().map(|names| names.join(",")));
-    let options = |rank| Options { ranks, rank, device: device.clone(), limits: limits.clone(), connect };
+    let options = |rank| {
+        let (device, limits) = (device.clone(), limits.clone());
+        Options { ranks, rank, device, limits, connect, ..Options::default() }
+    };
     (0..ranks).map(|rank| opened(Verbs::new(&options(rank)), "TRANSOM_CI_REQUIRE_VERBS")).collect()
 }
 
