@@ -364,9 +364,22 @@ mod tests {
             Ok(Some(end))
         }
 
-        /// What is left of a rank that is killed while it appends.
-        pub fn claim(&self) {
-            self.0.word64(TAIL).unwrap().fetch_add(1, Ordering::Release);
+        /// What is left of a rank that is killed while it appends. `false`: the queue is full.
+        pub fn claim(&self) -> bool {
+            let tail = self.0.word64(TAIL).unwrap();
+            loop {
+                let index = tail.load(Ordering::Relaxed);
+                let (sequence, round) =
+                    (self.sequence(index).unwrap().load(Ordering::Acquire), index / CELLS * 2);
+                if sequence < round {
+                    return false;
+                }
+                if sequence == round
+                    && tail.compare_exchange(index, index + 1, Ordering::Release, Ordering::Relaxed).is_ok()
+                {
+                    return true;
+                }
+            }
         }
     }
 
