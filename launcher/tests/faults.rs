@@ -8,6 +8,7 @@ mod common;
 mod traffic;
 
 use std::collections::{BTreeSet, HashSet};
+use std::fs::DirEntry;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -56,16 +57,13 @@ struct Scene {
     memory: HashSet<(u64, u64)>,
 }
 
-/// What must be the same afterwards. Others use these directories too: names of ours say so.
+/// What must be the same afterwards. Others use these directories too: names of ours say so. What heeds TMPDIR is elsewhere, folders
+/// among it; here they are those of other tests, which may run meanwhile.
 fn shared_files() -> BTreeSet<PathBuf> {
     let all = ["/dev/shm", "/tmp"].into_iter().flat_map(|dir| std::fs::read_dir(dir).into_iter().flatten());
-    let paths = all.flatten().map(|entry| entry.path());
-    // Folders of `transom bench` are other tests', which may run meanwhile.
-    let is_ours = |path: &PathBuf| {
-        let path = path.to_string_lossy();
-        path.contains("transom") && !path.contains("transom-bench-")
-    };
-    paths.filter(is_ours).collect()
+    let is_folder = |entry: &DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+    let ours = all.flatten().filter(|entry| !is_folder(entry)).map(|entry| entry.path());
+    ours.filter(|path| path.to_string_lossy().contains("transom")).collect()
 }
 
 impl Scene {
@@ -115,10 +113,17 @@ impl Scene {
         let _ = std::fs::remove_file(directory.path().join("ending"));
         let temporary: Vec<_> = std::fs::read_dir(directory.path()).unwrap().flatten().collect();
         assert!(temporary.is_empty(), "temporary files: {temporary:?}");
-        let new: Vec<_> = shared_files().difference(files).cloned().collect();
-        assert!(new.is_empty(), "new files: {new:?}");
-        // Who ends has no command line before it has no files.
         let end = Instant::now() + BUSY;
+        // Other tests' jobs have such names for a moment.
+        loop {
+            let new: Vec<_> = shared_files().difference(files).cloned().collect();
+            if new.is_empty() {
+                break;
+            }
+            assert!(Instant::now() < end, "new files: {new:?}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        // Who ends has no command line before it has no files.
         loop {
             let holds = |pid: &i32| !memory_files([*pid].into_iter()).is_disjoint(memory);
             let held: Vec<_> = everybody().filter(holds).collect();
