@@ -16,6 +16,7 @@ use nix::unistd::Pid;
 use rustix::process::{PTracer, set_ptracer};
 
 use crate::agent::topology::{allowed, list, parse};
+use crate::agent::victim;
 
 /// What the agent says to this program, before the program's own arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,16 +27,19 @@ pub struct Orders {
     pub cpus: Vec<usize>,
     /// Soft limit of open files.
     pub open_files: u64,
+    /// How much sooner it is ended than the agent where memory runs out.
+    pub victim: i32,
     /// Descriptors that stay open: the PMI socket, and those of the pages.
     pub kept: Vec<RawFd>,
 }
 
 impl Orders {
     /// As arguments.
-    pub fn to_args(&self) -> [String; 4] {
+    pub fn to_args(&self) -> [String; 5] {
         let kept: Vec<String> = self.kept.iter().map(RawFd::to_string).collect();
         let cpus = if self.cpus.is_empty() { "-".to_owned() } else { list(&self.cpus) };
-        [self.parent.to_string(), cpus, self.open_files.to_string(), kept.join(",")]
+        let [parent, victim] = [self.parent, self.victim].map(|number| number.to_string());
+        [parent, cpus, self.open_files.to_string(), victim, kept.join(",")]
     }
 
     fn from_args(args: &[OsString]) -> Option<Self> {
@@ -48,14 +52,15 @@ impl Orders {
             parent: text(0)?.parse().ok()?,
             cpus,
             open_files: text(2)?.parse().ok()?,
-            kept: text(3)?.split(',').map(|fd| fd.parse().ok()).collect::<Option<_>>()?,
+            victim: text(3)?.parse().ok()?,
+            kept: text(4)?.split(',').map(|fd| fd.parse().ok()).collect::<Option<_>>()?,
         })
     }
 }
 
-/// Takes `PARENT CPU,… OPEN_FILES FD,… FILE NAME ARGS…` and becomes FILE.
+/// Takes `PARENT CPU,… OPEN_FILES VICTIM FD,… FILE NAME ARGS…` and becomes FILE.
 pub fn main(args: &[OsString]) -> ExitCode {
-    let (Some(orders), Some(file), Some(name)) = (Orders::from_args(args), args.get(4), args.get(5)) else {
+    let (Some(orders), Some(file), Some(name)) = (Orders::from_args(args), args.get(5), args.get(6)) else {
         crate::tell("exec-rank is started by `transom agent`, not by people");
         return ExitCode::from(2);
     };
@@ -64,7 +69,7 @@ pub fn main(args: &[OsString]) -> ExitCode {
         return ExitCode::from(2);
     }
     prepare(&orders);
-    let error = Command::new(file).arg0(name).args(&args[6..]).exec();
+    let error = Command::new(file).arg0(name).args(&args[7..]).exec();
     crate::tell(&format!("cannot execute {}: {error}", Path::new(file).display()));
     ExitCode::from(if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 })
 }
@@ -82,6 +87,7 @@ fn prepare(orders: &Orders) {
     if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
         let _ = setrlimit(Resource::RLIMIT_NOFILE, orders.open_files.min(hard), hard);
     }
+    victim::raise(orders.victim);
     close_all_but(&orders.kept);
 }
 

@@ -13,6 +13,7 @@ mod ranks;
 mod serve;
 mod spawn;
 pub mod topology;
+pub mod victim;
 
 use std::ffi::OsString;
 use std::os::fd::AsFd;

@@ -18,6 +18,7 @@ use transom::waits::{ON_FAILURE, VARIABLE};
 
 use super::spawn::{Spawned, spawn};
 use super::topology::{Topology, list};
+use super::victim;
 use crate::cli::Bind;
 use crate::exec_rank::Orders;
 use crate::frames::{Bound, Input, JobSpec, Status, ToLauncher, Unit};
@@ -91,6 +92,7 @@ pub struct Starter {
     cpus: Vec<Vec<usize>>,
     bindings: Option<ToLauncher>,
     open_files: u64,
+    victim: i32,
     pages: Option<Arc<Pages>>,
 }
 
@@ -140,7 +142,7 @@ impl Starter {
             // A host that has no memory files can run the job all the same.
             Err(_) => None,
         };
-        Ok(Self { spec, exe, files, cpus, bindings, open_files, pages })
+        Ok(Self { spec, exe, files, cpus, bindings, open_files, victim: victim::more(), pages })
     }
 
     /// What the launcher is to know of where the ranks run.
@@ -195,7 +197,7 @@ impl Starter {
         let kept: Vec<_> = (FIRST_FD..).take(passed).collect();
         let parent = nix::unistd::getpid().as_raw();
         let waits = kept.get(1..).filter(|rest| !rest.is_empty()).map(numbers);
-        let orders = Orders { parent, cpus, open_files: self.open_files, kept };
+        let orders = Orders { parent, cpus, open_files: self.open_files, victim: self.victim, kept };
         let mut command = Command::new(&self.exe);
         let program = self.spec.program_of(self.rank(local));
         let (file, argv) = (&self.files[program], &self.spec.programs[program].argv);
