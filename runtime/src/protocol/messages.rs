@@ -1,10 +1,13 @@
-//! Matching of messages and receives (MPI-4.1 §3.5): posted receives and unexpected messages of all communicators. The newest
-//! few, which most often are all, are searched one by one; the others in ordered trees, however many they are.
+//! Matching of messages and receives (MPI-4.1 §3.5): posted receives and unexpected messages of all communicators. Lists of them are
+//! searched one by one, since most often the first is the one. A search that goes further than a few puts what is in the list into
+//! ordered trees, so that however many they are, no search is long twice.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// How many are searched one by one.
-const FEW: usize = 64;
+/// How many of a list are searched before it becomes part of a tree.
+const FEW: usize = if cfg!(test) { 4 } else { 64 };
+/// Room that an empty list keeps.
+const KEPT: usize = 1024;
 
 /// The envelope of a message (§3.2.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,16 +52,25 @@ impl Pattern {
     }
 }
 
+#[inline]
+fn remove<T>(list: &mut VecDeque<T>, place: usize) -> Option<T> {
+    let removed = list.remove(place);
+    if list.is_empty() && list.capacity() > KEPT {
+        *list = VecDeque::new();
+    }
+    removed
+}
+
 /// Posted receives `R` and unexpected messages `M`: none of the former matches any of the latter.
 #[derive(Debug)]
 pub struct Messages<R, M> {
     /// Number of the next receive or message that a tree may have.
     next: u64,
     /// The newest receives, in the order in which they were posted. All in the tree are older.
-    few_receives: VecDeque<(Pattern, u64, R)>,
+    new_receives: VecDeque<(Pattern, u64, R)>,
     receives: BTreeMap<(Pattern, u64), R>,
     /// The newest messages, likewise.
-    few_messages: VecDeque<(Envelope, M)>,
+    new_messages: VecDeque<(Envelope, M)>,
     messages: BTreeMap<u64, (Envelope, M)>,
     /// The messages of the tree by every pattern that matches them.
     index: BTreeSet<(Pattern, u64)>,
@@ -68,9 +80,9 @@ impl<R, M> Default for Messages<R, M> {
     fn default() -> Self {
         Self {
             next: 0,
-            few_receives: VecDeque::new(),
+            new_receives: VecDeque::new(),
             receives: BTreeMap::new(),
-            few_messages: VecDeque::new(),
+            new_messages: VecDeque::new(),
             messages: BTreeMap::new(),
             index: BTreeSet::new(),
         }
@@ -79,15 +91,24 @@ impl<R, M> Default for Messages<R, M> {
 
 /// Where a message is.
 enum Place {
-    Few(usize),
+    New(usize),
     Tree(u64),
+}
+
+/// The first of the first [`FEW`] that `is_it` says; an error: there are more, in which it may be.
+#[inline]
+fn first_of_few<T>(list: &VecDeque<T>, is_it: impl Fn(&T) -> bool) -> Result<Option<usize>, ()> {
+    match list.iter().take(FEW).position(is_it) {
+        None if list.len() > FEW => Err(()),
+        place => Ok(place),
+    }
 }
 
 impl<R, M> Messages<R, M> {
     /// Whether there is no receive and no message.
     pub fn is_empty(&self) -> bool {
-        self.few_receives.is_empty()
-            && self.few_messages.is_empty()
+        self.new_receives.is_empty()
+            && self.new_messages.is_empty()
             && self.receives.is_empty()
             && self.messages.is_empty()
     }
@@ -97,19 +118,30 @@ impl<R, M> Messages<R, M> {
         self.next
     }
 
-    fn find(&self, pattern: Pattern) -> Option<Place> {
-        if !self.index.is_empty() {
-            let first = self.index.range((pattern, 0)..=(pattern, u64::MAX)).next();
-            if let Some((_, number)) = first {
-                return Some(Place::Tree(*number));
+    #[inline]
+    fn find(&mut self, pattern: Pattern) -> Option<Place> {
+        if !self.index.is_empty()
+            && let Some(place) = self.find_in_tree(pattern)
+        {
+            return Some(place);
+        }
+        match first_of_few(&self.new_messages, |(envelope, _)| pattern.matches(envelope)) {
+            Ok(place) => place.map(Place::New),
+            Err(()) => {
+                self.messages_to_tree();
+                self.find_in_tree(pattern)
             }
         }
-        self.few_messages.iter().position(|(envelope, _)| pattern.matches(envelope)).map(Place::Few)
+    }
+
+    fn find_in_tree(&self, pattern: Pattern) -> Option<Place> {
+        let first = self.index.range((pattern, 0)..=(pattern, u64::MAX)).next();
+        first.map(|(_, number)| Place::Tree(*number))
     }
 
     fn remove(&mut self, place: Place) -> Option<(Envelope, M)> {
         match place {
-            Place::Few(index) => self.few_messages.remove(index),
+            Place::New(index) => remove(&mut self.new_messages, index),
             Place::Tree(number) => {
                 let (envelope, message) = self.messages.remove(&number)?;
                 for pattern in envelope.patterns() {
@@ -121,9 +153,9 @@ impl<R, M> Messages<R, M> {
     }
 
     /// The first message that a receive would match.
-    pub fn look(&self, pattern: Pattern) -> Option<(Envelope, &M)> {
+    pub fn look(&mut self, pattern: Pattern) -> Option<(Envelope, &M)> {
         let (envelope, message) = match self.find(pattern)? {
-            Place::Few(index) => &self.few_messages[index],
+            Place::New(index) => &self.new_messages[index],
             Place::Tree(number) => self.messages.get(&number)?,
         };
         Some((*envelope, message))
@@ -132,7 +164,7 @@ impl<R, M> Messages<R, M> {
     /// Takes that message.
     #[inline]
     pub fn take(&mut self, pattern: Pattern) -> Option<(Envelope, M)> {
-        if self.few_messages.is_empty() && self.messages.is_empty() {
+        if self.new_messages.is_empty() && self.messages.is_empty() {
             return None;
         }
         let place = self.find(pattern)?;
@@ -141,27 +173,25 @@ impl<R, M> Messages<R, M> {
 
     /// Posts a receive that no message here matches; returns its number.
     pub fn post(&mut self, pattern: Pattern, receive: R) -> u64 {
-        if self.few_receives.len() == FEW {
-            let older = self.few_receives.drain(..);
-            self.receives.extend(older.map(|(pattern, number, receive)| ((pattern, number), receive)));
-        }
         let number = self.number();
-        self.few_receives.push_back((pattern, number, receive));
+        self.new_receives.push_back((pattern, number, receive));
         number
     }
 
     /// Cancels a receive, unless a message has matched it.
     pub fn cancel(&mut self, pattern: Pattern, number: u64) -> Option<R> {
-        match self.few_receives.iter().position(|(_, other, _)| *other == number) {
-            Some(index) => self.few_receives.remove(index).map(|(_, _, receive)| receive),
-            None => self.receives.remove(&(pattern, number)),
+        match first_of_few(&self.new_receives, |(_, other, _)| *other == number) {
+            Ok(Some(index)) => return remove(&mut self.new_receives, index).map(|(_, _, receive)| receive),
+            Ok(None) => {}
+            Err(()) => self.receives_to_tree(),
         }
+        self.receives.remove(&(pattern, number))
     }
 
     /// Takes back the receive that `is_it` says, unless a message has matched it.
     pub fn take_back(&mut self, is_it: impl Fn(&R) -> bool) -> Option<R> {
-        if let Some(index) = self.few_receives.iter().position(|(_, _, receive)| is_it(receive)) {
-            return self.few_receives.remove(index).map(|(_, _, receive)| receive);
+        if let Some(index) = self.new_receives.iter().position(|(_, _, receive)| is_it(receive)) {
+            return remove(&mut self.new_receives, index).map(|(_, _, receive)| receive);
         }
         let key = self.receives.iter().find(|(_, receive)| is_it(receive)).map(|(key, _)| *key)?;
         self.receives.remove(&key)
@@ -173,35 +203,46 @@ impl<R, M> Messages<R, M> {
         let in_tree = self.messages.iter().find(|(_, message)| it(message)).map(|(number, _)| *number);
         let place = match in_tree {
             Some(number) => Place::Tree(number),
-            None => Place::Few(self.few_messages.iter().position(it)?),
+            None => Place::New(self.new_messages.iter().position(it)?),
         };
         self.remove(place).map(|(_, message)| message)
     }
 
     /// Takes the first posted receive that matches a message.
+    #[inline]
     fn receive(&mut self, envelope: &Envelope) -> Option<R> {
-        if !self.receives.is_empty() {
-            let first_of = |pattern| self.receives.range((pattern, 0)..=(pattern, u64::MAX)).next();
-            let all = envelope.patterns().filter_map(first_of).map(|(key, _)| *key);
-            if let Some(key) = all.min_by_key(|key| key.1) {
-                return self.receives.remove(&key);
+        if !self.receives.is_empty()
+            && let Some(receive) = self.receive_in_tree(envelope)
+        {
+            return Some(receive);
+        }
+        match first_of_few(&self.new_receives, |(pattern, _, _)| pattern.matches(envelope)) {
+            Ok(place) => remove(&mut self.new_receives, place?).map(|(_, _, receive)| receive),
+            Err(()) => {
+                self.receives_to_tree();
+                self.receive_in_tree(envelope)
             }
         }
-        let place = self.few_receives.iter().position(|(pattern, _, _)| pattern.matches(envelope))?;
-        self.few_receives.remove(place).map(|(_, _, receive)| receive)
     }
 
-    /// Takes the first posted receive that matches a message, if it is one of the newest few, which are all there are, and `will_do`.
+    fn receive_in_tree(&mut self, envelope: &Envelope) -> Option<R> {
+        let first_of = |pattern| self.receives.range((pattern, 0)..=(pattern, u64::MAX)).next();
+        let all = envelope.patterns().filter_map(first_of).map(|(key, _)| *key);
+        let key = all.min_by_key(|key| key.1)?;
+        self.receives.remove(&key)
+    }
+
+    /// Takes the first posted receive that matches a message, if it is among the few that a search sees first, and `will_do`.
     #[inline]
     pub fn receive_if(&mut self, envelope: &Envelope, will_do: impl FnOnce(&R) -> bool) -> Option<R> {
         if !self.receives.is_empty() {
             return None;
         }
-        let place = self.few_receives.iter().position(|(pattern, _, _)| pattern.matches(envelope))?;
-        if !will_do(&self.few_receives.get(place)?.2) {
+        let place = first_of_few(&self.new_receives, |(pattern, _, _)| pattern.matches(envelope)).ok()??;
+        if !will_do(&self.new_receives.get(place)?.2) {
             return None;
         }
-        self.few_receives.remove(place).map(|(_, _, receive)| receive)
+        remove(&mut self.new_receives, place).map(|(_, _, receive)| receive)
     }
 
     /// A message arrived: returns it with the first posted receive that matches it, or keeps it.
@@ -209,16 +250,19 @@ impl<R, M> Messages<R, M> {
         if let Some(receive) = self.receive(&envelope) {
             return Some((receive, message));
         }
-        if self.few_messages.len() == FEW {
-            self.move_to_tree();
-        }
-        self.few_messages.push_back((envelope, keep(message)));
+        self.new_messages.push_back((envelope, keep(message)));
         None
     }
 
     #[cold]
-    fn move_to_tree(&mut self) {
-        for (envelope, message) in std::mem::take(&mut self.few_messages) {
+    fn receives_to_tree(&mut self) {
+        let all = std::mem::take(&mut self.new_receives).into_iter();
+        self.receives.extend(all.map(|(pattern, number, receive)| ((pattern, number), receive)));
+    }
+
+    #[cold]
+    fn messages_to_tree(&mut self) {
+        for (envelope, message) in std::mem::take(&mut self.new_messages) {
             let number = self.number();
             self.index.extend(envelope.patterns().map(|pattern| (pattern, number)));
             self.messages.insert(number, (envelope, message));
@@ -229,9 +273,9 @@ impl<R, M> Messages<R, M> {
     pub fn clear(&mut self) -> (Vec<R>, Vec<M>) {
         self.index.clear();
         let receives = std::mem::take(&mut self.receives).into_values();
-        let receives = receives.chain(self.few_receives.drain(..).map(|(_, _, receive)| receive)).collect();
+        let receives = receives.chain(self.new_receives.drain(..).map(|(_, _, receive)| receive)).collect();
         let messages = std::mem::take(&mut self.messages).into_values();
-        let messages = messages.chain(self.few_messages.drain(..)).map(|(_, message)| message).collect();
+        let messages = messages.chain(self.new_messages.drain(..)).map(|(_, message)| message).collect();
         (receives, messages)
     }
 }

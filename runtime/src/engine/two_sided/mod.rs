@@ -214,7 +214,8 @@ impl TwoSided {
 
     /// The first message that a receive would match: its envelope and length.
     pub fn look(&self, pattern: Pattern) -> Option<(Envelope, usize)> {
-        self.state.lock().look(pattern).map(|(envelope, arrived)| (envelope, arrived.bytes()))
+        let mut state = self.state.lock();
+        state.look(pattern).map(|(envelope, arrived)| (envelope, arrived.bytes()))
     }
 
     /// Whether there are messages that no receive has matched, or receives that no message has.
