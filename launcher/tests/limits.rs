@@ -112,13 +112,18 @@ fn files_may_have_nothing() {
     check(&job_over("shm,tcp", "true", "ulimit -f 0", 0));
 }
 
-/// Where memory runs out the kernel ends a rank, and not who says that it did.
+/// Where memory runs out the kernel ends a rank, and not who says that it did: but where whoever runs this is the first to go, or never is.
 #[test]
 fn ranks_are_ended_before_agents() {
     let ended = common::run_sh(2, &[], "cat /proc/self/oom_score_adj /proc/$PPID/oom_score_adj | xargs");
     let scores = |line: &str| line.split(' ').map(|score| score.parse().unwrap()).collect::<Vec<i32>>();
     let all: Vec<_> = ended.stdout.lines().map(scores).collect();
-    assert!(all.len() == 2 && all.iter().all(|two| two[0] > two[1]), "{}{}", ended.stdout, ended.stderr);
+    assert!(
+        all.len() == 2 && all.iter().all(|two| two[0] > two[1] || two[1].abs() == 1000),
+        "{}{}",
+        ended.stdout,
+        ended.stderr
+    );
 }
 
 /// More windows than have lines in what is mapped of a control block at first; and of peers' heaps no more than is used.

@@ -52,6 +52,7 @@ impl Pattern {
     }
 }
 
+/// Takes one out of a list. One that was long, and is empty, gives its room back.
 #[inline]
 fn remove<T>(list: &mut VecDeque<T>, place: usize) -> Option<T> {
     let removed = list.remove(place);
