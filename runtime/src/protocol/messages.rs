@@ -55,7 +55,7 @@ impl Pattern {
 /// Takes one out of a list. One that was long, and is empty, gives its room back.
 #[inline]
 fn remove<T>(list: &mut VecDeque<T>, place: usize) -> Option<T> {
-    let removed = list.remove(place);
+    let removed = if place == 0 { list.pop_front() } else { list.remove(place) };
     if list.is_empty() && list.capacity() > KEPT {
         *list = VecDeque::new();
     }
@@ -99,6 +99,9 @@ enum Place {
 /// The first of the first [`FEW`] that `is_it` says; an error: there are more, in which it may be.
 #[inline]
 fn first_of_few<T>(list: &VecDeque<T>, is_it: impl Fn(&T) -> bool) -> Result<Option<usize>, ()> {
+    if list.front().is_some_and(&is_it) {
+        return Ok(Some(0));
+    }
     match list.iter().take(FEW).position(is_it) {
         None if list.len() > FEW => Err(()),
         place => Ok(place),

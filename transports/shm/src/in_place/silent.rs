@@ -138,8 +138,11 @@ mod tests {
             use std::os::fd::IntoRawFd;
             nix::unistd::pipe().map(|(a, b)| (a.into_raw_fd(), b.into_raw_fd())).unwrap()
         };
-        let open = |fd: i32| std::fs::metadata(format!("/proc/self/fd/{fd}")).is_ok();
         let (a, b) = pipe();
+        let file = |fd: i32| std::fs::read_link(format!("/proc/self/fd/{fd}")).ok();
+        let pipe = file(a);
+        // Another test may open something under a number that is free again.
+        let open = |fd: i32| file(fd) == pipe;
         // SAFETY: descriptors of this test, used by nobody else.
         unsafe {
             run(&[getppid(parent), close(a, 0)], &[close(b, 0)]).unwrap();
