@@ -21,7 +21,7 @@ impl Engine {
     }
 
     /// [`Engine::poll`] for who waits for a message, and `takes` it before anybody else: true if it has. `more`: there may be
-    /// more of them.
+    /// more of them, for the next poll.
     #[inline]
     pub fn poll_taking(
         &self,
@@ -32,18 +32,19 @@ impl Engine {
             self.wake();
             return Ok(0);
         }
-        self.poll_for(more, takes)
+        self.poll_for(1, more, takes)
     }
 
-    /// The same where there is something to find.
+    /// The same where there is something to find, for so many messages.
     #[inline]
     pub(super) fn poll_for(
         &self,
+        messages: usize,
         more: bool,
         takes: impl Fn(&Header, Kind, Payload<'_>) -> bool,
     ) -> Result<usize> {
         self.poll_transports(|transport| {
-            transport.progress_briefly(more, &mut |event| self.take(event, &takes))
+            transport.progress_briefly(messages, more, &mut |event| self.take(event, &takes))
         })
     }
 

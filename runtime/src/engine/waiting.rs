@@ -25,6 +25,8 @@ const NOTE_AGAIN: Duration = Duration::from_millis(500);
 /// Polls between two readings of the clock.
 const POLLS_PER_CLOCK_READ: u32 = 16;
 
+/// Messages that are taken by one poll of who waits for one of them: receives of the others are posted, and will be waited for.
+const MESSAGES_PER_POLL: usize = 16;
 /// A poll takes as long as so many looks, or longer.
 const LOOKS_PER_POLL: u32 = 16;
 
@@ -109,10 +111,12 @@ impl Engine {
         })
     }
 
-    /// [`Engine::wait_taking`] for a short time; none, and nothing is lost, if `ready` has no result then, or `is_otherwise`.
+    /// [`Engine::wait_taking`] for a short time; none, and nothing is lost, if `ready` has no result then, or `is_otherwise`. `awaited`:
+    /// how many messages there are receives for.
     #[inline]
     pub fn wait_shortly<R>(
         &self,
+        awaited: impl Fn() -> usize,
         takes: impl Fn(&Header, Kind, Payload<'_>) -> bool,
         is_otherwise: impl Fn() -> bool,
         ready: impl Fn() -> Option<R>,
@@ -128,7 +132,7 @@ impl Engine {
                 continue;
             }
             looks = looks.saturating_sub(LOOKS_PER_POLL);
-            let polled = self.poll_for(false, &takes);
+            let polled = self.poll_for(awaited().clamp(1, MESSAGES_PER_POLL), false, &takes);
             if let Some(result) = ready() {
                 self.progress.count_awaited();
                 return Some(result);

@@ -236,7 +236,7 @@ impl Communicator {
             let takes = |header: &Header, kind, payload: Payload<'_>| {
                 kind == Kind::Eager && direct.takes(engine, header, kind, payload)
             };
-            engine.wait_shortly(takes, || engine.two_sided.has_any(), || direct.take())?
+            engine.wait_shortly(|| 1, takes, || engine.two_sided.has_any(), || direct.take())?
         };
         Some(match source {
             Source::Rank(source) => Status { source, tag: envelope.tag, bytes },

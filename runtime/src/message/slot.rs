@@ -60,8 +60,9 @@ impl SlotReceive {
         let channel = comm.channel();
         let engine = &channel.engine;
         let has_ended = || engine.two_sided.slots.has_ended(self.slot);
+        let (awaited, ready) = (|| engine.two_sided.posted(), || has_ended().then_some(()));
         // Another thread may be the one that receives.
-        if engine.wait_shortly(|_, _, _| false, has_ended, || has_ended().then_some(())).is_some() {
+        if engine.wait_shortly(awaited, |_, _, _| false, has_ended, ready).is_some() {
             return Ok(());
         }
         engine.wait_until("wait", &|| self.awaits(channel), None, || has_ended().then_some(Ok(())))

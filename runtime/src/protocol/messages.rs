@@ -117,6 +117,11 @@ impl<R, M> Messages<R, M> {
             && self.messages.is_empty()
     }
 
+    /// How many receives are posted.
+    pub fn posted(&self) -> usize {
+        self.new_receives.len() + self.receives.len()
+    }
+
     fn number(&mut self) -> u64 {
         self.next += 1;
         self.next

@@ -358,9 +358,14 @@ pub trait Transport: Send + Sync + fmt::Debug {
     /// has served for peers: a caller that finds nothing may sleep. The sink may call every method but this one.
     fn progress(&self, sink: &mut dyn FnMut(Event<'_>)) -> TransportResult<usize>;
 
-    /// [`Transport::progress`] for who waits for one message: of those that have come the first may be all. `more`: others have
+    /// [`Transport::progress`] for who waits for so many messages: of those that have come they may be all. `more`: others have
     /// probably come, and will be asked for next.
-    fn progress_briefly(&self, _more: bool, sink: &mut dyn FnMut(Event<'_>)) -> TransportResult<usize> {
+    fn progress_briefly(
+        &self,
+        _messages: usize,
+        _more: bool,
+        sink: &mut dyn FnMut(Event<'_>),
+    ) -> TransportResult<usize> {
         self.progress(sink)
     }
 

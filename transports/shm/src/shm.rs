@@ -209,6 +209,9 @@ impl Shm {
                 return Ok(taken);
             };
             self.head.store(head + 1, Ordering::Relaxed);
+            if taken + 1 < most {
+                self.queue.prefetch(head + 1)?;
+            }
             bytes += message.near + message.far;
             let near = &inbox.0[..message.near];
             if message.far == 0 {
@@ -383,12 +386,17 @@ impl Transport for Shm {
         self.take_messages(BATCH, sink)
     }
 
-    fn progress_briefly(&self, more: bool, sink: &mut dyn FnMut(Event<'_>)) -> TransportResult<usize> {
+    fn progress_briefly(
+        &self,
+        messages: usize,
+        more: bool,
+        sink: &mut dyn FnMut(Event<'_>),
+    ) -> TransportResult<usize> {
         // A look at the next cell would wait for its line, which another core has.
         if more {
             self.queue.prefetch(self.head.load(Ordering::Relaxed) + 1)?;
         }
-        self.take_messages(1, sink)
+        self.take_messages(messages, sink)
     }
 
     #[inline]

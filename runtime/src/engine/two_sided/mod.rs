@@ -17,7 +17,7 @@ mod transfers;
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use smallvec::SmallVec;
@@ -149,8 +149,8 @@ pub(crate) type OnAnswer = Box<dyn FnOnce(&Engine, Answer) + Send>;
 #[derive(Default)]
 pub(crate) struct TwoSided {
     state: Mutex<Messages<Posted, Unexpected>>,
-    /// Whether the state has anything in it: written by who holds its lock.
-    any: AtomicBool,
+    /// One more than how many receives are posted, if the state has anything in it: written by who holds its lock.
+    any: AtomicUsize,
     /// Sends that await an answer, by number.
     sends: Mutex<HashMap<u64, AwaitingSend>>,
     /// Messages that arrive in segments, by number.
@@ -221,7 +221,13 @@ impl TwoSided {
     /// Whether there are messages that no receive has matched, or receives that no message has.
     #[inline]
     pub fn has_any(&self) -> bool {
-        self.any.load(Ordering::Acquire)
+        self.any.load(Ordering::Acquire) != 0
+    }
+
+    /// How many receives are posted that no message has matched.
+    #[inline]
+    pub fn posted(&self) -> usize {
+        self.any.load(Ordering::Relaxed).saturating_sub(1)
     }
 
     /// Changes the state.
@@ -229,7 +235,8 @@ impl TwoSided {
     fn change<R>(&self, change: impl FnOnce(&mut Messages<Posted, Unexpected>) -> R) -> R {
         let mut state = self.state.lock();
         let result = change(&mut state);
-        self.any.store(!state.is_empty(), Ordering::Release);
+        let any = if state.is_empty() { 0 } else { 1 + state.posted() };
+        self.any.store(any, Ordering::Release);
         result
     }
 
