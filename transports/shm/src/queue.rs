@@ -24,9 +24,12 @@ const CELL_HEADER: usize = 16;
 const NEAR: usize = NEAR_BYTES - CELL_HEADER;
 /// Bytes of a cell's block, for what the near part has no room for.
 const BLOCK: usize = 16384;
-/// What is short begins elsewhere in its block from round to round, at a multiple of its length or of this: so that it, too, is not written
-/// where it is still in both cores' own caches.
+/// What is short begins elsewhere in its block from round to round, when there have been some, at a multiple of its length or of this: so
+/// that it, too, is not written where it is still in both cores' own caches.
 const SHORTEST: usize = 2048;
+/// Rounds after which blocks have a place more. Memory that nobody has written yet takes microseconds: a job with few messages uses little
+/// of it, and one with many meets it seldom.
+const ROUNDS_PER_PLACE: u64 = 16;
 /// In the length: the message begins with the job's prefix, which is left out.
 const PREFIXED: u32 = 1 << 31;
 /// Bytes of a cache line.
@@ -56,7 +59,7 @@ pub const MAX_MESSAGE: usize = LINE + BLOCK;
 /// Bytes that a queue takes.
 pub const QUEUE_BYTES: usize = FIRST_BLOCK + CELLS as usize * BLOCK;
 /// Changes with the layout above.
-pub const LAYOUT: u32 = 6;
+pub const LAYOUT: u32 = 7;
 
 /// Room for a message.
 #[derive(Debug)]
@@ -100,8 +103,11 @@ impl Queue {
 
     /// Where a message has so many bytes, a block at the most, in its block.
     fn block(index: u64, bytes: usize) -> usize {
-        let place = bytes.next_power_of_two().clamp(SHORTEST, BLOCK);
-        FIRST_BLOCK + (index % CELLS) as usize * BLOCK + (index / CELLS) as usize % (BLOCK / place) * place
+        let (round, place) = (index / CELLS, bytes.next_power_of_two().clamp(SHORTEST, BLOCK));
+        let places = (round / ROUNDS_PER_PLACE + 1).min((BLOCK / place) as u64);
+        // Short numbers are divided sooner.
+        let turn = round as u32 % places as u32;
+        FIRST_BLOCK + (index % CELLS) as usize * BLOCK + turn as usize * place
     }
 
     /// The sequence number of a cell. Stored less the cell's own index, so that fresh zeroed memory is an empty queue.
@@ -406,18 +412,22 @@ mod tests {
     }
 
     #[test]
-    fn short_messages_use_all_of_their_blocks() {
+    fn short_messages_come_to_use_all_of_their_blocks() {
         for bytes in [0, 1, NEAR + 1, 2048, 2049, 4096, 8191, BLOCK / 2 + 1, BLOCK] {
-            let places = [0, 1, 2, 3, 4, 5, 6, 7].map(|round| Queue::block(5 + round * CELLS, bytes));
-            assert!(places.iter().all(|place| (*place - FIRST_BLOCK) / BLOCK == 5), "{bytes}: {places:?}");
-            assert!(
-                places.iter().all(|place| (*place - FIRST_BLOCK) % BLOCK + bytes <= BLOCK),
-                "{bytes}: {places:?}"
-            );
-            let mut different = places.to_vec();
-            different.sort_unstable();
-            different.dedup();
-            assert_eq!(different.len(), BLOCK / bytes.next_power_of_two().clamp(SHORTEST, BLOCK), "{bytes}");
+            let most = BLOCK / bytes.next_power_of_two().clamp(SHORTEST, BLOCK);
+            // How many different places so many rounds have had.
+            let used = |rounds: std::ops::Range<u64>| {
+                let places = rounds.map(|round| Queue::block(5 + round * CELLS, bytes));
+                let places: std::collections::BTreeSet<_> = places.map(|place| place - FIRST_BLOCK).collect();
+                assert!(places.iter().all(|place| place / BLOCK == 5), "{bytes}: {places:?}");
+                assert!(places.iter().all(|place| place % BLOCK + bytes <= BLOCK), "{bytes}: {places:?}");
+                places.len()
+            };
+            for more in 1..=12 {
+                let (from, places) = ((more - 1) * ROUNDS_PER_PLACE, most.min(more as usize));
+                assert_eq!(used(0..from + ROUNDS_PER_PLACE), places, "{bytes}");
+                assert_eq!(used(from..from + ROUNDS_PER_PLACE), places, "{bytes}");
+            }
         }
     }
 
