@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use super::sections::{Section, Sections};
 use super::stream::turns_pay;
-use super::stripes::Held;
+use super::stripes::{Held, LOCKS};
 use super::{Span, Stripes, Words};
 use crate::{DataType, ReduceOp, TransportError, TransportResult, barrier, reduce_valid};
 
@@ -28,6 +28,8 @@ const LOCKED: u32 = 2;
 const ELEMENT: usize = 32;
 /// Elements that begin in the same so many bytes have one lock, if the user has no wish.
 const GRANULE: usize = 16 << 10;
+/// What is updated under locks that are taken at once: so many bytes, if a lock is not for more.
+const AT_ONCE: usize = 64 << 10;
 /// The widest range that has a lock of its own: others should not wait for longer.
 const LARGEST: usize = 1 << 20;
 /// Up to so many bytes are updated in one piece.
@@ -44,8 +46,8 @@ const SWITCH_AFTER: usize = 16 << 10;
 pub struct Updates {
     state: Words<1>,
     granules: Stripes,
-    /// Elements that begin in the same so many bytes have one lock: a power of two.
-    granule: usize,
+    /// Elements that begin in the same so many bytes have locks that are taken at once: a power of two.
+    at_once: usize,
     /// Of elements that no CPU atomic covers.
     stripes: Stripes,
     /// Accumulates of so many bytes count as long, and so many bytes of them are worth the switch to locks.
@@ -87,8 +89,9 @@ impl Updates {
             1..=ELEMENT => ((usize::MAX, usize::MAX), GRANULE),
             wished => ((LONG, 0), wished.min(LARGEST).next_power_of_two()),
         };
-        let (granules, long) = (granules.coarser(granule), AtomicUsize::new(0));
-        Ok(Self { state, granules, granule, stripes, switch_after, long, backwards: AtomicBool::new(false) })
+        let (granules, long) = (granules.coarser(granule).joined(), AtomicUsize::new(0));
+        let at_once = granule * (AT_ONCE / granule).clamp(1, LOCKS);
+        Ok(Self { state, granules, at_once, stripes, switch_after, long, backwards: AtomicBool::new(false) })
     }
 
     /// Calls `update`, which updates one element at `place` ([`Stripes`]) atomically.
@@ -101,14 +104,17 @@ impl Updates {
         update()
     }
 
-    /// Waits for the lock of all elements that begin in `bytes` bytes from `place` on, if they have one lock, and are updated under
-    /// it alone.
+    /// Waits for the locks of all elements that begin in `bytes` bytes from `place` on, if those are taken at once, and they are updated
+    /// under them alone.
     #[inline]
     pub(super) fn lock_all(&self, place: u64, bytes: usize) -> Option<Held<'_>> {
-        let first = place as usize & (self.granule - 1);
+        let first = place as usize & (self.at_once - 1);
         // What is locked stays so.
         let locked = self.state[0].load(Ordering::Acquire) == LOCKED;
-        if !locked || bytes > self.granule - first { None } else { Some(self.granules.lock(place)) }
+        if !locked || bytes > self.at_once - first {
+            return None;
+        }
+        Some(self.granules.lock_range(place, place + bytes.saturating_sub(1) as u64).0)
     }
 
     /// The word that says how.
@@ -180,22 +186,22 @@ impl Updates {
         backwards
     }
 
-    /// Bytes of the elements, of `size` bytes, that begin at `place` and before the end of its granule.
+    /// Bytes of the elements, of `size` bytes, that begin at `place` and before the end of what is locked at once.
     fn piece(&self, place: u64, size: usize, left: usize) -> usize {
-        let to_end = self.granule - (place as usize & (self.granule - 1));
+        let to_end = self.at_once - (place as usize & (self.at_once - 1));
         if left <= WHOLE.max(to_end) {
             return left;
         }
         (to_end.div_ceil(size) * size).min(left)
     }
 
-    /// Where, of the `len` bytes of elements from `place` on, the first one begins that begins in the granule of the last.
+    /// Where, of the `len` bytes of elements from `place` on, the first one begins that is locked at once with the last.
     fn last_piece(&self, place: u64, size: usize, len: usize) -> usize {
-        let granule = (place as usize + len - size) & !(self.granule - 1);
-        granule.saturating_sub(place as usize).div_ceil(size) * size
+        let start = (place as usize + len - size) & !(self.at_once - 1);
+        start.saturating_sub(place as usize).div_ceil(size) * size
     }
 
-    /// Elements of one granule.
+    /// Elements that are locked at once.
     fn some(
         &self,
         sections: &Sections,
@@ -212,7 +218,7 @@ impl Updates {
             return memory.update(&self.stripes, place, op, ty, offset, operands, fetched);
         }
         let last = place + (operands.len() - 1) as u64;
-        let _held = self.granules.lock_both(place, last);
+        let _held = self.granules.lock_range(place, last);
         if self.state[0].load(Ordering::Acquire) != LOCKED {
             return memory.update(&self.stripes, place, op, ty, offset, operands, fetched);
         }

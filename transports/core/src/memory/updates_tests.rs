@@ -241,14 +241,15 @@ fn bad_operands_change_nothing() {
 }
 
 proptest! {
-    /// Every state computes what [`Span::update`] does, across the ends of granules.
+    /// Every state computes what [`Span::update`] does, across the ends of granules and of what is locked at once.
     #[test]
     fn every_state_computes_the_same(
         state in prop::sample::select(vec![ATOMIC, SWITCHING, LOCKED]),
         ty in prop::sample::select(&DataType::ALL[..]),
         op in prop::sample::select(&ReduceOp::ALL[..]),
         granularity in prop::sample::select(vec![0, 33, 64, 100, 4096]),
-        start in GRANULE - 200..GRANULE + 20,
+        end in prop::sample::select(vec![GRANULE, AT_ONCE]),
+        before in -20..200_isize,
         bytes in prop::collection::vec(any::<u8>(), 0..400),
         fetch in any::<bool>(),
     ) {
@@ -257,8 +258,9 @@ proptest! {
         let padded = ty.fields().iter().map(|(_, len)| len).sum::<usize>() < ty.size();
         prop_assume!(reduce_valid(op, ty) && (ty.is_integer() || (copied && !padded)));
         let operands = &bytes[..bytes.len() - bytes.len() % ty.size()];
-        let (shared, twin) = (Shared::new(GRANULE * 2, granularity), Span::anonymous(GRANULE * 2).unwrap());
-        let fill: Vec<u8> = (0..GRANULE * 2).map(|i| (i * 31 + i / 256) as u8).collect();
+        let (start, len) = (end.wrapping_add_signed(-before), 2 * end);
+        let (shared, twin) = (Shared::new(len, granularity), Span::anonymous(len).unwrap());
+        let fill: Vec<u8> = (0..len).map(|i| (i * 31 + i / 256) as u8).collect();
         shared.memory.copy_in(0, &fill).unwrap();
         twin.copy_in(0, &fill).unwrap();
         shared.updates.state[0].store(state, Ordering::SeqCst);
@@ -270,7 +272,7 @@ proptest! {
         twin.update(&Stripes::private().unwrap(), start as u64, op, ty, start, operands, fetched).unwrap();
         prop_assert_eq!(seen, wanted);
         let read = |span: &Span| {
-            let mut bytes = vec![0; GRANULE * 2];
+            let mut bytes = vec![0; len];
             span.copy_out(0, &mut bytes).unwrap();
             bytes
         };
