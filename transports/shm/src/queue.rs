@@ -24,12 +24,14 @@ const CELL_HEADER: usize = 16;
 const NEAR: usize = NEAR_BYTES - CELL_HEADER;
 /// Bytes of a cell's block, for what the near part has no room for.
 const BLOCK: usize = 16384;
-/// What is short begins elsewhere in its block from round to round, when there have been some, at a multiple of its length or of this: so
-/// that it, too, is not written where it is still in both cores' own caches.
+/// What is short begins elsewhere in its block from round to round, when its sender has sent some, at a multiple of its length or of this:
+/// so that it, too, is not written where it is still in both cores' own caches.
 const SHORTEST: usize = 2048;
-/// Rounds after which blocks have a place more. Memory that nobody has written yet takes microseconds: a job with few messages uses little
-/// of it, and one with many meets it seldom.
-const ROUNDS_PER_PLACE: u64 = 16;
+/// Messages in blocks after which a sender uses a place more. Memory that nobody has written yet takes microseconds: a job with few messages
+/// uses little of it, and one with many meets it seldom.
+const MESSAGES_PER_PLACE: u32 = 2048;
+/// In the length of what is in the block: where it begins there, in units of [`SHORTEST`].
+const START_SHIFT: u32 = 16;
 /// In the length: the message begins with the job's prefix, which is left out.
 const PREFIXED: u32 = 1 << 31;
 /// Bytes of a cache line.
@@ -79,6 +81,8 @@ pub struct Taken {
     pub near: usize,
     /// In its block.
     pub far: usize,
+    /// Where those begin.
+    start: usize,
 }
 
 /// Bytes with which the messages of a job begin.
@@ -89,51 +93,57 @@ pub type Prefix = [u8; 16];
 /// Messages that begin with the job's prefix travel without it: with a header of 64 bytes that has it, a message without payload
 /// is one cache line.
 #[derive(Debug)]
-pub struct Queue(Span);
+pub struct Queue {
+    memory: Span,
+    /// Messages in blocks that were appended by this view; about as many, if by several threads.
+    blocks: AtomicU32,
+}
 
 impl Queue {
     /// A view of the queue in `memory`, which is new (all zero) or in use.
     pub fn new(memory: Span) -> Self {
-        Self(memory)
+        Self { memory, blocks: AtomicU32::new(0) }
     }
 
     fn cell(index: u64) -> usize {
         FIRST_CELL + (index % CELLS) as usize * NEAR_BYTES
     }
 
-    /// Where a message has so many bytes, a block at the most, in its block.
-    fn block(index: u64, bytes: usize) -> usize {
-        let (round, place) = (index / CELLS, bytes.next_power_of_two().clamp(SHORTEST, BLOCK));
-        let places = (round / ROUNDS_PER_PLACE + 1).min((BLOCK / place) as u64);
-        // Short numbers are divided sooner.
-        let turn = round as u32 % places as u32;
-        FIRST_BLOCK + (index % CELLS) as usize * BLOCK + turn as usize * place
+    fn block(index: u64) -> usize {
+        FIRST_BLOCK + (index % CELLS) as usize * BLOCK
+    }
+
+    /// Where a message begins in its block, which has so many bytes of it, from a sender that has sent so many in blocks.
+    fn start(index: u64, bytes: usize, sent: u32) -> usize {
+        let place = bytes.next_power_of_two().clamp(SHORTEST, BLOCK);
+        let places = (sent / MESSAGES_PER_PLACE + 1).min((BLOCK / place) as u32);
+        ((index / CELLS) as u32 % places) as usize * place
     }
 
     /// The sequence number of a cell. Stored less the cell's own index, so that fresh zeroed memory is an empty queue.
     fn sequence(&self, index: u64) -> TransportResult<&AtomicU64> {
-        self.0.word64(Self::cell(index))
+        self.memory.word64(Self::cell(index))
     }
 
     /// Tells all who see the queue, by a flag. Owner only.
     pub fn announce(&self) -> TransportResult<()> {
-        self.0.word32(ANNOUNCED)?.store(1, Ordering::Release);
+        self.memory.word32(ANNOUNCED)?.store(1, Ordering::Release);
         Ok(())
     }
 
     /// Whether the owner has told so.
     pub fn is_announced(&self) -> TransportResult<bool> {
-        Ok(self.0.word32(ANNOUNCED)?.load(Ordering::Acquire) != 0)
+        Ok(self.memory.word32(ANNOUNCED)?.load(Ordering::Acquire) != 0)
     }
 
     fn asleep(&self) -> TransportResult<&AtomicU32> {
-        self.0.word32(ASLEEP)
+        self.memory.word32(ASLEEP)
     }
 
     /// Whether there is room for several messages: who found the queue full waits until then, or else would wait for the owner again
     /// at every message, and both for the same cache lines.
     pub fn has_room(&self) -> TransportResult<bool> {
-        let last = self.0.word64(TAIL)?.load(Ordering::Relaxed).wrapping_add(SEVERAL - 1);
+        let last = self.memory.word64(TAIL)?.load(Ordering::Relaxed).wrapping_add(SEVERAL - 1);
         // Cells become free in order.
         Ok(self.sequence(last)?.load(Ordering::Acquire) == last / CELLS * 2)
     }
@@ -141,7 +151,7 @@ impl Queue {
     /// The first line of a cell: sequence number, lengths, and the beginning of the message.
     #[inline]
     fn line(&self, index: u64) -> TransportResult<&[AtomicU64; 8]> {
-        self.0.line(Self::cell(index))
+        self.memory.line(Self::cell(index))
     }
 
     /// Appends a message, with the long part of the payload written by such stores. `Ok(false)`: the queue is full.
@@ -157,7 +167,7 @@ impl Queue {
         if bytes > MAX_MESSAGE {
             return Err(TransportError::Range { offset: 0, bytes, len: MAX_MESSAGE });
         }
-        let tail = self.0.word64(TAIL)?;
+        let tail = self.memory.word64(TAIL)?;
         let mut index = tail.load(Ordering::Relaxed);
         let line = loop {
             let round = index / CELLS * 2;
@@ -188,12 +198,13 @@ impl Queue {
         line[0].store(index / CELLS * 2 + 1, Ordering::Release);
         // The owner wrote the next cell last: the next message need not wait for its line, nor a short one for the second.
         let next = Self::cell(index + 1);
-        self.0.prefetch(next)?;
+        self.memory.prefetch(next)?;
         match payload.len() {
-            0..LONG => self.0.prefetch(next + LINE)?,
+            0..LONG => self.memory.prefetch(next + LINE)?,
             long if stores == Stores::Cached => {
                 let long = long.min(BLOCK);
-                self.0.prefetch_for_writing(Self::block(index + 1, long), long.min(PREFETCHED))?;
+                let start = Self::start(index + 1, long, self.blocks.load(Ordering::Relaxed));
+                self.memory.prefetch_for_writing(Self::block(index + 1) + start, long.min(PREFETCHED))?;
             }
             _ => {}
         }
@@ -214,35 +225,40 @@ impl Queue {
         let (header, over) = header.split_at(headers);
         let (near, payload) = payload.split_at(payloads);
         let far = over.len() + payload.len();
+        let mut start = 0;
         if far > 0 {
-            let block = Self::block(index, far);
-            self.0.copy_in(block, over)?;
-            self.0.copy_in_by(stores, block + over.len(), payload)?;
+            let sent = self.blocks.load(Ordering::Relaxed);
+            self.blocks.store(sent.saturating_add(1), Ordering::Relaxed);
+            start = Self::start(index, far, sent);
+            let block = Self::block(index) + start;
+            self.memory.copy_in(block, over)?;
+            self.memory.copy_in_by(stores, block + over.len(), payload)?;
         }
         // The first line last and all at once: the owner polls it, and would take it away in between.
-        self.0.copy_in(at + CELL_HEADER + header.len(), near)?;
-        self.0.copy_in(at + CELL_HEADER, header)?;
-        let lengths = [(header.len() + near.len()) as u32 | prefixed, far as u32];
-        self.0.word32(at + 8)?.store(lengths[0], Ordering::Relaxed);
-        self.0.word32(at + 12)?.store(lengths[1], Ordering::Relaxed);
+        self.memory.copy_in(at + CELL_HEADER + header.len(), near)?;
+        self.memory.copy_in(at + CELL_HEADER, header)?;
+        let far = far as u32 | ((start / SHORTEST) as u32) << START_SHIFT;
+        let lengths = [(header.len() + near.len()) as u32 | prefixed, far];
+        self.memory.word32(at + 8)?.store(lengths[0], Ordering::Relaxed);
+        self.memory.word32(at + 12)?.store(lengths[1], Ordering::Relaxed);
         Ok(())
     }
 
     /// The owner is appending to a queue, as long as the result is kept.
     pub fn append(&self) -> TransportResult<Appending<'_>> {
-        let count = self.0.word32(APPENDING)?;
+        let count = self.memory.word32(APPENDING)?;
         count.fetch_add(1, Ordering::SeqCst);
         Ok(Appending(count))
     }
 
     /// Whether no thread of the owner is appending to a queue: then the cells that its threads have claimed have their messages.
     pub fn appends_nothing(&self) -> bool {
-        self.0.word32(APPENDING).is_ok_and(|count| count.load(Ordering::Acquire) == 0)
+        self.memory.word32(APPENDING).is_ok_and(|count| count.load(Ordering::Acquire) == 0)
     }
 
     /// Whether the cell at `head` is claimed. Owner only.
     pub fn is_claimed(&self, head: u64) -> TransportResult<bool> {
-        Ok(self.0.word64(TAIL)?.load(Ordering::Acquire) > head)
+        Ok(self.memory.word64(TAIL)?.load(Ordering::Acquire) > head)
     }
 
     /// Whether the owner slept and this caller is the one to ring for it.
@@ -260,7 +276,7 @@ impl Queue {
 
     /// Has the message at `head` brought near.
     pub fn prefetch(&self, head: u64) -> TransportResult<()> {
-        self.0.prefetch(Self::cell(head))
+        self.memory.prefetch(Self::cell(head))
     }
 
     /// Takes the near part of the message at `head` into `buffer`; its cell stays the message's until it is [released](Queue::release).
@@ -282,10 +298,11 @@ impl Queue {
             for (to, word) in buffer[prefix.len()..LINE].as_chunks_mut().0.iter_mut().zip(&line[2..]) {
                 *to = word.load(Ordering::Relaxed).to_ne_bytes();
             }
-            return Ok(Some(Taken { near: LINE, far: 0 }));
+            return Ok(Some(Taken { near: LINE, far: 0, start: 0 }));
         }
         let (at, [near, far]) = (Self::cell(head), lengths);
-        let far = far as usize;
+        let begin = ((far >> START_SHIFT) as usize * SHORTEST).min(BLOCK);
+        let far = (far as usize & ((1 << START_SHIFT) - 1)).min(BLOCK - begin);
         let start = match prefix.filter(|_| near & PREFIXED != 0) {
             Some(prefix) => {
                 buffer[..prefix.len()].copy_from_slice(prefix);
@@ -295,13 +312,13 @@ impl Queue {
         };
         // A length that no producer of ours writes is cut, and the message's own checks refuse it.
         let near = start + ((near & !PREFIXED) as usize).min(NEAR);
-        self.0.copy_out(at + CELL_HEADER, &mut buffer[start..near])?;
-        Ok(Some(Taken { near, far: far.min(BLOCK).min(MAX_MESSAGE - near) }))
+        self.memory.copy_out(at + CELL_HEADER, &mut buffer[start..near])?;
+        Ok(Some(Taken { near, far: far.min(MAX_MESSAGE - near), start: begin }))
     }
 
     /// What is in the block of the message at `head`.
     pub fn rest(&self, head: u64, taken: Taken) -> TransportResult<Rest<'_>> {
-        Rest::new(&self.0, Self::block(head, taken.far), taken.far)
+        Rest::new(&self.memory, Self::block(head) + taken.start, taken.far)
     }
 
     /// Gives the cell of the message at `head` back. Owner only.
@@ -372,7 +389,7 @@ mod tests {
 
         /// What is left of a rank that is killed while it appends. `false`: the queue is full.
         pub fn claim(&self) -> bool {
-            let tail = self.0.word64(TAIL).unwrap();
+            let tail = self.memory.word64(TAIL).unwrap();
             loop {
                 let index = tail.load(Ordering::Relaxed);
                 let (sequence, round) =
@@ -415,19 +432,35 @@ mod tests {
     fn short_messages_come_to_use_all_of_their_blocks() {
         for bytes in [0, 1, NEAR + 1, 2048, 2049, 4096, 8191, BLOCK / 2 + 1, BLOCK] {
             let most = BLOCK / bytes.next_power_of_two().clamp(SHORTEST, BLOCK);
-            // How many different places so many rounds have had.
-            let used = |rounds: std::ops::Range<u64>| {
-                let places = rounds.map(|round| Queue::block(5 + round * CELLS, bytes));
-                let places: std::collections::BTreeSet<_> = places.map(|place| place - FIRST_BLOCK).collect();
-                assert!(places.iter().all(|place| place / BLOCK == 5), "{bytes}: {places:?}");
-                assert!(places.iter().all(|place| place % BLOCK + bytes <= BLOCK), "{bytes}: {places:?}");
-                places.len()
-            };
-            for more in 1..=12 {
-                let (from, places) = ((more - 1) * ROUNDS_PER_PLACE, most.min(more as usize));
-                assert_eq!(used(0..from + ROUNDS_PER_PLACE), places, "{bytes}");
-                assert_eq!(used(from..from + ROUNDS_PER_PLACE), places, "{bytes}");
+            for (sent, places) in (0..12).map(|more| (more * MESSAGES_PER_PLACE + 7, more as usize + 1)) {
+                let starts = (0..100).map(|round| Queue::start(5 + round * CELLS, bytes, sent));
+                let starts: std::collections::BTreeSet<_> = starts.collect();
+                assert!(starts.iter().all(|start| start + bytes <= BLOCK), "{bytes}: {starts:?}");
+                assert_eq!(starts.len(), most.min(places), "{bytes}");
             }
+        }
+    }
+
+    #[test]
+    fn messages_come_back_from_every_place() {
+        let (queue, mut buffer) = (queue(), Inbox::default());
+        for head in 0..20 * u64::from(MESSAGES_PER_PLACE) {
+            let payload = vec![head as u8; 1500 + head as usize % 3000];
+            assert!(queue.push(None, &head.to_le_bytes(), &payload).unwrap());
+            assert_eq!(queue.pop(None, head, &mut buffer).unwrap(), Some(8 + payload.len()));
+            assert_eq!(buffer.0[..8 + payload.len()], [&head.to_le_bytes()[..], &payload].concat());
+        }
+    }
+
+    #[test]
+    fn what_nobody_writes_stays_in_the_block() {
+        for far in [u32::MAX, u32::MAX << START_SHIFT, 7 << START_SHIFT | 0xffff, 9 << START_SHIFT | 1] {
+            let (queue, mut buffer) = (queue(), Inbox::default());
+            assert!(queue.push(None, &[1; 8], &[2; 4000]).unwrap());
+            queue.memory.word32(Queue::cell(0) + 12).unwrap().store(far, Ordering::Relaxed);
+            let taken = queue.take(None, 0, &mut buffer).unwrap().unwrap();
+            assert!(taken.start + taken.far <= BLOCK, "{taken:?}");
+            assert!(queue.rest(0, taken).is_ok());
         }
     }
 
@@ -472,8 +505,8 @@ mod tests {
         let (queue, mut buffer) = (queue(), Inbox::default());
         for (head, prefix) in [(0, None), (1, Some(&[7; 16]))] {
             assert!(queue.push(None, b"", b"").unwrap());
-            for at in [8, 12] {
-                queue.0.word32(Queue::cell(head) + at).unwrap().store(u32::MAX, Ordering::Relaxed);
+            for (at, length) in [(8, u32::MAX), (12, u32::MAX >> START_SHIFT)] {
+                queue.memory.word32(Queue::cell(head) + at).unwrap().store(length, Ordering::Relaxed);
             }
             assert_eq!(queue.pop(prefix, head, &mut buffer).unwrap(), Some(MAX_MESSAGE));
         }
