@@ -28,7 +28,7 @@ const BLOCK: usize = 16384;
 /// so that it, too, is not written where it is still in both cores' own caches.
 const SHORTEST: usize = 2048;
 /// Messages in blocks after which a sender uses a place more. Memory that nobody has written yet takes microseconds: a job with few messages
-/// uses little of it, and one with many meets it seldom.
+/// uses little of it, and one with many meets it a part at a time.
 const MESSAGES_PER_PLACE: u32 = 2048;
 /// In the length of what is in the block: where it begins there, in units of [`SHORTEST`].
 const START_SHIFT: u32 = 16;
