@@ -106,6 +106,23 @@ fn libraries_side_by_side() {
 }
 
 #[test]
+fn means_of_all_samples_if_asked_for() {
+    let fakes = Fakes::new();
+    let samples = |slow: &str| format!("echo bench put-latency 8 time 1 10 right - 10 10 10 10 {slow}*");
+    fakes.library("transom", &samples("60"));
+    fakes.library("peers/other", &samples("110"));
+    let figures = |mean: &[&str]| {
+        let (code, csv, err) = fakes.run(&[&["put-latency", "--csv", "--rounds", "4"], mean].concat());
+        assert_eq!(code, 0, "{err}");
+        csv.lines().nth(1).unwrap().split(',').map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(figures(&[])[6..8], ["10.000", "10.000"]);
+    assert_eq!(figures(&["--mean"])[6..8], ["20.000", "30.000"]);
+    let alone = Command::new(BENCH).args(["--mean", "put-latency"]).output().unwrap();
+    assert_eq!(alone.status.code(), Some(2));
+}
+
+#[test]
 fn what_is_left_out_is_named() {
     let fakes = Fakes::new();
     for name in ["transom", "peers/good", "peers/without", "peers/refuses"] {

@@ -137,6 +137,7 @@ impl Report {
 impl Row {
     fn append(&mut self, later: Self) {
         self.rounds.extend(later.rounds);
+        self.means.extend(later.means);
         self.repeats = later.repeats;
         self.taken += later.taken;
         self.disturbed += later.disturbed;

@@ -58,6 +58,9 @@ pub struct Row {
     pub repeats: u64,
     /// Nanoseconds per repetition (or hundredths), by round: samples that nothing disturbed, if they are many enough.
     pub rounds: Vec<Vec<f64>>,
+    /// The mean of all samples, disturbed ones too, by round; none of a round without samples.
+    #[serde(default)]
+    pub means: Vec<Option<f64>>,
     /// Samples that were taken.
     pub taken: u64,
     /// Samples in which the system took the core away.
@@ -80,6 +83,7 @@ impl Row {
             library: String::new(),
             repeats: 1,
             rounds: Vec::new(),
+            means: Vec::new(),
             taken: 0,
             disturbed: 0,
             mixed: false,
@@ -108,6 +112,11 @@ impl Row {
     /// The middle sample.
     pub fn median(&self) -> f64 {
         statistics::quantile(&self.sorted(), 0.5)
+    }
+
+    /// The mean over rounds of all samples, with what the system did meanwhile; NaN where a file does not say.
+    pub fn mean(&self) -> f64 {
+        statistics::mean(&self.means.iter().copied().flatten().collect::<Vec<f64>>())
     }
 
     /// The middle sample of each round.

@@ -66,6 +66,8 @@ impl Round {
         let mixed = disturbed > 0 && (kept < 3 || kept < taken / 4);
         let times = self.samples.iter().filter(|sample| mixed || !sample.is_disturbed);
         row.rounds.push(times.map(|sample| rounded(sample.time)).collect());
+        let all: Vec<f64> = self.samples.iter().map(|sample| sample.time).collect();
+        row.means.push((taken > 0).then(|| rounded(statistics::mean(&all))));
         row.mixed |= mixed;
         row.taken += taken as u64;
         row.disturbed += disturbed as u64;
@@ -104,10 +106,11 @@ mod tests {
         let samples: Vec<Sample> = (0..10).map(|i| sample(f64::from(i) + 1.0, i >= 6)).collect();
         Round { samples, fairness: None }.add_to(&mut row);
         assert_eq!((row.taken, row.disturbed, row.mixed), (10, 4, false));
-        assert_eq!(row.rounds, [[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]]);
+        assert_eq!((&row.rounds[..], row.mean()), (&[vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]][..], 5.5));
         let samples = vec![sample(1.0, false), sample(2.0, true), sample(3.0, true)];
         Round { samples, fairness: None }.add_to(&mut row);
         assert_eq!((row.rounds[1].len(), row.disturbed, row.mixed), (3, 6, true));
+        assert_eq!((&row.means[..], row.mean()), (&[Some(5.5), Some(2.0)][..], 3.75));
     }
 
     #[test]

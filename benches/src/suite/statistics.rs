@@ -22,6 +22,11 @@ pub fn median(values: &[f64]) -> f64 {
     }
 }
 
+/// The mean of values; NaN of none.
+pub fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
 /// How far values are from their median, in the middle, as a part of it: the scaled median absolute deviation, which for a normal
 /// distribution is the standard deviation.
 pub fn spread(values: &[f64]) -> f64 {

@@ -25,6 +25,7 @@ pub fn figures(report: &Report) -> String {
         "size",
         "ranks",
         "unit",
+        "mean",
         "median",
         "p99",
         "p99.9",
@@ -35,7 +36,7 @@ pub fn figures(report: &Report) -> String {
         "",
         "data",
     ];
-    let mut table = new_table(&header, &[0, 3, 11, 12]);
+    let mut table = new_table(&header, &[0, 3, 12, 13]);
     let mut group = "";
     for row in &report.rows {
         if row.head.group != group && !group.is_empty() {
@@ -45,8 +46,8 @@ pub fn figures(report: &Report) -> String {
         table.add_row(cells(row));
     }
     let mut text = table.trim_fmt() + "\n";
-    text += "median, p99, p99.9, max: of samples, slower ones to the right; disturbed: samples in which the system took the core \
-             away, left out (* too many to leave out); times limit: how many times as long as without a runtime\n";
+    text += "mean: of all samples; median, p99, p99.9, max: without disturbed ones, slower to the right; disturbed: samples in which the \
+             system took the core away (* too many to leave out); times limit: how many times as long as without a runtime\n";
     text
 }
 
@@ -90,7 +91,7 @@ pub fn size(row: &Row) -> String {
 fn cells(row: &Row) -> Vec<String> {
     let sorted = row.sorted();
     let (unit, scale) = row.head.unit.scale(row.median());
-    let mut cells = vec![name(row), size(row), row.head.ranks.to_string(), unit.into()];
+    let mut cells = vec![name(row), size(row), row.head.ranks.to_string(), unit.into(), mean(row)];
     cells.extend(QUANTILES.map(|q| number(scale(tail(&sorted, q, row.head.unit)))));
     let star = if row.mixed { "*" } else { "" };
     cells.push(format!("{}/{}{star}", row.disturbed, row.taken));
@@ -108,6 +109,12 @@ fn cells(row: &Row) -> Vec<String> {
     cells
 }
 
+/// The mean, in the unit of the median.
+pub fn mean(row: &Row) -> String {
+    let (_, scale) = row.head.unit.scale(row.median());
+    if row.mean().is_nan() { "–".into() } else { number(scale(row.mean())) }
+}
+
 /// A quantile on the bad side: long times, or small parts of a whole.
 pub fn tail(sorted: &[f64], q: f64, unit: Unit) -> f64 {
     quantile(sorted, if unit == Unit::Percent { 1.0 - q } else { q })
@@ -120,7 +127,7 @@ pub fn csv(report: &Report) -> String {
     }
     let mut csv = String::from(
         "measurement,group,window,sync,bytes,ranks,from,to,unit,work,median,p99,p99.9,max,samples,disturbed,mixed,limit_median,\
-         times_limit,limit,fairness,data\n",
+         times_limit,limit,fairness,data,mean\n",
     );
     for row in &report.rows {
         let head = &row.head;
@@ -136,7 +143,7 @@ pub fn csv(report: &Report) -> String {
         let valid = row.valid.map_or("", |right| if right { "right" } else { "wrong" });
         let _ = writeln!(
             csv,
-            "{},{},{},{},{},{},{pair},{unit},{work},{quantiles},{},{},{},{},{},{},{},{valid}",
+            "{},{},{},{},{},{},{pair},{unit},{work},{quantiles},{},{},{},{},{},{},{},{valid},{}",
             head.name,
             head.group,
             head.window,
@@ -150,6 +157,7 @@ pub fn csv(report: &Report) -> String {
             field(median(&row.ratios())),
             row.limit.as_ref().map_or_else(String::new, |limit| quoted(&limit.name)),
             field(median(&row.fairness)),
+            field(row.mean()),
         );
     }
     csv

@@ -1,9 +1,12 @@
 //! The table of libraries side by side.
 
+use std::fmt::Write;
+
 use super::escaped;
 use super::tables::table;
 use crate::report::number;
-use crate::suite::rivals::table::{Line, figure, libraries, lines, middle, quartiles, remarks, unit};
+use crate::suite::rivals::figure::Figure;
+use crate::suite::rivals::table::{Line, figure, libraries, lines, quartiles, remarks, unit};
 use crate::suite::row::{Report, Row};
 use crate::suite::statistics::median;
 use crate::suite::table::{name, size};
@@ -16,7 +19,9 @@ pub fn figures(report: &Report) -> String {
     header.extend(["limit", "× limit", "× best", "quartiles", "best"]);
     let rows = lines(report);
     let mut html = table(&header, rows.iter().map(cells));
-    html += "<p>Medians over rounds, in which the libraries took turns. × limit, × best: how many times as long as without a library, and as \
+    let of = rows.first().map_or(Figure::Median, |line| line.figure).legend();
+    let _ = write!(html, "<p>Figures: {of}, in which the libraries took turns.");
+    html += " × limit, × best: how many times as long as without a library, and as \
              the best of the others, Transom takes: median and quartiles over rounds, less is better.</p>\n";
     remarks(report).lines().for_each(|remark| html += &format!("<p>{}</p>\n", escaped(remark)));
     html
@@ -30,7 +35,7 @@ fn cells(line: &Line<'_>) -> Vec<String> {
         _ => escaped(&figure(line, row)),
     };
     cells.extend(line.rows.iter().map(|row| row.map_or_else(String::new, cell)));
-    let (_, scale) = own.head.unit.scale(middle(own));
+    let (_, scale) = own.head.unit.scale(line.figure.of(own));
     cells.push(own.bound().map_or_else(String::new, |bound| number(scale(bound))));
     let some = |values: &[f64]| if values.is_empty() { String::new() } else { number(median(values)) };
     cells.push(some(&own.ratios()));

@@ -9,7 +9,7 @@ use crate::suite::model::Fit;
 use crate::suite::row::{Report, Row};
 use crate::suite::sizes;
 use crate::suite::statistics::median;
-use crate::suite::table::{both, change, compared_size, formula, manner, name, of_library, tail, time};
+use crate::suite::table::{both, change, compared_size, formula, manner, mean, name, of_library, tail, time};
 
 /// A table in a box that scrolls by itself where the page is narrow. Cells are HTML.
 pub fn table(header: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
@@ -32,6 +32,7 @@ pub fn figures(rows: &[Row]) -> String {
         "size",
         "ranks",
         "unit",
+        "mean",
         "median",
         "p99",
         "p99.9",
@@ -49,8 +50,14 @@ fn cells(row: &Row) -> Vec<String> {
     let (unit, scale) = row.head.unit.scale(row.median());
     let sorted = row.sorted();
     let size = if row.head.bytes == 0 { String::new() } else { sizes::show(row.head.bytes) };
-    let mut cells =
-        vec![escaped(&name(row)), escaped(&manner(row)), size, row.head.ranks.to_string(), unit.into()];
+    let mut cells = vec![
+        escaped(&name(row)),
+        escaped(&manner(row)),
+        size,
+        row.head.ranks.to_string(),
+        unit.into(),
+        mean(row),
+    ];
     cells.extend([0.5, 0.99, 0.999, 1.0].map(|q| number(scale(tail(&sorted, q, row.head.unit)))));
     cells.push(format!("{}/{}{}", row.disturbed, row.taken, if row.mixed { "*" } else { "" }));
     let limit = row.limit.as_ref().zip(row.bound());

@@ -3,6 +3,7 @@
 //! Follow a run in this order: `options`, `catalogue`, `library`, `launch`, `rounds`, `parse`; then [`table`].
 
 mod catalogue;
+pub mod figure;
 mod launch;
 mod library;
 mod options;
@@ -23,6 +24,7 @@ use super::{INTERRUPTED, USAGE, files, interrupt};
 use crate::kind::Kind;
 use crate::machine;
 use crate::operation::Sync;
+use figure::Figure;
 use launch::Launch;
 use library::Library;
 pub use library::{RUST, TRANSOM};
@@ -179,6 +181,7 @@ fn settings(
         ("rounds", rounds.to_string()),
         ("ranks", launch.ranks().to_string()),
         ("network", launch.network().name().to_owned()),
+        (figure::SETTING, Figure::chosen(options.beside.mean).name().to_owned()),
         ("version", env!("CARGO_PKG_VERSION").to_owned()),
     ]
     .map(|(name, value)| (name.to_owned(), value))

@@ -29,6 +29,10 @@ pub struct Choice {
     #[arg(long, value_enum, requires = "rivals", conflicts_with_all = OF_RUST)]
     pub network: Option<Network>,
 
+    /// With --rivals: means over all samples, those too in which the system took the core away, as OSU's programs print, instead of medians
+    #[arg(long, requires = "rivals", conflicts_with_all = OF_RUST)]
+    pub mean: bool,
+
     /// With --rivals: seconds after which a library's measuring of a group is ended
     #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = crate::suite::options::seconds)]
     pub rival_timeout: Duration,
@@ -133,6 +137,7 @@ mod tests {
             ranks: 2,
             transom: None,
             network: None,
+            mean: false,
             rival_timeout: Duration::from_secs(1),
             hosts: Some(hosts.into()),
             rsh: None,

@@ -169,6 +169,7 @@ impl<'a> Rounds<'a> {
         let row = self.row(&library.name, head);
         // Rounds in which it failed have none.
         row.rounds.resize(round, Vec::new());
+        row.means.resize(round, None);
         row.repeats = line.repeats;
         Round::new(line.samples, line.fairness).add_to(row);
         row.valid = line.data.map(|right| right && row.valid.unwrap_or(true)).or(row.valid);
@@ -251,6 +252,8 @@ impl<'a> Rounds<'a> {
             let row = self.row(RUST, head);
             row.rounds.resize(round, Vec::new());
             row.rounds.append(&mut measured.rounds);
+            row.means.resize(round, None);
+            row.means.append(&mut measured.means);
             row.repeats = measured.repeats;
             row.taken += measured.taken;
             row.disturbed += measured.disturbed;

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use comfy_table::Table;
 
 use super::catalogue::CONTROLS;
+use super::figure::Figure;
 use super::library::{RUST, TRANSOM};
 use super::rounds::is_of_visibility;
 use crate::report::{Unit, number};
@@ -15,6 +16,8 @@ use crate::suite::table::{field, name, new_table, size};
 /// A measurement of one size, by all libraries.
 #[derive(Debug)]
 pub struct Line<'a> {
+    /// What its figures are.
+    pub figure: Figure,
     /// Of Transom, or of the first that has it.
     pub first: &'a Row,
     /// Each library's row, in the order of [`libraries`].
@@ -59,10 +62,11 @@ pub fn libraries(report: &Report) -> Vec<&str> {
 pub fn lines(report: &Report) -> Vec<Line<'_>> {
     let libraries = libraries(report);
     let is_one = |a: &Row, b: &Row| a.head == b.head;
-    report.rows.chunk_by(is_one).map(|rows| line(rows, &libraries)).collect()
+    let of = Figure::of_report(report);
+    report.rows.chunk_by(is_one).map(|rows| line(rows, &libraries, of)).collect()
 }
 
-fn line<'a>(rows: &'a [Row], libraries: &[&str]) -> Line<'a> {
+fn line<'a>(rows: &'a [Row], libraries: &[&str], of: Figure) -> Line<'a> {
     let find = |name: &&str| rows.iter().find(|row| row.library == *name);
     let columns: Vec<Option<&Row>> = libraries.iter().map(find).collect();
     let own = rows.iter().find(|row| row.library == TRANSOM);
@@ -70,19 +74,9 @@ fn line<'a>(rows: &'a [Row], libraries: &[&str]) -> Line<'a> {
         |row: &&Row| row.head.unit != Unit::Percent && !CONTROLS.contains(&row.head.name.as_str());
     let is_rival = |row: &&Row| ![TRANSOM, RUST].contains(&row.library.as_str());
     let rivals = rows.iter().filter(is_rival).filter(is_of_library);
-    let best = rivals.min_by(|a, b| middle(a).total_cmp(&middle(b)));
-    let ratios = own.zip(best).map_or_else(Vec::new, |(own, best)| ratios(own, best));
-    Line { first: own.unwrap_or(&rows[0]), rows: columns, best, ratios }
-}
-
-/// The median over rounds of each round's median.
-pub fn middle(row: &Row) -> f64 {
-    median(&row.medians())
-}
-
-fn ratios(own: &Row, other: &Row) -> Vec<f64> {
-    let rounds = own.rounds.iter().zip(&other.rounds).filter(|(a, b)| !a.is_empty() && !b.is_empty());
-    rounds.map(|(a, b)| median(a) / median(b)).collect()
+    let best = rivals.min_by(|a, b| of.of(a).total_cmp(&of.of(b)));
+    let ratios = own.zip(best).map_or_else(Vec::new, |(own, best)| of.ratios(own, best));
+    Line { figure: of, first: own.unwrap_or(&rows[0]), rows: columns, best, ratios }
 }
 
 /// A library's figure: in the line's unit, or how many of how many puts were seen; wrong data is marked.
@@ -92,15 +86,15 @@ pub fn figure(line: &Line<'_>, row: &Row) -> String {
         let all = row.rounds.concat();
         return format!("{}/{}{mark}", all.iter().filter(|seen| **seen > 0.0).count(), all.len());
     }
-    let (_, scale) = line.first.head.unit.scale(middle(line.first));
-    number(scale(middle(row))) + mark
+    let (_, scale) = line.first.head.unit.scale(line.figure.of(line.first));
+    number(scale(line.figure.of(row))) + mark
 }
 
 /// What a line's figures are given in.
 pub fn unit(line: &Line<'_>) -> &'static str {
     match is_of_visibility(line.first) {
         true => "puts",
-        false => line.first.head.unit.scale(middle(line.first)).0,
+        false => line.first.head.unit.scale(line.figure.of(line.first)).0,
     }
 }
 
@@ -132,7 +126,8 @@ pub fn figures(report: &Report) -> String {
         table.add_row(cells(&line, has_limits));
     }
     let mut text = table.trim_fmt() + "\n";
-    text += "medians over rounds, in which libraries take turns; times limit: how many times as long Transom takes as without a library;\n\
+    text += Figure::of_report(report).legend();
+    text += ", in which libraries take turns; times limit: how many times as long Transom takes as without a library;\n\
              times best: as the best of the others, median and quartiles over rounds, less is better\n";
     text + &remarks(report)
 }
@@ -142,7 +137,7 @@ fn cells(line: &Line<'_>, has_limits: bool) -> Vec<String> {
     let mut cells = vec![name(line.first), size(line.first), unit(line).into()];
     cells.extend(line.rows.iter().map(|row| row.map_or_else(none, |row| figure(line, row))));
     if has_limits {
-        let (_, scale) = line.first.head.unit.scale(middle(line.first));
+        let (_, scale) = line.first.head.unit.scale(line.figure.of(line.first));
         cells.push(line.first.bound().map_or_else(none, |bound| number(scale(bound))));
         let ratios = line.first.ratios();
         cells.push(if ratios.is_empty() { none() } else { number(median(&ratios)) });
@@ -182,7 +177,7 @@ pub fn remarks(report: &Report) -> String {
     text
 }
 
-/// The figures as comma-separated values: medians over rounds, times in nanoseconds.
+/// The figures as comma-separated values, times in nanoseconds.
 pub fn csv(report: &Report) -> String {
     let libraries = libraries(report);
     let mut csv = format!(
@@ -198,7 +193,7 @@ pub fn csv(report: &Report) -> String {
         };
         let value = |row: &Row| match is_of_visibility(row) {
             true => row.rounds.concat().iter().sum::<f64>() / row.rounds.concat().len() as f64,
-            false => middle(row),
+            false => line.figure.of(row),
         };
         let own: Vec<String> =
             line.rows.iter().map(|row| row.map_or_else(String::new, |row| field(value(row)))).collect();
@@ -229,6 +224,7 @@ pub fn csv(report: &Report) -> String {
 mod tests {
     use super::*;
     use crate::suite::files::tests::{report, row};
+    use crate::suite::rivals::figure::SETTING;
 
     fn of(library: &str, times: &[f64]) -> Row {
         Row { library: library.into(), ..row(8, times.iter().map(|time| vec![*time; 3]).collect()) }
@@ -250,6 +246,29 @@ mod tests {
         let fields: Vec<&str> = csv.lines().nth(1).unwrap().split(',').collect();
         assert_eq!(fields[6..9], ["25.000", "40.000", "54.500"], "{csv}");
         assert_eq!((fields[11], fields[12]), ("b", "0.500"), "{csv}");
+    }
+
+    #[test]
+    fn means_have_what_the_system_did() {
+        let of = |library: &str, means: &[f64]| Row {
+            means: means.iter().copied().map(Some).collect(),
+            ..of(library, &[1.0, 2.0])
+        };
+        let mut report = report(vec![of(TRANSOM, &[10.0, 30.0]), of("b", &[20.0, 20.0])]);
+        assert_eq!(
+            (lines(&report)[0].figure, &lines(&report)[0].ratios[..]),
+            (Figure::Median, &[1.0, 1.0][..])
+        );
+        report.settings.insert(SETTING.into(), Figure::Mean.name().into());
+        let text = figures(&report);
+        let lines = lines(&report);
+        assert_eq!(
+            (&lines[0].ratios[..], figure(&lines[0], lines[0].first)),
+            (&[0.5, 1.5][..], "20.0".into())
+        );
+        assert!(text.contains("means over rounds of all samples"), "{text}");
+        let csv = csv(&report);
+        assert_eq!(csv.lines().nth(1).unwrap().split(',').nth(6), Some("20.000"), "{csv}");
     }
 
     #[test]
