@@ -60,8 +60,8 @@ const FIRST_BLOCK: usize = FIRST_CELL + CELLS as usize * NEAR_BYTES;
 pub const MAX_MESSAGE: usize = LINE + BLOCK;
 /// Bytes that a queue takes.
 pub const QUEUE_BYTES: usize = FIRST_BLOCK + CELLS as usize * BLOCK;
-/// Changes with the layout above.
-pub const LAYOUT: u32 = 7;
+/// Changes with the layout above, with what words of it say, and with that of the control blocks whose locks these ranks share.
+pub const LAYOUT: u32 = 8;
 
 /// Room for a message.
 #[derive(Debug)]
