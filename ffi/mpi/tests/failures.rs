@@ -56,6 +56,7 @@ programs! {
     collectives;
     long_collectives;
     messages;
+    half_sent;
     any_source;
     any_source_and_on;
     agree;
@@ -66,15 +67,28 @@ programs! {
 }
 
 /// Nobody dies: whatever a death means in this job.
+fn all_come_to_the_end(program: &str, transport: &str) {
+    let Some(prefix) = prefix() else { return };
+    for options in [&[][..], &["--on-failure", "notify"]] {
+        let (code, lines, said) = job(prefix, program, transport, options);
+        let all = ["SURVIVED 0", "SURVIVED 1", "SURVIVED 2", "SURVIVED 3"];
+        assert_eq!(lines, all, "{program}, {options:?} over {transport}: {said}");
+        assert_eq!(code, Some(0), "{program}, {options:?} over {transport}: {said}");
+    }
+}
+
 #[test]
 fn revoke() {
-    let Some(prefix) = prefix() else { return };
     for transport in ["shm", "tcp"] {
-        for options in [&[][..], &["--on-failure", "notify"]] {
-            let (code, lines, said) = job(prefix, "revoke", transport, options);
-            let all = ["SURVIVED 0", "SURVIVED 1", "SURVIVED 2", "SURVIVED 3"];
-            assert_eq!(lines, all, "{options:?} over {transport}: {said}");
-            assert_eq!(code, Some(0), "{options:?} over {transport}: {said}");
+        all_come_to_the_end("revoke", transport);
+    }
+}
+
+#[test]
+fn revoke_long_messages() {
+    for _ in 0..4 {
+        for transport in ["shm", "tcp"] {
+            all_come_to_the_end("revoke_long_messages", transport);
         }
     }
 }

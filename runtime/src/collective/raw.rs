@@ -28,8 +28,8 @@ pub use crate::comm::{
 };
 pub use crate::message::partitioned::{PartitionedReceive, PartitionedSend};
 pub use crate::message::raw::{
-    SLOTS, SlotHold, SlotReceive, check_receive, imrecv, imrecv_into, irecv, irecv_into, isend, isend_from,
-    recv, recv_into, recv_now, send, send_now,
+    SLOTS, SlotHold, SlotReceive, check_receive, check_send, imrecv, imrecv_into, irecv, irecv_into, isend,
+    isend_from, recv, recv_into, recv_now, send, send_now,
 };
 
 use super::algorithms;

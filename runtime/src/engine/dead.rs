@@ -16,7 +16,7 @@ use crate::{Class, Error, Result};
 
 /// How long a wait has lasted before it asks for deaths itself: the thread that sleeps on the transports is told of them.
 const LOOK_AFTER: Duration = Duration::from_millis(1);
-/// How long a transport may take to end what is under way at a dead rank. Memory is in use until then.
+/// How long a transport may take to end what is under way at a dead rank, or on a communicator that is revoked. Memory is in use until then.
 const ENDS_WITHIN: Duration = Duration::from_millis(500);
 /// How long the launcher may take to tell of the death of a rank to which a connection was lost.
 const TOLD_WITHIN: Duration = Duration::from_secs(5);
@@ -28,7 +28,7 @@ pub(crate) struct Dead {
     any: AtomicBool,
     /// In the order in which the launcher told of them.
     ranks: RwLock<Vec<usize>>,
-    /// When the last of them was told of.
+    /// When the last of them was told of, or a communicator revoked.
     since: Mutex<Option<Instant>>,
     /// Contexts of communicators that are revoked.
     revoked: RwLock<BTreeSet<u64>>,
@@ -58,9 +58,17 @@ impl Dead {
         self.any() && self.revoked.read().contains(&context)
     }
 
+    /// Whether what is under way may not have ended since the last death or revocation.
+    fn has_news(&self) -> bool {
+        self.since.lock().is_some_and(|since| since.elapsed() < ENDS_WITHIN)
+    }
+
     /// Revokes a communicator; false if it was.
     pub(super) fn revoke(&self, context: u64) -> bool {
         let is_new = self.revoked.write().insert(context);
+        if is_new {
+            *self.since.lock() = Some(Instant::now());
+        }
         self.any.store(true, Ordering::Release);
         is_new
     }
@@ -219,11 +227,11 @@ impl Engine {
             return None;
         }
         let Awaits { on, subject, among, context, known, goes_on, .. } = what();
+        if subject == Subject::Target && (waited < ENDS_WITHIN || self.dead.has_news()) {
+            return None;
+        }
         if let Some(Err(error)) = context.map(|context| self.check_revoked(operation, context)) {
             return Some(error);
-        }
-        if subject == Subject::Target && waited < ENDS_WITHIN {
-            return None;
         }
         let owner = if let Subject::Lock { owner, .. } = subject { Some(owner as usize) } else { None };
         let dead = on.into_iter().chain(owner).find(|rank| self.dead.has(*rank));

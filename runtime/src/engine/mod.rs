@@ -19,7 +19,7 @@ mod polling;
 mod progress;
 mod pull;
 mod quiet;
-mod receive_slots;
+pub(crate) mod receive_slots;
 mod regions;
 #[cfg(test)]
 mod regions_tests;

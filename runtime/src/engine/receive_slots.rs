@@ -20,11 +20,15 @@ const ENDED: u8 = 4;
 /// There is an error.
 const FAILED: u8 = 5;
 
+/// Beside the rank: its message has matched, and comes; in segments.
+const COMES: usize = 1 << (usize::BITS - 1);
+const IN_SEGMENTS: usize = 1 << (usize::BITS - 2);
+
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct Slot {
     state: AtomicU8,
-    /// Rank in the job that sends.
+    /// Rank in the job that sends, and what is known of its message.
     source: AtomicUsize,
     /// Of the message.
     tag: AtomicUsize,
@@ -46,6 +50,15 @@ impl Slot {
     fn change(&self, from: u8, to: u8) -> bool {
         self.state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
+}
+
+/// A message that has matched a receive, and whose bytes are not here yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Coming {
+    /// Rank in the job that sends.
+    pub from: usize,
+    /// Whether its sender is to send segments: one that has given up sends none, and says nothing.
+    pub in_segments: bool,
 }
 
 /// What came of a receive: tag and length of its message, and whether its bytes are lost.
@@ -111,9 +124,24 @@ impl ReceiveSlots {
         self.at(slot).is_some_and(Slot::has_ended)
     }
 
+    /// A message has matched a receive, whose bytes are to come.
+    pub fn comes(&self, slot: usize, message: Coming) {
+        let how = if message.in_segments { IN_SEGMENTS } else { 0 };
+        if let Some(place) = self.at(slot) {
+            place.source.store(message.from | COMES | how, Ordering::Relaxed);
+        }
+    }
+
     /// The rank in the job of whom a receive awaits a message.
     pub fn source(&self, slot: usize) -> Option<usize> {
-        Some(self.at(slot)?.source.load(Ordering::Relaxed))
+        Some(self.at(slot)?.source.load(Ordering::Relaxed) & !(COMES | IN_SEGMENTS))
+    }
+
+    /// The message that has matched a receive, if its bytes were to come.
+    pub fn coming(&self, slot: usize) -> Option<Coming> {
+        let source = self.at(slot)?.source.load(Ordering::Relaxed);
+        let from = source & !(COMES | IN_SEGMENTS);
+        (source & COMES != 0).then_some(Coming { from, in_segments: source & IN_SEGMENTS != 0 })
     }
 
     /// What came of a receive that has ended; an error once.

@@ -262,7 +262,10 @@ impl Engine {
             let now = Instant::now();
             waited = now - *clock.get_or_insert(now);
             // A rank that serves its peers all the time waits no longer for that.
-            self.check_wait(operation, what, waited)?;
+            if let Err(error) = self.check_wait(operation, what, waited) {
+                // What that poll has brought is not lost.
+                return ready(News::Events).unwrap_or(Err(error));
+            }
             if waited >= NOTE_AFTER {
                 noted.note(self, operation, what, waited);
             }

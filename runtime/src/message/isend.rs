@@ -142,6 +142,26 @@ fn ended(sending: &Sending<'_>, number: u64, sent: Result<()>) -> Result<u64> {
     sent.map(|()| number)
 }
 
+/// Ends a send of memory that the program wants back: a receiver that lives may be getting it, and says when it has it, or that it will not.
+#[cold]
+fn give_back(
+    channel: &Channel,
+    (operation, to, number): (&'static str, usize, u64),
+    is_over: impl Fn() -> bool,
+) {
+    let engine = &channel.engine;
+    if engine.dead.has(to) && engine.two_sided.end_send(to, number).is_some() {
+        return;
+    }
+    let _ = engine.recall(operation, to, number);
+    let what =
+        || Awaits::target(format!("rank {to} of the job to have what is sent to it"), to).on_channel(channel);
+    let given = engine.wait_until(operation, &what, None, || is_over().then_some(Ok(())));
+    if given.is_err() {
+        engine.two_sided.end_send(to, number);
+    }
+}
+
 /// A send under way.
 struct Sent<B> {
     promise: Arc<Promise<B>>,
@@ -171,6 +191,14 @@ impl<B: Buffer> Awaited<B> for Sent<B> {
         // A send whose receiver cannot be asked goes on.
         let _ = engine.recall(operation, *to, number);
         *to == engine.rank && self.promise.is_complete()
+    }
+
+    fn leave(&self) {
+        let (channel, operation, to, number) = &self.send;
+        let engine = &channel.engine;
+        if let Some(number) = number.filter(|_| B::LENT && !self.promise.is_complete() && engine.dead.any()) {
+            give_back(channel, (operation, *to, number), || self.promise.is_complete());
+        }
     }
 
     fn what(&self) -> Awaits {

@@ -1,16 +1,19 @@
 //! Matched messages: taken from the queue, but not received yet (MPI-4.1 §3.8.2, §3.8.3).
 
 use std::sync::Arc;
+use std::task::Waker;
 
 use zerocopy::IntoBytes;
 
 use super::{Matched, Status};
-use crate::comm::Channel;
+use crate::comm::{Awaited, Channel};
+use crate::engine::receive_slots::Coming;
 use crate::engine::two_sided::{
-    Body, Buffer, Unexpected, ask, awaits_bytes, check_capacity, deliver, fetch_blocking,
+    Body, Buffer, Unexpected, ask, awaits_bytes, awaits_coming, check_capacity, deliver, fetch_blocking,
 };
 use crate::engine::{Engine, Promise};
 use crate::job::Member;
+use crate::waits::Awaits;
 use crate::{Communicator, Element, Request, Result};
 
 /// A matched message, which no other call can receive (`MPI_Message`, MPI-4.1 §3.8.2): of [`Communicator::mprobe`].
@@ -23,6 +26,30 @@ pub struct Message {
     channel: Arc<Channel>,
     arrived: Option<Unexpected>,
     status: Status,
+}
+
+/// The receive of a matched message under way.
+struct Matching<B> {
+    promise: Arc<Promise<Matched<B>>>,
+    coming: (Arc<Channel>, Coming),
+}
+
+impl<B: Buffer> Awaited<Matched<B>> for Matching<B> {
+    fn is_done(&self) -> bool {
+        self.promise.is_complete()
+    }
+
+    fn take(&self) -> Option<Result<Matched<B>>> {
+        self.promise.take()
+    }
+
+    fn register(&self, waker: &Waker) -> bool {
+        self.promise.register(waker)
+    }
+
+    fn what(&self) -> Awaits {
+        awaits_coming(&self.coming.0, self.coming.1)
+    }
 }
 
 impl Drop for Message {
@@ -81,9 +108,10 @@ impl Message {
         };
         let promise = Promise::new();
         let completed = promise.clone();
+        let coming = (self.channel.clone(), arrived.coming(&self.channel.engine));
         let then = move |engine: &Engine, result| completed.complete(engine, Ok((result, status)));
         deliver(&self.channel.engine, NAME, arrived, room, then);
-        Request::of(&self.member, NAME, promise)
+        Request::new(&self.member, NAME, Matching { promise, coming })
     }
 
     pub(super) fn recv_as<T: Element>(mut self, operation: &'static str) -> Result<(Vec<T>, Status)> {

@@ -24,9 +24,11 @@ impl Communicator {
     /// # Errors
     /// As [`Communicator::probe`].
     pub fn iprobe(&self, source: impl Into<Source>, tag: impl Into<Tag>) -> Result<Option<Status>> {
-        let pattern = pattern(self.channel(), "iprobe", source.into(), tag.into())?;
-        let Some(pattern) = pattern else { return Ok(Some(Status::NULL)) };
-        self.now(|| self.look(pattern))
+        let from = (source.into(), tag.into());
+        let Some(pattern) = pattern(self.channel(), "iprobe", from.0, from.1)? else {
+            return Ok(Some(Status::NULL));
+        };
+        self.now("iprobe", (pattern, from), || self.look(pattern))
     }
 
     /// Waits for a message, and takes it, so that no other call receives it (`MPI_Mprobe`, §3.8.2).
@@ -54,9 +56,12 @@ impl Communicator {
     /// # Errors
     /// As [`Communicator::probe`].
     pub fn improbe(&self, source: impl Into<Source>, tag: impl Into<Tag>) -> Result<Option<Message>> {
-        let pattern = pattern(self.channel(), "improbe", source.into(), tag.into())?;
-        let Some(pattern) = pattern else { return Ok(Some(Message::null(self))) };
-        let arrived = self.now(|| self.channel().engine.two_sided.take(pattern))?;
+        let from = (source.into(), tag.into());
+        let Some(pattern) = pattern(self.channel(), "improbe", from.0, from.1)? else {
+            return Ok(Some(Message::null(self)));
+        };
+        let take = || self.channel().engine.two_sided.take(pattern);
+        let arrived = self.now("improbe", (pattern, from), take)?;
         Ok(arrived.map(|arrived| Message::new(self, arrived)))
     }
 
@@ -66,13 +71,25 @@ impl Communicator {
     }
 
     /// What is there now, or after one poll.
-    fn now<R>(&self, look: impl Fn() -> Option<R>) -> Result<Option<R>> {
+    fn now<R>(
+        &self,
+        operation: &'static str,
+        (pattern, (source, tag)): (Pattern, (Source, Tag)),
+        look: impl Fn() -> Option<R>,
+    ) -> Result<Option<R>> {
         if let Some(found) = look() {
             return Ok(Some(found));
         }
-        let engine = &self.channel().engine;
-        engine.try_progress()?;
+        let channel = self.channel();
+        let engine = &channel.engine;
+        let polled = engine.try_progress()?;
         engine.failure().cloned().map_or(Ok(()), Err)?;
-        Ok(look())
+        let found = look();
+        // As long as anything comes, what the dead have sent may.
+        if found.is_none() && polled == 0 {
+            let what = || awaited(pattern.source, channel, source, tag);
+            engine.in_vain(operation, &what).map_or(Ok(()), Err)?;
+        }
+        Ok(found)
     }
 }

@@ -73,6 +73,14 @@ pub fn check_receive(comm: &Communicator, source: Source, tag: Tag) -> Result<()
     super::pattern(comm.channel(), "recv", source, tag).map(drop)
 }
 
+/// Checks the arguments of a send.
+///
+/// # Errors
+/// As [`Communicator::send`], of the arguments; the receiver is known to be gone.
+pub fn check_send(comm: &Communicator, dest: usize, tag: i32) -> Result<()> {
+    super::send::Sending::new(comm.channel(), "send", dest, tag).map(drop)
+}
+
 /// Receives a message to a buffer (`MPI_Recv`).
 ///
 /// # Errors

@@ -1,7 +1,7 @@
 //! Receives, blocking and not (MPI-4.1 §3.2.4, §3.7, §3.10).
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::Waker;
 
 use transom_transport::Payload;
@@ -11,7 +11,10 @@ use super::matched::store;
 use super::send::{Mode, send};
 use super::{Matched, Message, Source, Status, Tag, awaited, pattern};
 use crate::comm::{Awaited, Channel};
-use crate::engine::two_sided::{Buffer, Direct, Incoming, Receiver, Unexpected, check_capacity, deliver};
+use crate::engine::receive_slots::Coming;
+use crate::engine::two_sided::{
+    Buffer, Direct, Incoming, Receiver, Unexpected, awaits_coming, check_capacity, deliver,
+};
 use crate::engine::{Engine, Promise};
 use crate::protocol::messages::Pattern;
 use crate::protocol::wire::{Header, Kind};
@@ -31,6 +34,8 @@ struct Receiving<B: Buffer, F> {
     /// Its number if it is posted, or else 0.
     number: AtomicU64,
     promise: Promise<Matched<B>>,
+    /// The message that has matched it, while its bytes come.
+    coming: OnceLock<Coming>,
     /// What is made of it.
     finish: F,
 }
@@ -46,6 +51,7 @@ impl<B: Buffer, F: Send + Sync + 'static> Receiver for Receiving<B, F> {
     fn receive(self: Arc<Self>, engine: &Engine, arrived: Incoming<'_>) {
         let status = Status::of(&self.channel, arrived.envelope, arrived.bytes());
         let (operation, room) = (self.operation, self.room);
+        let _ = self.coming.set(arrived.coming(engine));
         let then = move |engine: &Engine, result| self.promise.complete(engine, Ok((result, status)));
         deliver(engine, operation, arrived, room, then);
     }
@@ -82,6 +88,9 @@ impl<B: Buffer, R, F: Fn(Matched<B>) -> Result<R> + Send + Sync> Awaited<R> for 
     }
 
     fn what(&self) -> Awaits {
+        if let Some(message) = self.coming.get() {
+            return awaits_coming(&self.channel, *message);
+        }
         let (world, (source, tag)) = (self.pattern.source, self.from);
         Awaits { goes_on: world.is_none(), ..awaited(world, &self.channel, source, tag) }
     }
@@ -122,6 +131,7 @@ pub(super) fn start_receive<B: Buffer, R: Send + 'static>(
         room,
         number: AtomicU64::new(0),
         promise: Promise::default(),
+        coming: OnceLock::new(),
         finish,
     });
     if let Some(number) = channel.engine.post_receive(pattern, receiving.clone()) {

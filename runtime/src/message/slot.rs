@@ -6,6 +6,7 @@ use std::task::Waker;
 use super::{Source, Status, Tag, awaited, pattern};
 use crate::comm::{Awaited, Channel};
 use crate::engine::Engine;
+use crate::engine::two_sided::awaits_coming;
 use crate::memory::RawBuffer;
 use crate::waits::Awaits;
 use crate::{Communicator, Request, Result};
@@ -95,7 +96,11 @@ impl SlotReceive {
     }
 
     fn awaits(self, channel: &Channel) -> Awaits {
-        let world = channel.engine.two_sided.slots.source(self.slot);
+        let slots = &channel.engine.two_sided.slots;
+        if let Some(message) = slots.coming(self.slot) {
+            return awaits_coming(channel, message);
+        }
+        let world = slots.source(self.slot);
         awaited(world, channel, Source::Rank(self.source), self.tag)
     }
 }

@@ -153,9 +153,11 @@ struct Exchange {
 }
 
 impl Exchange {
-    /// Begins both. With `copies` the data to send may change at once.
+    /// Begins both, if nothing is wrong with the send: else the receive may wait for ever for what another rank sends in the same way. With
+    /// `copies` the data to send may change at once.
     fn begin(self, comm: &CommObject, copies: bool) -> Result<(Pending, Pending)> {
         let to = dest(comm, self.to.0)?;
+        raw::check_send(comm.messages(), to, self.to.1)?;
         let in_place = if copies || self.replaces { None } else { self.data.raw()? };
         let packed = if in_place.is_none() { self.data.pack()? } else { Vec::new() };
         let received = begin(comm, self.recv_buffer, self.from.0, self.from.1)?;

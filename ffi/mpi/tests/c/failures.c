@@ -190,6 +190,36 @@ static void messages(void) {
     go_on();
 }
 
+/* Messages of which the one that dies has sent no more than word: who matches them is told, and does not wait for others. */
+static void half_sent(void) {
+    /* Too long to be sent at once, and on shared memory too short to be fetched. */
+    const char *transport = getenv("TRANSOM_TRANSPORT");
+    const int later = transport && strcmp(transport, "shm") == 0 ? 67584 : (int)sizeof(int) * LONG;
+    MPI_Request requests[8];
+    MPI_Message message;
+    int flag = 0, code = MPI_SUCCESS, sent = 0;
+    for (int to = 0; rank_ == VICTIM && to < size_; to++) {
+        if (to == VICTIM) continue;
+        for (int tag = 5; tag < 7; tag++) OK(MPI_Isend(block, later, MPI_CHAR, to, tag, world, &requests[sent++]));
+    }
+    settle_and_die();
+    await_failure();
+    OK(MPI_Irecv(block, later, MPI_CHAR, MPI_ANY_SOURCE, 5, world, &requests[0]));
+    FAILS(MPI_Wait(&requests[0], MPI_STATUS_IGNORE), MPIX_ERR_PROC_FAILED);
+    CHECK(requests[0] == MPI_REQUEST_NULL);
+    OK(MPI_Mprobe(VICTIM, 6, world, &message, MPI_STATUS_IGNORE));
+    OK(MPI_Imrecv(block, later, MPI_CHAR, &message, &requests[0]));
+    FAILS(test(&requests[0]), MPIX_ERR_PROC_FAILED);
+    CHECK(requests[0] == MPI_REQUEST_NULL);
+    while (!flag && code == MPI_SUCCESS) code = MPI_Iprobe(VICTIM, 4, world, &flag, MPI_STATUS_IGNORE);
+    CHECK(class_of(code) == MPIX_ERR_PROC_FAILED);
+    FAILS(MPI_Improbe(MPI_ANY_SOURCE, 4, world, &flag, &message, MPI_STATUS_IGNORE), MPIX_ERR_PROC_FAILED);
+    OK(MPIX_Comm_failure_ack(world));
+    OK(MPI_Iprobe(MPI_ANY_SOURCE, 4, world, &flag, MPI_STATUS_IGNORE));
+    CHECK(!flag);
+    go_on();
+}
+
 /* Receives from any source end by a death of which the program does not know yet, and go on when it does. */
 static void any_source(void) {
     int value = -1, other = -1, got = 0, count;
@@ -406,6 +436,43 @@ static void revoke(void) {
     OK(MPI_Barrier(world));
 }
 
+static void *revoke_soon(void *comm) {
+    pause_ms(1 + (int)(getpid() % 30));
+    OK(MPIX_Comm_revoke(*(MPI_Comm *)comm));
+    return NULL;
+}
+
+/* In the midst of long messages: their buffers are the program's again when it hears of it. */
+static void revoke_long_messages(void) {
+    enum { VAST = 1 << 22 };
+    int *data = calloc(2 * VAST, sizeof *data), *to = data + VAST, right = (rank_ + 1) % size_, left = (rank_ + size_ - 1) % size_;
+    int codes[2] = {MPI_SUCCESS, MPI_SUCCESS}, flag;
+    MPI_Request requests[2];
+    pthread_t thread;
+    MPI_Comm comm;
+    OK(MPI_Comm_dup(world, &comm));
+    OK(MPI_Barrier(comm));
+    if (rank_ == VICTIM) CHECK(pthread_create(&thread, NULL, revoke_soon, &comm) == 0);
+    for (int turn = 0; codes[0] == MPI_SUCCESS && codes[1] == MPI_SUCCESS; turn++) {
+        /* In a slot, and not. */
+        int from = turn % 2 ? left : MPI_ANY_SOURCE;
+        requests[0] = requests[1] = MPI_REQUEST_NULL;
+        codes[0] = MPI_Irecv(to, VAST, MPI_INT, from, turn, comm, &requests[0]);
+        codes[1] = MPI_Isend(data, VAST, MPI_INT, right, turn, comm, &requests[1]);
+        for (int i = 0; i < 2; i++) {
+            if (codes[i] == MPI_SUCCESS) codes[i] = MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+        }
+    }
+    for (int i = 0; i < 2; i++) CHECK(codes[i] == MPI_SUCCESS || class_of(codes[i]) == MPIX_ERR_REVOKED);
+    memset(to, 90, sizeof *to * VAST);
+    for (int i = 0; i < 20; i++, pause_ms(1)) OK(MPI_Iprobe(MPI_ANY_SOURCE, 99, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE));
+    for (int i = 0; i < VAST; i++) CHECK(to[i] == 0x5a5a5a5a);
+    if (rank_ == VICTIM) CHECK(pthread_join(thread, NULL) == 0);
+    OK(MPI_Comm_free(&comm));
+    OK(MPI_Barrier(world));
+    free(data);
+}
+
 /* All revoke, and end at once: messages are on their way, and connections yet to be made, when others have left. */
 static void revoke_and_end(void) { OK(MPIX_Comm_revoke(world)); }
 
@@ -495,9 +562,9 @@ static void fatal(void) {
 static const struct {
     const char *name;
     void (*program)(void);
-} programs[] = {{"collectives", collectives}, {"long_collectives", long_collectives}, {"messages", messages}, {"any_source", any_source},
+} programs[] = {{"collectives", collectives}, {"long_collectives", long_collectives}, {"messages", messages}, {"half_sent", half_sent}, {"any_source", any_source},
                 {"any_source_and_on", any_source_and_on}, {"agree", agree}, {"agree_meanwhile", agree_meanwhile},
-                {"agree_in_threads", agree_in_threads}, {"revoke", revoke}, {"revoke_and_end", revoke_and_end},
+                {"agree_in_threads", agree_in_threads}, {"revoke", revoke}, {"revoke_long_messages", revoke_long_messages}, {"revoke_and_end", revoke_and_end},
                 {"revoke_and_die", revoke_and_die}, {"windows", windows}, {"fatal", fatal}};
 
 int main(int argc, char **argv) {

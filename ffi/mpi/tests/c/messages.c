@@ -206,6 +206,12 @@ int main(int argc, char **argv) {
     OK(MPI_Get_count(&status, MPI_INT, &n));
     CHECK(status.MPI_SOURCE == MPI_PROC_NULL && status.MPI_TAG == MPI_ANY_TAG && n == 0);
     FAILS(MPI_Send(out, 1, MPI_INT, right, -1, MPI_COMM_WORLD), MPI_ERR_TAG);
+    /* What is wrong with the send is said before anybody waits for what it would have sent. */
+    FAILS(MPI_Sendrecv(out, 1, MPI_INT, right, -5, in, 1, MPI_INT, left, 5, MPI_COMM_WORLD, &status), MPI_ERR_TAG);
+    FAILS(MPI_Sendrecv(out, 1, MPI_INT, size_, 5, in, 1, MPI_INT, left, 5, MPI_COMM_WORLD, &status), MPI_ERR_RANK);
+    FAILS(MPI_Sendrecv_replace(out, 1, MPI_INT, right, -5, left, 5, MPI_COMM_WORLD, &status), MPI_ERR_TAG);
+    FAILS(MPI_Isendrecv(out, 1, MPI_INT, right, -5, in, 1, MPI_INT, left, 5, MPI_COMM_WORLD, &request), MPI_ERR_TAG);
+    FAILS(MPI_Isendrecv_replace(out, 1, MPI_INT, size_, 5, left, 5, MPI_COMM_WORLD, &request), MPI_ERR_RANK);
     FAILS(MPI_Send(out, -1, MPI_INT, right, 0, MPI_COMM_WORLD), MPI_ERR_COUNT);
     FAILS(MPI_Send(out, 1, MPI_DATATYPE_NULL, right, 0, MPI_COMM_WORLD), MPI_ERR_TYPE);
     FAILS(MPI_Send(NULL, 1, MPI_INT, right, 0, MPI_COMM_WORLD), MPI_ERR_BUFFER);

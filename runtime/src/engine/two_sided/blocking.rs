@@ -8,6 +8,7 @@ use super::delivery::{MAX_GET, failed, has_region, source};
 use super::joint::{Copied, Joint};
 use super::{Body, Incoming, awaits_bytes};
 use crate::Result;
+use crate::engine::receive_slots::Coming;
 use crate::engine::{Countdown, Engine, Pending, Route, TargetState, waiting};
 use crate::memory::{self, LocalBuffer, ResultBuffer};
 use crate::protocol::wire::{HEADER_BYTES, Kind};
@@ -18,6 +19,12 @@ impl Incoming<'_> {
     /// Whether [`fetch_blocking`] can get it.
     pub fn can_be_fetched(&self, engine: &Engine) -> bool {
         matches!(&self.body, Body::Rendezvous { key, .. } if has_region(engine, self.envelope.source, key))
+    }
+
+    /// How its bytes come to who has matched it.
+    pub fn coming(&self, engine: &Engine) -> Coming {
+        let announced = matches!(self.body, Body::Rendezvous { .. });
+        Coming { from: self.envelope.source, in_segments: announced && !self.can_be_fetched(engine) }
     }
 }
 

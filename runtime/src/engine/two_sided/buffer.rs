@@ -18,6 +18,9 @@ pub(crate) trait Buffer: Send + Sized + 'static {
     /// The buffer while transports access it: nobody here can.
     type Exposed: Send + Sync;
 
+    /// Whether it is the program's, which has it back when the request has ended, in whatever way.
+    const LENT: bool;
+
     /// Without any bytes.
     fn empty() -> Self;
 
@@ -42,6 +45,7 @@ pub(crate) trait Buffer: Send + Sized + 'static {
 impl<T: Element> Buffer for Vec<T> {
     type Room = usize;
     type Exposed = ExposedVec<T>;
+    const LENT: bool = false;
 
     fn empty() -> Self {
         Self::new()
@@ -76,6 +80,7 @@ impl<T: Element> Buffer for Vec<T> {
 impl Buffer for RawBuffer {
     type Room = Self;
     type Exposed = Self;
+    const LENT: bool = true;
 
     fn empty() -> Self {
         Self::none()

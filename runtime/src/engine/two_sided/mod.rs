@@ -36,7 +36,7 @@ pub(crate) use buffer::Buffer;
 use delivery::OnDelivered;
 pub(crate) use delivery::{check_capacity, deliver, fetch_all, fetch_to};
 use joint::Joints;
-pub(crate) use parts::{MOST as MOST_IN_PARTS, Parts, ask, awaits_bytes};
+pub(crate) use parts::{MOST as MOST_IN_PARTS, Parts, ask, awaits_bytes, awaits_coming};
 use segments::SegmentedReceive;
 pub(crate) use segments::SegmentedSend;
 pub(crate) use transfers::{Advance, Transfer, Transfers};

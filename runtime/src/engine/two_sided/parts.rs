@@ -12,7 +12,9 @@ use transom_transport::Payload;
 use super::segments::{Arriving, Place};
 use super::{Body, Buffer, Incoming, OnDelivered};
 use crate::Result;
+use crate::comm::Channel;
 use crate::engine::Engine;
+use crate::engine::receive_slots::Coming;
 use crate::protocol::messages::Envelope;
 use crate::protocol::wire::{Header, Kind};
 use crate::waits::Awaits;
@@ -177,6 +179,13 @@ impl State {
 /// What a message that has matched is awaited for.
 pub(crate) fn awaits_bytes(from: usize) -> Awaits {
     Awaits::target(format!("the bytes of a message from rank {from} of the job"), from)
+}
+
+/// The same, where the call may be of no use any more. Who receives has the memory in use until all of it is here: as long as the sender
+/// lives, its bytes come.
+pub(crate) fn awaits_coming(channel: &Channel, message: Coming) -> Awaits {
+    let awaits = awaits_bytes(message.from);
+    if message.in_segments { awaits.on_channel(channel) } else { awaits }
 }
 
 /// The first part of a message has come. `None` if it is malformed.

@@ -32,6 +32,7 @@ pub(super) fn takes(engine: &Engine, envelope: &Envelope, message: Payload<'_>) 
 /// Receives a message that the receive in a slot has matched.
 pub(super) fn receive(engine: &Engine, slot: usize, buffer: RawBuffer, arrived: Incoming<'_>) {
     let (tag, bytes) = (arrived.envelope.tag, arrived.bytes());
+    engine.two_sided.slots.comes(slot, arrived.coming(engine));
     let then = move |engine: &Engine, result: Result<RawBuffer>| {
         engine.end_in_slot(slot, (tag, bytes, result.map(drop)));
     };
