@@ -19,7 +19,7 @@ mod polling;
 mod progress;
 mod pull;
 mod quiet;
-pub(crate) mod receive_slots;
+mod receive_slots;
 mod regions;
 #[cfg(test)]
 mod regions_tests;
@@ -56,7 +56,7 @@ pub(crate) use exposure::{
 pub(crate) use locks::{agent_abandon, agent_recheck};
 pub(crate) use pending::{Countdown, Pending, Pendings};
 pub(crate) use pull::Pull;
-pub(crate) use receive_slots::SLOTS as RECEIVE_SLOTS;
+pub(crate) use receive_slots::{Coming, SLOTS as RECEIVE_SLOTS};
 pub(crate) use regions::{Attached, CachedRegion, RegionInfo, Regions, key_for};
 pub(crate) use requests::{OnReply, Request, Requests};
 pub(crate) use revoke::ranges;

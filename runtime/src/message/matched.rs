@@ -7,11 +7,10 @@ use zerocopy::IntoBytes;
 
 use super::{Matched, Status};
 use crate::comm::{Awaited, Channel};
-use crate::engine::receive_slots::Coming;
 use crate::engine::two_sided::{
     Body, Buffer, Unexpected, ask, awaits_bytes, awaits_coming, check_capacity, deliver, fetch_blocking,
 };
-use crate::engine::{Engine, Promise};
+use crate::engine::{Coming, Engine, Promise};
 use crate::job::Member;
 use crate::waits::Awaits;
 use crate::{Communicator, Element, Request, Result};

@@ -11,11 +11,10 @@ use super::matched::store;
 use super::send::{Mode, send};
 use super::{Matched, Message, Source, Status, Tag, awaited, pattern};
 use crate::comm::{Awaited, Channel};
-use crate::engine::receive_slots::Coming;
 use crate::engine::two_sided::{
     Buffer, Direct, Incoming, Receiver, Unexpected, awaits_coming, check_capacity, deliver,
 };
-use crate::engine::{Engine, Promise};
+use crate::engine::{Coming, Engine, Promise};
 use crate::protocol::messages::Pattern;
 use crate::protocol::wire::{Header, Kind};
 use crate::waits::Awaits;

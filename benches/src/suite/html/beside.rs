@@ -19,7 +19,7 @@ pub fn figures(report: &Report) -> String {
     header.extend(["limit", "× limit", "× best", "quartiles", "best"]);
     let rows = lines(report);
     let mut html = table(&header, rows.iter().map(cells));
-    let of = rows.first().map_or(Figure::Median, |line| line.figure).legend();
+    let of = Figure::of_report(report).legend();
     let _ = write!(html, "<p>Figures: {of}, in which the libraries took turns.");
     html += " × limit, × best: how many times as long as without a library, and as \
              the best of the others, Transom takes: median and quartiles over rounds, less is better.</p>\n";

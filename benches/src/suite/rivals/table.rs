@@ -62,11 +62,11 @@ pub fn libraries(report: &Report) -> Vec<&str> {
 pub fn lines(report: &Report) -> Vec<Line<'_>> {
     let libraries = libraries(report);
     let is_one = |a: &Row, b: &Row| a.head == b.head;
-    let of = Figure::of_report(report);
-    report.rows.chunk_by(is_one).map(|rows| line(rows, &libraries, of)).collect()
+    let kind = Figure::of_report(report);
+    report.rows.chunk_by(is_one).map(|rows| line(rows, &libraries, kind)).collect()
 }
 
-fn line<'a>(rows: &'a [Row], libraries: &[&str], of: Figure) -> Line<'a> {
+fn line<'a>(rows: &'a [Row], libraries: &[&str], kind: Figure) -> Line<'a> {
     let find = |name: &&str| rows.iter().find(|row| row.library == *name);
     let columns: Vec<Option<&Row>> = libraries.iter().map(find).collect();
     let own = rows.iter().find(|row| row.library == TRANSOM);
@@ -74,9 +74,9 @@ fn line<'a>(rows: &'a [Row], libraries: &[&str], of: Figure) -> Line<'a> {
         |row: &&Row| row.head.unit != Unit::Percent && !CONTROLS.contains(&row.head.name.as_str());
     let is_rival = |row: &&Row| ![TRANSOM, RUST].contains(&row.library.as_str());
     let rivals = rows.iter().filter(is_rival).filter(is_of_library);
-    let best = rivals.min_by(|a, b| of.of(a).total_cmp(&of.of(b)));
-    let ratios = own.zip(best).map_or_else(Vec::new, |(own, best)| of.ratios(own, best));
-    Line { figure: of, first: own.unwrap_or(&rows[0]), rows: columns, best, ratios }
+    let best = rivals.min_by(|a, b| kind.of(a).total_cmp(&kind.of(b)));
+    let ratios = own.zip(best).map_or_else(Vec::new, |(own, best)| kind.ratios(own, best));
+    Line { figure: kind, first: own.unwrap_or(&rows[0]), rows: columns, best, ratios }
 }
 
 /// A library's figure: in the line's unit, or how many of how many puts were seen; wrong data is marked.
