@@ -6,6 +6,11 @@
 #include <stdint.h>
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
+/* A call that has to succeed. Libraries end the job themselves if one does not, unless they are told otherwise. */
+#define MUST(call)                                                                                                                 \
+    do {                                                                                                                           \
+        if ((call) != MPI_SUCCESS) MPI_Abort(MPI_COMM_WORLD, 1);                                                                   \
+    } while (0)
 
 enum { ORIGIN = 0, TARGET = 1, WORD = 8, MOST_SIZES = 32, BATCH = 64 };
 static const size_t BATCH_BYTES = 16u << 20;
