@@ -53,7 +53,7 @@ fn suite_over_verbs() {
 }
 
 /// Programs that need no window: they run where no memory can be registered, too.
-const WINDOWLESS: [&str; 10] = [
+const WINDOWLESS: [&str; 11] = [
     "lengths_in_both_directions",
     "one_way",
     "order_is_kept",
@@ -64,6 +64,7 @@ const WINDOWLESS: [&str; 10] = [
     "thousands_outstanding",
     "awaited_messages",
     "receivers_that_compute",
+    "senders_of_changing_habits",
 ];
 
 /// Long messages of rank 0 then go as pieces.

@@ -58,7 +58,7 @@ struct State {
 
 #[derive(Debug)]
 pub(super) struct Progress {
-    /// Callers inside the runtime in the lower half, calls that entered it in the upper.
+    /// Callers inside the runtime in the lowest 16 bits, those of them that wait in the next, calls that entered it in the upper half.
     callers: AtomicU64,
     /// Operations posted, and messages sent, but for those that threads count at the same time: callers that do not enter.
     posts: AtomicU64,
@@ -87,13 +87,18 @@ pub(super) type Quietly<'a> = Masked<'a, Gates>;
 /// See [`Progress::calls`].
 type Calls = (u64, u64, u64);
 
-/// A caller is inside the runtime until this is dropped.
-pub(super) struct CallGuard<'a>(&'a Progress);
+/// A caller is inside the runtime until this is dropped; and what it has added.
+pub(super) struct CallGuard<'a>(&'a Progress, u64);
+
+/// What is added for a caller that is inside, and for one that waits there.
+const INSIDE: u64 = 1;
+const WAITS: u64 = 1 << 16;
+const ENTERED: u64 = 1 << 32;
 
 impl Drop for CallGuard<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.0.callers.fetch_sub(1, Ordering::Release);
+        self.0.callers.fetch_sub(self.1, Ordering::Release);
     }
 }
 
@@ -132,8 +137,19 @@ impl Progress {
 
     #[inline]
     pub fn enter(&self) -> CallGuard<'_> {
-        self.callers.fetch_add(1 << 32 | 1, Ordering::AcqRel);
-        CallGuard(self)
+        self.enter_as(INSIDE)
+    }
+
+    /// The same of a caller that stays until what it waits for is there.
+    #[inline]
+    pub fn enter_to_wait(&self) -> CallGuard<'_> {
+        self.enter_as(INSIDE | WAITS)
+    }
+
+    #[inline]
+    fn enter_as(&self, caller: u64) -> CallGuard<'_> {
+        self.callers.fetch_add(ENTERED | caller, Ordering::AcqRel);
+        CallGuard(self, caller)
     }
 
     /// A caller posts an operation.
@@ -177,6 +193,11 @@ impl Progress {
     /// Whether no caller is inside.
     fn has_no_callers(&self) -> bool {
         self.callers.load(Ordering::Acquire) as u32 == 0
+    }
+
+    /// Whether a caller waits.
+    pub fn has_waiting(&self) -> bool {
+        self.callers.load(Ordering::Acquire) as u32 >= WAITS as u32
     }
 
     pub fn events(&self) -> u64 {

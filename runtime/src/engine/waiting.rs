@@ -121,7 +121,7 @@ impl Engine {
         is_otherwise: impl Fn() -> bool,
         ready: impl Fn() -> Option<R>,
     ) -> Option<R> {
-        let _inside = self.progress.enter();
+        let _inside = self.progress.enter_to_wait();
         let mut looks = self.progress.backoff().short_looks();
         while looks > 0 {
             if is_otherwise() {
@@ -218,7 +218,7 @@ impl Engine {
         poll: impl Fn(bool) -> Result<usize>,
         mut ready: impl FnMut(News) -> Option<Result<R>>,
     ) -> Result<R> {
-        let (inside, by_signals) = (self.progress.enter(), report.is_some());
+        let (inside, by_signals) = (self.progress.enter_to_wait(), report.is_some());
         // Who waits for signals looks at these.
         let looks = if by_signals { 1 } else { self.progress.backoff().looks_per_poll() };
         let mut known = None;

@@ -29,6 +29,9 @@ impl<B: Buffer> SendBuffer<B> {
 fn answered<B: Buffer>(sending: &Sending<'_>, buffer: SendBuffer<B>, promise: Arc<Promise<B>>) -> OnAnswer {
     let Sending { operation, dest, to, .. } = *sending;
     Box::new(move |engine, answer| {
+        if answer != Answer::Recalled {
+            engine.note_answer();
+        }
         let buffer = buffer.take();
         match answer {
             Answer::Done(true) => promise.complete(engine, Ok(buffer)),
@@ -125,7 +128,7 @@ fn answered_send<B: Buffer>(sending: &Sending<'_>, data: B, promise: Arc<Promise
         return ended(sending, number, sent);
     }
     let (exposed, span) = data.expose();
-    let region = sending.register(&span, false);
+    let region = sending.register(&span, engine.waits_for_sends());
     let key = region.as_ref().map(|region| region.key().0).unwrap_or_default();
     let shown = region.as_ref().map(|_| span);
     let then = answered(sending, SendBuffer { region, exposed }, promise);

@@ -114,11 +114,11 @@ impl<'a> Sending<'a> {
     }
 
     /// The region of a message to be fetched; none where the transport has no get, or registers no more, or where segments, which need
-    /// none, take less time: who `blocks` until the message is received sends them at once.
-    pub fn register(&self, memory: &Span, blocks: bool) -> Option<Box<dyn Region>> {
+    /// none, take less time: who `waits` until the message is received sends them at once.
+    pub fn register(&self, memory: &Span, waits: bool) -> Option<Box<dyn Region>> {
         let Route { transport, capabilities } = self.engine().routes.route(self.to);
         let most = transport.shown_from(1, false) / SEGMENTS;
-        let most = if blocks { most.max(transport.shown_waiting_from()) } else { most };
+        let most = if waits { most.max(transport.shown_waiting_from()) } else { most };
         let in_segments = capabilities.registration_is_free && memory.len() < most;
         if in_segments { None } else { register(self.engine(), self.to, memory) }
     }

@@ -210,3 +210,34 @@ pub fn receivers_that_compute(job: &Job) -> Result<()> {
     assert_eq!(received.wait()?.0, pattern(left, 1 << 20));
     sent.wait().map(drop)
 }
+
+/// What travels which way is decided by what senders have done: some wait, some compute, some look again and again, as chance has it.
+pub fn senders_of_changing_habits(job: &Job) -> Result<()> {
+    const LENGTHS: [usize; 5] = [66_000, 100_003, 131_072, 300_001, 1 << 20];
+    const TAG: i32 = 3;
+    let (left, right) = neighbours(job);
+    let mut own = Random(17 * job.rank() as u64 + 5);
+    for round in 0..60 {
+        let len = LENGTHS[round % LENGTHS.len()];
+        let received = job.irecv::<u8>(left, TAG, len);
+        let sent = job.isend(right, TAG, pattern(job.rank() + round, len));
+        // Long enough in either state for habits to come and go.
+        match if round % 20 < 8 { 0 } else { own.below(4) } {
+            1 => {
+                let start = Instant::now();
+                while start.elapsed() < Duration::from_micros(300) {
+                    std::hint::spin_loop();
+                }
+            }
+            2 => {
+                while !sent.is_done() {
+                    job.iprobe(ANY_SOURCE, TAG + 1)?;
+                }
+            }
+            _ => {}
+        }
+        assert!(received.wait()?.0 == pattern(left + round, len), "round {round}");
+        sent.wait().map(drop)?;
+    }
+    Ok(())
+}

@@ -74,6 +74,7 @@ pub const PROGRAMS: &[(&str, Program)] = &[
     ("awaited_messages", receives::awaited_messages),
     ("messages_to_oneself", messages::messages_to_oneself),
     ("receivers_that_compute", messages::receivers_that_compute),
+    ("senders_of_changing_habits", messages::senders_of_changing_habits),
     ("unfinished_messages", receives::unfinished_messages),
     ("wrong_and_null_arguments", receives::wrong_and_null_arguments),
     ("passive_target_computes", passive::passive_target_computes),

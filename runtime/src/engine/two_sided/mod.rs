@@ -9,6 +9,7 @@ mod agent;
 mod blocking;
 mod buffer;
 mod delivery;
+mod habit;
 mod joint;
 mod parts;
 mod segments;
@@ -35,6 +36,7 @@ pub(crate) use blocking::{fetch_blocking, fetch_region, register, send_segments}
 pub(crate) use buffer::Buffer;
 use delivery::OnDelivered;
 pub(crate) use delivery::{check_capacity, deliver, fetch_all, fetch_to};
+use habit::Habit;
 use joint::Joints;
 pub(crate) use parts::{MOST as MOST_IN_PARTS, Parts, ask, awaits_bytes, awaits_coming};
 use segments::SegmentedReceive;
@@ -159,6 +161,7 @@ pub(crate) struct TwoSided {
     parts: Mutex<HashMap<parts::Key, Arc<Parts>>>,
     numbers: AtomicU64,
     joints: Joints,
+    habit: Habit,
     pub transfers: Transfers,
     pub slots: ReceiveSlots,
 }
