@@ -109,7 +109,7 @@ static void long_collectives(void) {
     int *to = block + LONG / 2, each = LONG / 2 / size_, ms = 1 + (int)(getpid() % 30), code = MPI_SUCCESS, flag;
     pthread_t thread;
     MPI_Request request;
-    OK(MPI_Barrier(world));
+    settle();
     if (rank_ == VICTIM) CHECK(pthread_create(&thread, NULL, die_soon, &ms) == 0);
     for (int turn = 0; code == MPI_SUCCESS; turn++) {
         int root = turn % size_;
