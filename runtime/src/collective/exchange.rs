@@ -253,7 +253,8 @@ impl<'a> Exchange<'a> {
                 Some(result) => result?,
                 None => {
                     self.full.store(peer, Ordering::Relaxed);
-                    let sent = engine.wait_for_space(attempt).await;
+                    // A peer that is gone makes no room.
+                    let sent = engine.wait_for_space(|| attempt().or_else(|| self.in_vain().map(Err))).await;
                     self.full.store(self.channel.rank, Ordering::Relaxed);
                     sent?;
                 }
