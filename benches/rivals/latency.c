@@ -18,8 +18,8 @@ struct work {
     MPI_Win win;
 };
 
-/* A loop of its own for each, and for one operation at a time: a choice between them would be in their times. Where data is and whose the
- * window is are read from memory each time, and what calls return is looked at: compilers leave programs no other way as a rule, and on
+/* A loop of its own for each, and for one operation at a time: a choice between them would be in their times. Where data is and
+ * the target's rank are read from memory each time, and what calls return is looked at: compilers leave programs no other way as a rule, and on
  * small operations both show. */
 #define LOOP(name, call)                                                                                                           \
     static void name(void *context, long repeats) {                                                                                \

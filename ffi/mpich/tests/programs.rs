@@ -2,6 +2,7 @@
 //! and each function of MPICH's library, against ours.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
+#[allow(dead_code, reason = "other tests use the rest")]
 #[path = "../../mpi/tests/common/mod.rs"]
 mod common;
 mod fortran;

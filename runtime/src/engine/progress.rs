@@ -196,7 +196,7 @@ impl Progress {
     }
 
     /// Whether a caller waits.
-    pub fn has_waiting(&self) -> bool {
+    pub fn has_waiting_caller(&self) -> bool {
         self.callers.load(Ordering::Acquire) as u32 >= WAITS as u32
     }
 

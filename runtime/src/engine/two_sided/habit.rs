@@ -25,14 +25,14 @@ impl Habit {
 }
 
 impl Engine {
-    /// Whether the program has waited for its last long sends, so that it will for the next.
+    /// Whether the program has waited for its last sends, so that it will for the next.
     pub fn waits_for_sends(&self) -> bool {
         self.two_sided.habit.waits()
     }
 
-    /// A long send is answered.
+    /// A nonblocking send that awaited an answer, a long or a synchronous one, has it.
     pub fn note_answer(&self) {
-        self.two_sided.habit.note(self.progress.has_waiting());
+        self.two_sided.habit.note(self.progress.has_waiting_caller());
     }
 }
 
